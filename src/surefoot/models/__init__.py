@@ -1,0 +1,1 @@
+"""Language models: one protocol, and the servers, files and scripts that answer to it."""
