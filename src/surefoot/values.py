@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 
 class Value(BaseModel):
@@ -12,6 +12,16 @@ class Value(BaseModel):
     def with_(self, **changes: Any) -> Self:
         """A copy with some fields changed, validated like a new one."""
         return type(self).model_validate({**dict(self), **changes})
+
+
+class Tagged(Value):
+    """A member of a union told apart by `kind`, which is written down even where defaults are left out."""
+
+    kind: str
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"kind": self.kind, **handler(self)}
 
 
 def now() -> datetime:

@@ -1,0 +1,65 @@
+"""How a run behaves: every knob, its default and its allowed range. Where values come from is in `settings.py`."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from surefoot.values import Value
+
+
+class PhasePolicy(StrEnum):
+    AUTO = "auto"
+    """A simple task skips what it does not need; the reason is recorded."""
+    FULL = "full"
+    PLAN = "plan"
+    """Stop when the plan is made."""
+
+
+class ReflectionConfig(Value):
+    """The recovery ladder's counters, with the defaults of the design."""
+
+    enable_step_level_reflection: bool = True
+    max_step_retries: int = Field(default=3, ge=0, le=20)
+    max_single_step_repairs: int = Field(default=1, ge=0, le=10)
+    max_task_replanning_attempts: int = Field(default=1, ge=0, le=10)
+    max_consecutive_failures: int = Field(default=3, ge=1, le=50)
+    max_temporary_retries: int = Field(default=3, ge=0, le=20)
+
+
+class BudgetConfig(Value):
+    """Fuses for the whole run; None is no limit."""
+
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost_usd: float | None = Field(default=None, gt=0)
+    max_seconds: float | None = Field(default=None, gt=0)
+    max_tool_calls: int | None = Field(default=200, ge=1)
+    usd_per_million_prompt_tokens: float = Field(default=0.0, ge=0)
+    usd_per_million_output_tokens: float = Field(default=0.0, ge=0)
+
+
+class ExecutionConfig(Value):
+    max_retries_per_phase: int = Field(default=3, ge=0, le=20)
+    require_confirmation: bool = False
+    min_confidence_threshold: float = Field(default=0.8, ge=0, le=1)
+    enable_auto_rollback: bool = True
+    verbose_logging: bool = False
+
+    phases: PhasePolicy = PhasePolicy.AUTO
+    dynamic: bool = True
+    """False: the plan as given, one action a step."""
+    max_plan_steps: int = Field(default=12, ge=1, le=10_000)
+    max_plan_revisions: int = Field(default=10, ge=0, le=1_000)
+    max_actions_per_step: int = Field(default=10, ge=1, le=200)
+    max_parallel_steps: int = Field(default=4, ge=1, le=256)
+    step_timeout_seconds: float = Field(default=900, gt=0)
+    command_timeout_seconds: float = Field(default=120, gt=0)
+    max_output_tokens: int = Field(default=2_048, ge=64)
+    """The longest answer a model may give in one call."""
+    sandbox: Literal["auto", "strict", "off"] = "auto"
+    network: bool = False
+    """Whether commands may reach the network."""
+    approve: Literal["ask", "auto-edit", "auto", "never"] = "auto"
+    snapshot_excludes: tuple[str, ...] = ()
+    reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
+    budget: BudgetConfig = Field(default_factory=BudgetConfig)

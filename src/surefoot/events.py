@@ -1,0 +1,354 @@
+"""The facts of a run. Each is one small typed event; long content lives in the blob store under its hash.
+
+A run's state is the fold of these (`state.py`), and every view of a run is a reader of them.
+"""
+
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+from surefoot.config import ExecutionConfig
+from surefoot.machine import Stage, StepStatus
+from surefoot.outcome import (
+    ApproachOutput,
+    CheckResult,
+    Failure,
+    Outcome,
+    PhaseResult,
+    StepExecutionOutput,
+    StepReflection,
+    UnderstandingOutput,
+    ValidationOutput,
+)
+from surefoot.plan import DetailedPlan, ExecutionStep
+from surefoot.task import Task
+from surefoot.values import Value
+
+PhaseName = Literal["understanding", "approach", "planning", "validation"]
+Actor = Literal["engine", "model", "user"]
+
+
+class RunCreated(Value):
+    type: Literal["run_created"] = "run_created"
+    run_id: str
+    task: Task
+    config: ExecutionConfig
+    model: str
+    surefoot: str
+    snapshot: str = ""
+    """The workspace before anything was done."""
+    protected: tuple[str, ...] = ()
+    """Tests that exist already: the agent may read and run them, not change them."""
+    starts_at: Stage = Stage.UNDERSTANDING
+    based_on: str = ""
+    """The run whose earlier phases this one takes over."""
+
+
+class RunResumed(Value):
+    type: Literal["run_resumed"] = "run_resumed"
+    model: str
+    surefoot: str
+    pid: int = 0
+
+
+class RunInterrupted(Value):
+    type: Literal["run_interrupted"] = "run_interrupted"
+    reason: str
+
+
+class StageEntered(Value):
+    type: Literal["stage_entered"] = "stage_entered"
+    stage: Stage
+    reason: str = ""
+
+
+class PhaseStarted(Value):
+    type: Literal["phase_started"] = "phase_started"
+    phase: PhaseName
+    attempt: int = 0
+
+
+class GateRefused(Value):
+    """A phase's output did not pass its gate; the messages go into the next prompt."""
+
+    type: Literal["gate_refused"] = "gate_refused"
+    phase: PhaseName
+    attempt: int
+    confidence: float
+    messages: tuple[str, ...]
+
+
+class Understood(Value):
+    type: Literal["understood"] = "understood"
+    result: PhaseResult[UnderstandingOutput]
+
+
+class ApproachChosen(Value):
+    type: Literal["approach_chosen"] = "approach_chosen"
+    result: PhaseResult[ApproachOutput]
+
+
+class PlanMade(Value):
+    type: Literal["plan_made"] = "plan_made"
+    result: PhaseResult[DetailedPlan]
+    mended: tuple[str, ...] = ()
+    """What was put right mechanically in what the model proposed."""
+
+
+class PlanRevised(Value):
+    """The plan changed while it ran. Only the difference is written."""
+
+    type: Literal["plan_revised"] = "plan_revised"
+    by: Actor
+    reason: str
+    after: str = ""
+    """The step behind which added steps come."""
+    added: tuple[ExecutionStep, ...] = ()
+    changed: tuple[ExecutionStep, ...] = ()
+    removed: tuple[str, ...] = ()
+    depends_on: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """New dependencies of added or changed steps, by id."""
+
+
+class Validated(Value):
+    type: Literal["validated"] = "validated"
+    result: PhaseResult[ValidationOutput]
+
+
+class StepStarted(Value):
+    type: Literal["step_started"] = "step_started"
+    step_id: str
+    attempt: int
+    snapshot: str = ""
+    """The workspace before this attempt: what a rollback goes back to."""
+
+
+class ChecksRan(Value):
+    type: Literal["checks_ran"] = "checks_ran"
+    step_id: str = ""
+    when: Literal["before", "during", "after", "final"]
+    results: tuple[CheckResult, ...]
+
+
+class ModelAnswered(Value):
+    """One call of the model. Prompt and answer are blobs."""
+
+    type: Literal["model_answered"] = "model_answered"
+    purpose: str
+    step_id: str = ""
+    prompt: str
+    answer: str
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    duration_ms: int = 0
+    finish_reason: str = "stop"
+    temperature: float = 0.0
+    unreadable: str = ""
+    """Why the answer could not be used, if so; the model is told."""
+
+
+class ModelRetried(Value):
+    type: Literal["model_retried"] = "model_retried"
+    error: str
+    attempt: int
+    of: int
+    wait_seconds: float
+
+
+class Decided(Value):
+    """What the model decided to do next inside a step, and why."""
+
+    type: Literal["decided"] = "decided"
+    step_id: str
+    decision: Literal["act", "done", "replan"]
+    thought: str = ""
+
+
+class ActionStarted(Value):
+    """Written before the effect: an intent without a result is an interrupted action."""
+
+    type: Literal["action_started"] = "action_started"
+    action_id: str
+    step_id: str
+    tool: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    body: str = ""
+    """The hash of a file body that came outside the arguments."""
+    fingerprint: str = ""
+    external: bool = False
+    """It may have effects outside the workspace, which no snapshot undoes."""
+
+
+class ActionFinished(Value):
+    type: Literal["action_finished"] = "action_finished"
+    action_id: str
+    step_id: str
+    ok: bool
+    summary: str
+    """What the model is shown: short, with the key parts quoted."""
+    output: str = ""
+    """The hash of the whole output."""
+    duration_ms: int = 0
+    command: str = ""
+    data: Any = None
+    temporary: bool = False
+
+
+class ActionRefused(Value):
+    """Proposed, and not run: it repeats one that failed, is out of bounds, or was denied."""
+
+    type: Literal["action_refused"] = "action_refused"
+    step_id: str
+    tool: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    reason: str
+
+
+class ActionInterrupted(Value):
+    type: Literal["action_interrupted"] = "action_interrupted"
+    action_id: str
+    step_id: str
+
+
+class StepFinished(Value):
+    type: Literal["step_finished"] = "step_finished"
+    step_id: str
+    status: StepStatus
+    attempt: int
+    output: StepExecutionOutput
+    duration_ms: int = 0
+    failure: Failure | None = None
+    checks: tuple[CheckResult, ...] = ()
+    snapshot: str = ""
+    """The workspace after the step."""
+
+
+class StepReset(Value):
+    """The step gets another try; `rung` says which, and `note` what is different this time."""
+
+    type: Literal["step_reset"] = "step_reset"
+    step_id: str
+    rung: str
+    by: Actor = "engine"
+    note: str = ""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    tool: str = ""
+
+
+class Reflected(Value):
+    type: Literal["reflected"] = "reflected"
+    step_id: str
+    reflection: StepReflection
+
+
+class RungChosen(Value):
+    type: Literal["rung_chosen"] = "rung_chosen"
+    step_id: str
+    rung: str
+    why: str
+
+
+class RolledBack(Value):
+    type: Literal["rolled_back"] = "rolled_back"
+    step_id: str
+    snapshot: str
+    paths: tuple[str, ...] = ()
+
+
+class QuestionAsked(Value):
+    type: Literal["question_asked"] = "question_asked"
+    question_id: str
+    kind: Literal["clarification", "confirmation", "approval", "conflict"]
+    text: str
+    options: tuple[str, ...] = ()
+    step_id: str = ""
+    subject: str = ""
+    """The hash of exactly what is being approved."""
+
+
+class QuestionAnswered(Value):
+    type: Literal["question_answered"] = "question_answered"
+    question_id: str
+    answer: str
+    by: str = "user"
+
+
+class ControlReceived(Value):
+    type: Literal["control_received"] = "control_received"
+    command: Literal["pause", "resume", "cancel", "skip", "retry"]
+    step_id: str = ""
+    by: str = "user"
+    why: str = ""
+
+
+class Warned(Value):
+    type: Literal["warned"] = "warned"
+    message: str
+
+
+class RunEnded(Value):
+    type: Literal["run_ended"] = "run_ended"
+    outcome: Outcome
+
+
+Event: TypeAlias = Annotated[
+    RunCreated
+    | RunResumed
+    | RunInterrupted
+    | StageEntered
+    | PhaseStarted
+    | GateRefused
+    | Understood
+    | ApproachChosen
+    | PlanMade
+    | PlanRevised
+    | Validated
+    | StepStarted
+    | ChecksRan
+    | ModelAnswered
+    | ModelRetried
+    | Decided
+    | ActionStarted
+    | ActionFinished
+    | ActionRefused
+    | ActionInterrupted
+    | StepFinished
+    | StepReset
+    | Reflected
+    | RungChosen
+    | RolledBack
+    | QuestionAsked
+    | QuestionAnswered
+    | ControlReceived
+    | Warned
+    | RunEnded,
+    Field(discriminator="type"),
+]
+
+event_adapter: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+class Record(NamedTuple):
+    """An event in its place in the journal."""
+
+    seq: int
+    at: float
+    """Seconds since the epoch."""
+    event: Event
+
+
+def encode(event: Event) -> bytes:
+    return event.__pydantic_serializer__.to_json(event, exclude_defaults=True, serialize_as_any=False)
+
+
+def decode(kind: str, body: bytes) -> Event:
+    """`exclude_defaults` drops the tag, which the journal keeps in its own column."""
+    return _CLASSES[kind].model_validate_json(body)  # type: ignore[return-value]
+
+
+_CLASSES: dict[str, type[Value]] = {
+    cls.model_fields["type"].default: cls
+    for cls in Value.__subclasses__()
+    if cls.__module__ == __name__ and "type" in cls.model_fields
+}

@@ -1,0 +1,141 @@
+"""The transition tables of runs and steps: everything that decides what may follow what is in this file.
+
+The diagrams in docs/architecture.md are drawn from these tables by `draw()`; a test keeps them equal.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+from surefoot.errors import IllegalTransition
+
+
+class Stage(StrEnum):
+    """Where a run is. The five phases and the seven orchestration states are both views of it."""
+
+    UNDERSTANDING = "understanding"
+    APPROACH = "approach"
+    PLANNING = "planning"
+    EXECUTION = "execution"
+    RECOVERY = "recovery"
+    VALIDATION = "validation"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class OrchestrationState(StrEnum):
+    INTAKE = "INTAKE"
+    PLANNING = "PLANNING"
+    EXECUTING = "EXECUTING"
+    RECOVERING = "RECOVERING"
+    VERIFYING = "VERIFYING"
+    BLOCKED = "BLOCKED"
+    DONE = "DONE"
+
+
+ORCHESTRATION: dict[Stage, OrchestrationState] = {
+    Stage.UNDERSTANDING: OrchestrationState.INTAKE,
+    Stage.APPROACH: OrchestrationState.PLANNING,
+    Stage.PLANNING: OrchestrationState.PLANNING,
+    Stage.EXECUTION: OrchestrationState.EXECUTING,
+    Stage.RECOVERY: OrchestrationState.RECOVERING,
+    Stage.VALIDATION: OrchestrationState.VERIFYING,
+    # Waiting for a person and having failed are the same to a watcher: it will not go on by itself.
+    Stage.WAITING: OrchestrationState.BLOCKED,
+    Stage.FAILED: OrchestrationState.BLOCKED,
+    Stage.COMPLETED: OrchestrationState.DONE,
+}
+
+WORKING = (
+    Stage.UNDERSTANDING,
+    Stage.APPROACH,
+    Stage.PLANNING,
+    Stage.EXECUTION,
+    Stage.RECOVERY,
+    Stage.VALIDATION,
+)
+
+_FORWARD: dict[Stage, dict[Stage, str]] = {
+    Stage.UNDERSTANDING: {Stage.APPROACH: "gate passed"},
+    Stage.APPROACH: {Stage.PLANNING: "gate passed or skipped"},
+    Stage.PLANNING: {Stage.EXECUTION: "gate passed", Stage.COMPLETED: "only a plan was asked for"},
+    Stage.EXECUTION: {
+        Stage.RECOVERY: "a step failed",
+        Stage.VALIDATION: "every step settled",
+    },
+    Stage.RECOVERY: {
+        Stage.EXECUTION: "retry, repaired step, skip or fallback",
+        Stage.PLANNING: "replan the task",
+        Stage.APPROACH: "next alternative approach",
+    },
+    Stage.VALIDATION: {
+        Stage.COMPLETED: "every check ran on the final tree",
+        Stage.RECOVERY: "a check is red",
+    },
+}
+
+RUN_TRANSITIONS: dict[Stage, dict[Stage, str]] = {
+    **{
+        stage: {**_FORWARD[stage], Stage.WAITING: "a question", Stage.FAILED: "nothing left to try"}
+        for stage in WORKING
+    },
+    Stage.WAITING: {**dict.fromkeys(WORKING, "answered"), Stage.FAILED: "denied or out of time"},
+    Stage.FAILED: dict.fromkeys(WORKING, "resumed by a person"),
+    Stage.COMPLETED: {},
+}
+
+
+class StepStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    DEGRADED = "degraded"
+
+
+SETTLED = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.SKIPPED, StepStatus.DEGRADED})
+"""Nothing more will happen to such a step unless a person or a new plan asks for it."""
+
+STEP_TRANSITIONS: dict[StepStatus, dict[StepStatus, str]] = {
+    StepStatus.PENDING: {
+        StepStatus.RUNNING: "its turn",
+        StepStatus.SKIPPED: "condition not met, or a person said so",
+    },
+    StepStatus.RUNNING: {
+        StepStatus.SUCCEEDED: "its checks pass",
+        StepStatus.PARTIAL: "allowed to fail, part is done",
+        StepStatus.FAILED: "a check, a tool or a fuse",
+        StepStatus.SKIPPED: "a person said so",
+        StepStatus.PENDING: "interrupted",
+    },
+    StepStatus.FAILED: {
+        StepStatus.PENDING: "another try",
+        StepStatus.SKIPPED: "not critical",
+        StepStatus.DEGRADED: "declared fallback",
+    },
+    StepStatus.SUCCEEDED: {StepStatus.PENDING: "its proof no longer holds, or a person asks again"},
+    StepStatus.PARTIAL: {StepStatus.PENDING: "a person asks again"},
+    StepStatus.SKIPPED: {StepStatus.PENDING: "a person asks again"},
+    StepStatus.DEGRADED: {StepStatus.PENDING: "a person asks again"},
+}
+
+S = TypeVar("S", bound=StrEnum)
+
+
+def check_transition(table: Mapping[S, Mapping[S, str]], old: S, new: S) -> None:
+    """Raise unless `new` may follow `old`. Staying where one is, is always allowed: resuming does it."""
+    if new != old and new not in table[old]:
+        allowed = ", ".join(table[old]) or "nothing: it is an end"
+        raise IllegalTransition(f"{new} cannot follow {old} (what can: {allowed})")
+
+
+def draw(table: Mapping[S, Mapping[S, str]], start: S) -> str:
+    """The table as a Mermaid state diagram."""
+    lines = ["stateDiagram-v2", f"    [*] --> {start}"]
+    for old, targets in table.items():
+        lines += [f"    {old} --> {new}: {why}" for new, why in targets.items()]
+    lines += [f"    {state} --> [*]" for state, targets in table.items() if not targets]
+    return "\n".join(lines)
