@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from surefoot.config import ExecutionConfig
-from surefoot.machine import Stage, StepStatus
+from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import (
     ApproachOutput,
     CheckResult,
@@ -119,8 +119,6 @@ class StepStarted(Value):
     type: Literal["step_started"] = "step_started"
     step_id: str
     attempt: int
-    snapshot: str = ""
-    """The workspace before this attempt: what a rollback goes back to."""
 
 
 class ChecksRan(Value):
@@ -176,6 +174,8 @@ class ActionStarted(Value):
     body: str = ""
     """The hash of a file body that came outside the arguments."""
     fingerprint: str = ""
+    snapshot: str = ""
+    """The workspace before an action that may write: where an interrupted one goes back to."""
     external: bool = False
     """It may have effects outside the workspace, which no snapshot undoes."""
 
@@ -229,7 +229,7 @@ class StepReset(Value):
 
     type: Literal["step_reset"] = "step_reset"
     step_id: str
-    rung: str
+    rung: Rung
     by: Actor = "engine"
     note: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
@@ -245,7 +245,7 @@ class Reflected(Value):
 class RungChosen(Value):
     type: Literal["rung_chosen"] = "rung_chosen"
     step_id: str
-    rung: str
+    rung: Rung
     why: str
 
 

@@ -122,6 +122,22 @@ STEP_TRANSITIONS: dict[StepStatus, dict[StepStatus, str]] = {
     StepStatus.DEGRADED: {StepStatus.PENDING: "a person asks again"},
 }
 
+
+class Rung(StrEnum):
+    """The ways back up after a step has failed, cheapest first. `ladder.py` says which is next."""
+
+    RETRY_LATER = "retry_later"
+    ADJUST_PARAMETERS = "adjust_parameters"
+    ALTERNATIVE_TOOL = "alternative_tool"
+    REPAIR_STEP = "repair_step"
+    SKIP_STEP = "skip_step"
+    FALLBACK = "fallback"
+    FAILURE_BRANCH = "failure_branch"
+    REPLAN_TASK = "replan_task"
+    NEXT_APPROACH = "next_approach"
+    GIVE_UP = "give_up"
+
+
 S = TypeVar("S", bound=StrEnum)
 
 

@@ -1,0 +1,92 @@
+"""The recovery ladder: (failure, reflection, counters) -> the next rung. Pure; `recovery.py` carries it out.
+
+The first row of `TABLE` whose condition holds decides. Parameter and tool errors are retried while retries
+remain, then the step is repaired; dependency and decomposition errors go straight to the repair; then the task is
+replanned; then it ends with a diagnosis. Every rung that can be taken again has a counter with a limit, so no run
+climbs for ever.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from surefoot.config import ReflectionConfig
+from surefoot.machine import Rung
+from surefoot.outcome import ErrorCategory
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that the choice depends on."""
+
+    limits: ReflectionConfig
+    category: ErrorCategory
+    recoverable: bool = True
+    temporary: bool = False
+    retries: int = 0
+    temporary_retries: int = 0
+    repairs: int = 0
+    replans: int = 0
+    consecutive_failures: int = 0
+    has_alternative_tool: bool = False
+    critical: bool = True
+    has_fallback: bool = False
+    has_failure_branch: bool = False
+    alternatives_left: int = 0
+    may_replan: bool = True
+    """False for a plan that is to be run as given."""
+
+    @property
+    def layer_one(self) -> bool:
+        return (
+            self.recoverable
+            and self.limits.enable_step_level_reflection
+            and self.retries < self.limits.max_step_retries
+        )
+
+    @property
+    def not_hopeless(self) -> bool:
+        return self.recoverable and self.consecutive_failures < self.limits.max_consecutive_failures
+
+
+_STRAIGHT_TO_REPAIR = (ErrorCategory.DEPENDENCY_ERROR, ErrorCategory.DECOMPOSITION_ERROR)
+
+TABLE: tuple[tuple[Rung, str, Callable[[Facts], bool]], ...] = (
+    (
+        Rung.RETRY_LATER,
+        "the error is temporary and waiting may be enough",
+        lambda f: f.temporary and f.temporary_retries < f.limits.max_temporary_retries,
+    ),
+    (
+        Rung.ALTERNATIVE_TOOL,
+        "the tool failed and there is another one for the job",
+        lambda f: f.layer_one and f.category is ErrorCategory.TOOL_ERROR and f.has_alternative_tool,
+    ),
+    (
+        Rung.ADJUST_PARAMETERS,
+        "another try with what the failure taught",
+        lambda f: f.layer_one and f.category not in _STRAIGHT_TO_REPAIR,
+    ),
+    (
+        Rung.REPAIR_STEP,
+        "the step itself has to be planned differently",
+        lambda f: f.may_replan and f.not_hopeless and f.repairs < f.limits.max_single_step_repairs,
+    ),
+    (Rung.FALLBACK, "the step declares a stand-in result", lambda f: f.has_fallback),
+    (Rung.FAILURE_BRANCH, "the plan has steps for this failure", lambda f: f.has_failure_branch),
+    (Rung.SKIP_STEP, "the step is not critical", lambda f: not f.critical),
+    (
+        Rung.REPLAN_TASK,
+        "the plan no longer leads to the goal",
+        lambda f: f.may_replan and f.not_hopeless and f.replans < f.limits.max_task_replanning_attempts,
+    ),
+    (
+        Rung.NEXT_APPROACH,
+        "the approach did not work and there is another",
+        lambda f: f.may_replan and f.not_hopeless and f.alternatives_left > 0,
+    ),
+    (Rung.GIVE_UP, "nothing is left to try", lambda f: True),
+)
+
+
+def next_rung(facts: Facts) -> tuple[Rung, str]:
+    return next((rung, why) for rung, why, holds in TABLE if holds(facts))

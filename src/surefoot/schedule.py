@@ -1,0 +1,115 @@
+"""Which steps may run now, which wait, and which never can. Pure: told what settled, never looks anything up.
+
+The cost of a change is the number of dependants of the step that changed, so a plan of ten thousand steps costs per
+step what a plan of ten does.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+
+from surefoot.errors import PlanCycle
+from surefoot.machine import SETTLED, StepStatus
+from surefoot.plan import Condition, DetailedPlan, StepDependency
+
+_DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED, StepStatus.SKIPPED})
+"""A skipped step holds nobody up: what depends on it goes on without its result."""
+
+
+def check_acyclic(step_ids: Iterable[str], dependencies: Iterable[StepDependency]) -> None:
+    """Raise `PlanCycle` with the path of the circle, if there is one."""
+    graph: dict[str, list[str]] = {step_id: [] for step_id in step_ids}
+    for dependency in dependencies:
+        graph.setdefault(dependency.step_id, []).append(dependency.depends_on)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise PlanCycle(error.args[1]) from None
+
+
+def condition_met(condition: Condition, status: StepStatus) -> bool:
+    match condition:
+        case Condition.SUCCESS:
+            return status in _DONE
+        case Condition.FAILURE:
+            return status is StepStatus.FAILED
+        case Condition.ALWAYS:
+            return True
+
+
+class Schedule:
+    """The plan's graph with counters. Build it anew when the plan changes."""
+
+    def __init__(self, plan: DetailedPlan, statuses: Mapping[str, StepStatus]) -> None:
+        check_acyclic((step.id for step in plan.steps), plan.dependencies)
+        self._steps = {step.id: step for step in plan.steps}
+        self._dependants: dict[str, list[StepDependency]] = {}
+        self._waits_for: dict[str, set[str]] = {step_id: set() for step_id in self._steps}
+        for dependency in plan.dependencies:
+            self._dependants.setdefault(dependency.depends_on, []).append(dependency)
+            self._waits_for[dependency.step_id].add(dependency.depends_on)
+        self._to_go = self._longest_paths()
+        self._ready: list[tuple[int, int, int, str]] = []
+        self._pending = {s for s in self._steps if statuses.get(s, StepStatus.PENDING) is StepStatus.PENDING}
+        self.unreachable: dict[str, str] = {}
+        """Steps that can never run, and why."""
+        for step_id in self._steps:
+            if not self._waits_for[step_id]:
+                self._offer(step_id)
+        for step_id, status in statuses.items():
+            if step_id in self._steps and (status in SETTLED or status is StepStatus.FAILED):
+                self.settle(step_id, status)
+
+    def settle(self, step_id: str, status: StepStatus) -> None:
+        """A step came to an end; its dependants may become ready, or unreachable."""
+        self._pending.discard(step_id)
+        for dependency in self._dependants.get(step_id, ()):
+            waiting = self._waits_for[dependency.step_id]
+            if step_id not in waiting:
+                continue
+            if condition_met(dependency.condition, status):
+                waiting.discard(step_id)
+                if not waiting:
+                    self._offer(dependency.step_id)
+            elif dependency.step_id in self._pending:
+                name = self._steps[step_id].name
+                self.unreachable[dependency.step_id] = (
+                    f"it needs the {dependency.condition} of '{name}', which {status}"
+                )
+
+    def take(self, accept: Callable[[str], bool] = lambda _: True) -> str | None:
+        """The most urgent ready step that `accept` agrees to: by priority, then by the longest path still to go."""
+        passed_over = []
+        found = None
+        while self._ready:
+            entry = heapq.heappop(self._ready)
+            step_id = entry[-1]
+            if step_id not in self._pending or step_id in self.unreachable:
+                continue
+            if accept(step_id):
+                found = step_id
+                self._pending.discard(step_id)
+                break
+            passed_over.append(entry)
+        for entry in passed_over:
+            heapq.heappush(self._ready, entry)
+        return found
+
+    def waiting(self) -> dict[str, str]:
+        """Every step still pending, with what it waits for."""
+        return {
+            step_id: "waits for " + ", ".join(sorted(self._waits_for[step_id])) if self._waits_for[step_id] else "ready"
+            for step_id in self._pending
+        }
+
+    def _offer(self, step_id: str) -> None:
+        step = self._steps[step_id]
+        heapq.heappush(self._ready, (-step.priority, -self._to_go[step_id], step.sequence, step_id))
+
+    def _longest_paths(self) -> dict[str, int]:
+        order = TopologicalSorter({s: self._waits_for[s] for s in self._steps}).static_order()
+        to_go = dict.fromkeys(self._steps, 0)
+        for step_id in reversed(list(order)):
+            for dependency in self._dependants.get(step_id, ()):
+                to_go[step_id] = max(to_go[step_id], to_go[dependency.step_id] + 1)
+        return to_go

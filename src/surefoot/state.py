@@ -1,0 +1,527 @@
+"""RunState is the fold of a run's events. It is kept up to date event by event and never written whole.
+
+`apply` is the only thing that changes a state, it depends on nothing but the record it is given, and it
+refuses records that the transition tables do not allow.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from surefoot import events as e
+from surefoot.config import ExecutionConfig
+from surefoot.machine import (
+    ORCHESTRATION,
+    RUN_TRANSITIONS,
+    SETTLED,
+    STEP_TRANSITIONS,
+    OrchestrationState,
+    Rung,
+    Stage,
+    StepStatus,
+    check_transition,
+)
+from surefoot.outcome import (
+    ApproachOutput,
+    CheckResult,
+    ExecutionPhase,
+    ExecutionStatus,
+    Failure,
+    Outcome,
+    Phase,
+    PhaseResult,
+    PhaseStatus,
+    SequentialExecutionPlan,
+    StepExecutionOutput,
+    StepReflection,
+    UnderstandingOutput,
+    ValidationOutput,
+    ValidationResult,
+)
+from surefoot.plan import DetailedPlan, ExecutionStep, StepDependency
+from surefoot.task import Task
+
+
+@dataclass(slots=True)
+class Action:
+    """One tool call inside a step's current attempt."""
+
+    id: str
+    step_id: str
+    tool: str
+    arguments: dict[str, Any]
+    fingerprint: str
+    body: str = ""
+    snapshot: str = ""
+    external: bool = False
+    ok: bool | None = None
+    """None while it runs, or when it was interrupted."""
+    summary: str = ""
+    output: str = ""
+    command: str = ""
+    data: Any = None
+
+
+@dataclass(slots=True)
+class StepRun:
+    """A step and what has become of it."""
+
+    step: ExecutionStep
+    status: StepStatus = StepStatus.PENDING
+    attempt: int = 0
+    started_at: float = 0.0
+    snapshot: str = ""
+    """The workspace before the attempt's first write: what a rollback goes back to."""
+    after: str = ""
+    actions: list[Action] = field(default_factory=list)
+    """Of the current attempt."""
+    baseline: tuple[CheckResult, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    output: StepExecutionOutput | None = None
+    failures: list[Failure] = field(default_factory=list)
+    reflections: list[StepReflection] = field(default_factory=list)
+    rungs: list[str] = field(default_factory=list)
+    """What recovery tried for this step, in order."""
+    notes: list[str] = field(default_factory=list)
+    """What the next attempt is told to do differently."""
+    failed_fingerprints: set[str] = field(default_factory=set)
+    """Everything done in attempts that failed: not to be repeated unchanged."""
+    refusals: int = 0
+    retries: int = 0
+    repairs: int = 0
+    temporary_retries: int = 0
+    parameters: dict[str, Any] = field(default_factory=dict)
+    tool: str = ""
+
+
+@dataclass(slots=True)
+class Question:
+    id: str
+    kind: str
+    text: str
+    options: tuple[str, ...]
+    step_id: str
+    subject: str
+    answer: str | None = None
+    by: str = ""
+
+
+@dataclass(slots=True)
+class RunState:
+    run_id: str = ""
+    task: Task | None = None
+    config: ExecutionConfig = field(default_factory=ExecutionConfig)
+    model: str = ""
+    stage: Stage = Stage.UNDERSTANDING
+    stage_reason: str = ""
+    before_waiting: Stage = Stage.UNDERSTANDING
+    failed_at: Stage | None = None
+    snapshot: str = ""
+    protected: tuple[str, ...] = ()
+    understanding: PhaseResult[UnderstandingOutput] | None = None
+    approach: PhaseResult[ApproachOutput] | None = None
+    planning: PhaseResult[DetailedPlan] | None = None
+    validation: PhaseResult[ValidationOutput] | None = None
+    plan: DetailedPlan | None = None
+    """The plan as it stands, with its revisions."""
+    steps: dict[str, StepRun] = field(default_factory=dict)
+    history: list[PhaseResult[StepExecutionOutput]] = field(default_factory=list)
+    refusals: dict[str, list[str]] = field(default_factory=dict)
+    """Per phase: the messages of the last gate that refused."""
+    phase_attempts: dict[str, int] = field(default_factory=dict)
+    revisions: int = 0
+    replans: int = 0
+    approach_index: int = 0
+    consecutive_failures: int = 0
+    recovering: str = ""
+    """The step that recovery is about."""
+    open_actions: dict[str, Action] = field(default_factory=dict)
+    """Intents without a result."""
+    questions: dict[str, Question] = field(default_factory=dict)
+    controls: list[e.ControlReceived] = field(default_factory=list)
+    """Received and not yet acted on."""
+    warnings: list[str] = field(default_factory=list)
+    outcome: Outcome | None = None
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    active_seconds: float = 0.0
+    started_at: float = 0.0
+    updated_at: float = 0.0
+    seq: int = 0
+
+    # -- what people ask of it ------------------------------------------------------------------------------------
+
+    @property
+    def orchestration(self) -> OrchestrationState:
+        return ORCHESTRATION[self.stage]
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.output_tokens
+
+    @property
+    def open_questions(self) -> list[Question]:
+        return [q for q in self.questions.values() if q.answer is None]
+
+    def step(self, step_id: str) -> ExecutionStep:
+        return self.steps[step_id].step
+
+    @property
+    def phase(self) -> Phase:
+        if self.stage is Stage.FAILED or (self.outcome and self.stage is not Stage.COMPLETED):
+            reason = self.outcome.summary if self.outcome else self.stage_reason
+            return ExecutionPhase.Failed(failed_at=self._phase_of(self.failed_at or self.stage), reason=reason)
+        return self._phase_of(self.before_waiting if self.stage is Stage.WAITING else self.stage)
+
+    def _phase_of(self, stage: Stage) -> Phase:
+        match stage:
+            case Stage.UNDERSTANDING:
+                return ExecutionPhase.Understanding()
+            case Stage.APPROACH:
+                return ExecutionPhase.Approach()
+            case Stage.PLANNING:
+                return ExecutionPhase.Planning()
+            case Stage.VALIDATION:
+                return ExecutionPhase.Validation()
+            case Stage.COMPLETED:
+                return ExecutionPhase.Completed()
+        begun = sum(run.attempt > 0 for run in self.steps.values())
+        return ExecutionPhase.Execution(current_step=max(begun - 1, 0), total_steps=len(self.steps))
+
+    def as_plan(self) -> SequentialExecutionPlan:
+        ended = self.outcome is not None
+        return SequentialExecutionPlan(
+            task_id=self.run_id,
+            current_phase=self.phase,
+            understanding=self.understanding,
+            approach=self.approach,
+            plan=self.planning and self.planning.with_(output=self.plan),
+            execution_history=tuple(self.history),
+            final_validation=self.validation,
+            outcome=self.outcome,
+            started_at=_when(self.started_at),
+            updated_at=_when(self.updated_at),
+            completed_at=_when(self.updated_at) if ended else None,
+            config=self.config,
+        )
+
+
+def fold(records: Iterable[e.Record]) -> RunState:
+    state = RunState()
+    for record in records:
+        apply(state, record)
+    return state
+
+
+def apply(state: RunState, record: e.Record) -> None:
+    event = record.event
+    if state.updated_at and not isinstance(event, e.RunResumed):
+        # Time between the end of one process and the start of the next is nobody's work.
+        state.active_seconds += max(0.0, record.at - state.updated_at)
+    state.updated_at = record.at
+    state.seq = record.seq
+    handler = _HANDLERS.get(type(event))
+    if handler is not None:
+        handler(state, event, record.at)
+
+
+def _when(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+# -- one function an event, in the order in which they happen ------------------------------------------------------
+
+
+def _created(state: RunState, event: e.RunCreated, at: float) -> None:
+    state.run_id, state.task, state.config, state.model = event.run_id, event.task, event.config, event.model
+    state.snapshot, state.protected, state.stage = event.snapshot, event.protected, event.starts_at
+    state.started_at = at
+
+
+def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
+    state.model = event.model
+    state.outcome = None
+
+
+def _entered(state: RunState, event: e.StageEntered, at: float) -> None:
+    check_transition(RUN_TRANSITIONS, state.stage, event.stage)
+    if event.stage is Stage.WAITING:
+        state.before_waiting = state.stage
+    if event.stage is Stage.FAILED:
+        state.failed_at = state.before_waiting if state.stage is Stage.WAITING else state.stage
+    state.stage, state.stage_reason = event.stage, event.reason
+
+
+def _phase_started(state: RunState, event: e.PhaseStarted, at: float) -> None:
+    state.phase_attempts[event.phase] = event.attempt
+
+
+def _refused(state: RunState, event: e.GateRefused, at: float) -> None:
+    state.refusals[event.phase] = list(event.messages)
+
+
+def _understood(state: RunState, event: e.Understood, at: float) -> None:
+    state.understanding = event.result
+    state.refusals.pop("understanding", None)
+
+
+def _approach_chosen(state: RunState, event: e.ApproachChosen, at: float) -> None:
+    state.approach = event.result
+    state.refusals.pop("approach", None)
+
+
+def _plan_made(state: RunState, event: e.PlanMade, at: float) -> None:
+    state.planning = event.result
+    state.refusals.pop("planning", None)
+    if event.result.output is None:
+        return
+    state.plan = event.result.output
+    old, state.steps = state.steps, {}
+    for step in state.plan.steps:
+        # A new plan keeps what is done and still in it; everything else starts afresh.
+        before = old.get(step.id)
+        state.steps[step.id] = before if before and before.status in SETTLED and before.step == step else StepRun(step)
+
+
+def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
+    assert state.plan is not None
+    state.plan = revised(state.plan, event)
+    state.revisions += 1
+    for step_id in event.removed:
+        state.steps.pop(step_id, None)
+    for step in event.added:
+        state.steps[step.id] = StepRun(step)
+    for step in state.plan.steps:
+        state.steps[step.id].step = step
+
+
+def revised(plan: DetailedPlan, event: e.PlanRevised) -> DetailedPlan:
+    """The plan with a revision carried out; pydantic refuses one that does not hang together."""
+    changed = {step.id: step for step in event.changed}
+    steps: list[ExecutionStep] = [changed.get(s.id, s) for s in plan.steps if s.id not in event.removed]
+    place = next((i + 1 for i, s in enumerate(steps) if s.id == event.after), len(steps))
+    steps[place:place] = event.added
+    dependencies = [
+        d
+        for d in plan.dependencies
+        if d.step_id not in event.removed and d.depends_on not in event.removed and d.step_id not in event.depends_on
+    ]
+    dependencies += [StepDependency(step_id=s, depends_on=d) for s, ds in event.depends_on.items() for d in ds]
+    renumbered = tuple(s if s.sequence == i else s.with_(sequence=i) for i, s in enumerate(steps))
+    return plan.with_(steps=renumbered, dependencies=tuple(dependencies))
+
+
+def _validated(state: RunState, event: e.Validated, at: float) -> None:
+    state.validation = event.result
+
+
+def _set_status(run: StepRun, status: StepStatus) -> None:
+    check_transition(STEP_TRANSITIONS, run.status, status)
+    run.status = status
+
+
+def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
+    run = state.steps[event.step_id]
+    _set_status(run, StepStatus.RUNNING)
+    run.attempt, run.started_at, run.snapshot = event.attempt, at, ""
+    run.actions, run.baseline, run.checks, run.refusals = [], (), (), 0
+
+
+def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
+    run = state.steps.get(event.step_id)
+    if run is None:
+        return
+    if event.when == "before":
+        run.baseline = event.results
+    else:
+        run.checks = event.results
+
+
+def _answered_by_model(state: RunState, event: e.ModelAnswered, at: float) -> None:
+    state.model_calls += 1
+    state.prompt_tokens += event.prompt_tokens
+    state.output_tokens += event.output_tokens
+    state.cached_tokens += event.cached_tokens
+
+
+def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
+    state.tool_calls += 1
+    action = Action(
+        event.action_id,
+        event.step_id,
+        event.tool,
+        event.arguments,
+        event.fingerprint,
+        event.body,
+        event.snapshot,
+        event.external,
+    )
+    state.open_actions[event.action_id] = action
+    run = state.steps[event.step_id]
+    run.actions.append(action)
+    run.snapshot = run.snapshot or event.snapshot
+
+
+def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> None:
+    state.open_actions.pop(event.action_id, None)
+    for action in reversed(state.steps[event.step_id].actions):
+        if action.id == event.action_id:
+            action.ok, action.summary, action.output = event.ok, event.summary, event.output
+            action.command, action.data = event.command, event.data
+            return
+
+
+def _action_refused(state: RunState, event: e.ActionRefused, at: float) -> None:
+    state.steps[event.step_id].refusals += 1
+
+
+def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) -> None:
+    state.open_actions.pop(event.action_id, None)
+
+
+def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
+    run = state.steps[event.step_id]
+    _set_status(run, event.status)
+    run.output, run.after = event.output, event.snapshot
+    run.checks = event.checks or run.checks
+    if event.failure is not None:
+        run.failures.append(event.failure)
+        run.failed_fingerprints.update(a.fingerprint for a in run.actions if a.fingerprint)
+        state.recovering = event.step_id
+    else:
+        state.consecutive_failures = 0
+    state.history.append(
+        PhaseResult[StepExecutionOutput](
+            phase=state._phase_of(Stage.EXECUTION),
+            status=_PHASE_STATUS[event.status],
+            output=event.output,
+            duration_ms=event.duration_ms,
+            validation=_judgement(event.checks),
+            executed_at=_when(run.started_at or at),
+            error=event.failure.message if event.failure else None,
+            retry_count=max(event.attempt - 1, 0),
+        )
+    )
+
+
+def _judgement(checks: tuple[CheckResult, ...]) -> ValidationResult | None:
+    if not checks:
+        return None
+    good = sum(result.passed for result in checks)
+    return ValidationResult(
+        passed=good == len(checks),
+        confidence=good / len(checks),
+        messages=tuple(f"{'ok' if r.passed else 'failed'}: {r.check.label}" for r in checks),
+    )
+
+
+def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
+    run = state.steps[event.step_id]
+    _set_status(run, StepStatus.PENDING)
+    if event.note:
+        run.notes.append(event.note)
+    run.parameters = {**run.parameters, **event.parameters}
+    run.tool = event.tool or run.tool
+
+
+def _reflected(state: RunState, event: e.Reflected, at: float) -> None:
+    state.steps[event.step_id].reflections.append(event.reflection)
+
+
+def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:
+    run = state.steps.get(event.step_id)
+    if run is None:
+        return
+    run.rungs.append(event.rung)
+    match event.rung:
+        case Rung.RETRY_LATER:
+            run.temporary_retries += 1
+        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL:
+            run.retries += 1
+        case Rung.REPAIR_STEP:
+            run.repairs += 1
+            state.consecutive_failures += 1
+        case Rung.REPLAN_TASK:
+            state.replans += 1
+            state.consecutive_failures += 1
+        case Rung.NEXT_APPROACH:
+            state.approach_index += 1
+            state.consecutive_failures += 1
+
+
+def _rolled_back(state: RunState, event: e.RolledBack, at: float) -> None:
+    run = state.steps.get(event.step_id)
+    if run is None or run.output is None or run.output.status is not ExecutionStatus.FAILED:
+        return
+    run.output = run.output.with_(status=ExecutionStatus.ROLLED_BACK)
+    for index in range(len(state.history) - 1, -1, -1):
+        output = state.history[index].output
+        if output is not None and output.step_id == event.step_id:
+            state.history[index] = state.history[index].with_(output=run.output)
+            return
+
+
+def _asked(state: RunState, event: e.QuestionAsked, at: float) -> None:
+    state.questions[event.question_id] = Question(
+        event.question_id, event.kind, event.text, event.options, event.step_id, event.subject
+    )
+
+
+def _answered(state: RunState, event: e.QuestionAnswered, at: float) -> None:
+    question = state.questions[event.question_id]
+    question.answer, question.by = event.answer, event.by
+
+
+def _control(state: RunState, event: e.ControlReceived, at: float) -> None:
+    state.controls.append(event)
+
+
+def _warned(state: RunState, event: e.Warned, at: float) -> None:
+    state.warnings.append(event.message)
+
+
+def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
+    state.outcome = event.outcome
+
+
+_PHASE_STATUS: dict[StepStatus, PhaseStatus] = {
+    StepStatus.SUCCEEDED: PhaseStatus.SUCCESS,
+    StepStatus.PARTIAL: PhaseStatus.SUCCESS,
+    StepStatus.DEGRADED: PhaseStatus.SUCCESS,
+    StepStatus.FAILED: PhaseStatus.FAILED,
+    StepStatus.SKIPPED: PhaseStatus.SKIPPED,
+}
+
+_HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
+    e.RunCreated: _created,
+    e.RunResumed: _resumed,
+    e.StageEntered: _entered,
+    e.PhaseStarted: _phase_started,
+    e.GateRefused: _refused,
+    e.Understood: _understood,
+    e.ApproachChosen: _approach_chosen,
+    e.PlanMade: _plan_made,
+    e.PlanRevised: _plan_revised,
+    e.Validated: _validated,
+    e.StepStarted: _step_started,
+    e.ChecksRan: _checks_ran,
+    e.ModelAnswered: _answered_by_model,
+    e.ActionStarted: _action_started,
+    e.ActionFinished: _action_finished,
+    e.ActionRefused: _action_refused,
+    e.ActionInterrupted: _action_interrupted,
+    e.StepFinished: _step_finished,
+    e.StepReset: _step_reset,
+    e.Reflected: _reflected,
+    e.RungChosen: _rung_chosen,
+    e.RolledBack: _rolled_back,
+    e.QuestionAsked: _asked,
+    e.QuestionAnswered: _answered,
+    e.ControlReceived: _control,
+    e.Warned: _warned,
+    e.RunEnded: _ended,
+}
