@@ -94,15 +94,19 @@ class StepStatus(StrEnum):
     FAILED = "failed"
     SKIPPED = "skipped"
     DEGRADED = "degraded"
+    BLOCKED = "blocked"
 
 
-SETTLED = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.SKIPPED, StepStatus.DEGRADED})
+SETTLED = frozenset(
+    {StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.SKIPPED, StepStatus.DEGRADED, StepStatus.BLOCKED}
+)
 """Nothing more will happen to such a step unless a person or a new plan asks for it."""
 
 STEP_TRANSITIONS: dict[StepStatus, dict[StepStatus, str]] = {
     StepStatus.PENDING: {
         StepStatus.RUNNING: "its turn",
         StepStatus.SKIPPED: "condition not met, or a person said so",
+        StepStatus.BLOCKED: "what it needs can no longer happen",
     },
     StepStatus.RUNNING: {
         StepStatus.SUCCEEDED: "its checks pass",
@@ -120,6 +124,7 @@ STEP_TRANSITIONS: dict[StepStatus, dict[StepStatus, str]] = {
     StepStatus.PARTIAL: {StepStatus.PENDING: "a person asks again"},
     StepStatus.SKIPPED: {StepStatus.PENDING: "a person asks again"},
     StepStatus.DEGRADED: {StepStatus.PENDING: "a person asks again"},
+    StepStatus.BLOCKED: {StepStatus.PENDING: "a person asks again"},
 }
 
 

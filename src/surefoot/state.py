@@ -494,6 +494,7 @@ _PHASE_STATUS: dict[StepStatus, PhaseStatus] = {
     StepStatus.DEGRADED: PhaseStatus.SUCCESS,
     StepStatus.FAILED: PhaseStatus.FAILED,
     StepStatus.SKIPPED: PhaseStatus.SKIPPED,
+    StepStatus.BLOCKED: PhaseStatus.SKIPPED,
 }
 
 _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {

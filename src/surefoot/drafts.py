@@ -1,0 +1,114 @@
+"""What a model is asked for in each phase: small shapes that small models fill in well.
+
+Their fields are few and flat, kinds come from enumerations, and nothing is asked that the engine can find out by
+itself. `mending.py` turns them into the full values.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from surefoot.outcome import TaskComplexity
+from surefoot.plan import StepType
+
+
+class Draft(BaseModel):
+    # Models add fields nobody asked for; that is no reason to throw the rest away.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class UnderstandingDraft(Draft):
+    understanding: str = Field(min_length=1, description="what is wanted, in one or two sentences")
+    requirements: list[str] = Field(default=[], max_length=12, description="each thing that must be true at the end")
+    files: list[str] = Field(default=[], max_length=12, description="files to create or change, nothing else")
+    task_type: Literal["write_code", "fix_bug", "change_code", "data", "shell", "docs", "question", "other"] = "other"
+    complexity: TaskComplexity = TaskComplexity.MODERATE
+    risks: list[str] = Field(default=[], max_length=5)
+    questions: list[str] = Field(default=[], max_length=3, description="only what makes the task impossible to start")
+
+
+class AlternativeDraft(Draft):
+    name: str
+    description: str = ""
+
+
+class DecisionDraft(Draft):
+    decision: str
+    rationale: str = ""
+
+
+class ApproachDraft(Draft):
+    approach: str = Field(min_length=1)
+    tech_stack: list[str] = Field(default=[], max_length=8)
+    architecture_pattern: str = ""
+    key_decisions: list[DecisionDraft] = Field(default=[], max_length=5)
+    expected_outcomes: list[str] = Field(default=[], max_length=8)
+    alternatives: list[AlternativeDraft] = Field(default=[], max_length=3)
+
+
+class CheckDraft(Draft):
+    kind: Literal["command", "file_exists", "text_matches", "none"] = "none"
+    value: str = ""
+
+
+class StepDraft(Draft):
+    name: str = Field(min_length=1)
+    description: str = ""
+    type: StepType = StepType.CODE_GENERATION
+    file: str = Field(default="", description="the one file this step writes, or empty")
+    after: list[int] = Field(default=[], description="numbers of the steps that must be done before")
+    check: CheckDraft = CheckDraft()
+
+
+class PlanDraft(Draft):
+    steps: list[StepDraft] = Field(min_length=1)
+    success_criteria: list[str] = Field(default=[], max_length=8)
+
+
+class ActionDraft(Draft):
+    """One decision inside a step. The body of a file to write comes outside, in a fenced block."""
+
+    thought: str = ""
+    decision: Literal["act", "done", "replan"] = "act"
+    reason: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] = Field(default={})
+    add_steps: list[StepDraft] = Field(default=[], max_length=4)
+    remove_steps: list[str] = Field(default=[], max_length=4)
+
+
+class ReflectionDraft(Draft):
+    category: Literal[
+        "parameter_error", "tool_error", "dependency_error", "decomposition_error", "environment_error", "unknown"
+    ] = "unknown"
+    root_cause: str = ""
+    recoverable: bool = True
+    fix: str = ""
+
+
+def schema_of(draft: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema without titles and references, in the subset that grammars of small servers understand."""
+    schema = draft.model_json_schema()
+    definitions = schema.pop("$defs", {})
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return plain(definitions[node["$ref"].rsplit("/", 1)[-1]])
+        if len(node.get("allOf", ())) == 1:
+            return plain(node["allOf"][0])
+        kept = {k: plain(v) for k, v in node.items() if k not in ("title", "default", "description", "minLength")}
+        # "title" and the like may also be the name of a field: then it sits inside `properties` and stays.
+        if isinstance(node.get("properties"), dict):
+            kept["properties"] = {k: plain(v) for k, v in node["properties"].items()}
+            # Constrained decoding writes what is required, in order; left to choose, small models leave things out.
+            kept["required"] = list(node["properties"])
+            kept["additionalProperties"] = False
+        return kept
+
+    result = plain(schema)
+    assert isinstance(result, dict)
+    return result

@@ -1,0 +1,245 @@
+"""From what a model proposed to what can be run: puts right mechanically what can be put right. Pure.
+
+Asking a small model again with the same complaint gives the same answer; merging two steps for one file costs
+nothing. Every mend is told, so that the plan shown is honest about whose it is.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from itertools import count
+
+from surefoot.drafts import ApproachDraft, CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
+from surefoot.outcome import (
+    AlternativeApproach,
+    ApproachOutput,
+    TaskComplexity,
+    TechnicalDecision,
+    UnderstandingOutput,
+)
+from surefoot.plan import (
+    Check,
+    CommandCheck,
+    DetailedPlan,
+    ExecutionStep,
+    FileCheck,
+    ParsesCheck,
+    StepDependency,
+    StepType,
+    TextCheck,
+)
+
+_FILE_NAME = re.compile(r"(?<![\w/.-])((?:[\w-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,4})(?![\w/])")
+_NOT_FILES = frozenset({"e.g", "i.e", "etc", "vs", "Node.js", "node.js"})
+_PSEUDO_CODE = re.compile(r"^[A-Za-z_]\w*\(.*\)$")
+_WRITES_FILES = (StepType.CODE_GENERATION, StepType.CONFIGURATION, StepType.FILE_OPERATION)
+
+
+def files_named_in(text: str) -> list[str]:
+    """File names in running text, in order, each once: `src/app.py`, `README.md`; not `e.g.` and not URLs."""
+    found: list[str] = []
+    for match in _FILE_NAME.finditer(re.sub(r"\w+://\S+", " ", text)):
+        name = match.group(1).rstrip(".")
+        if name not in _NOT_FILES and name not in found and not re.fullmatch(r"v?[\d.]+\w?", name):
+            found.append(name)
+    return found
+
+
+def understanding_from(draft: UnderstandingDraft, task: str, existing: Collection[str]) -> UnderstandingOutput:
+    """Files the model names are kept if the task names them too or they exist: small models invent the others."""
+    named = files_named_in(task)
+    known = set(existing)
+    targets = [_clean_path(f) for f in draft.files]
+    kept = [f for f in targets if f in named or f in known or f.rsplit("/", 1)[-1] in named]
+    return UnderstandingOutput(
+        understanding=draft.understanding.strip(),
+        key_requirements=_distinct(draft.requirements) or (draft.understanding.strip(),),
+        task_type=draft.task_type,
+        complexity=draft.complexity if len(kept) <= 3 else TaskComplexity.COMPLEX,
+        potential_risks=_distinct(draft.risks),
+        clarification_needed=_distinct(draft.questions),
+        target_files=_distinct(kept or [f for f in targets if f]),
+    )
+
+
+def approach_from(draft: ApproachDraft) -> ApproachOutput:
+    return ApproachOutput(
+        approach=draft.approach.strip(),
+        tech_stack=_distinct(draft.tech_stack),
+        architecture_pattern=draft.architecture_pattern.strip(),
+        key_decisions=tuple(TechnicalDecision(**d.model_dump()) for d in draft.key_decisions),
+        expected_outcomes=_distinct(draft.expected_outcomes),
+        alternatives=tuple(AlternativeApproach(**a.model_dump()) for a in draft.alternatives if a.name.strip()),
+    )
+
+
+def simple_plan(task: str, targets: Sequence[str], protected: Collection[str]) -> DetailedPlan:
+    """The plan of a task that needs no planning: one step a file, or one step for the whole."""
+    files = [f for f in targets if f not in protected]
+    if not files:
+        step = ExecutionStep(id="s1", name="Do the task", description=task, step_type=StepType.COMMAND_EXECUTION)
+        return DetailedPlan(steps=(step,))
+    steps = tuple(
+        ExecutionStep(
+            id=f"s{i}",
+            sequence=i - 1,
+            name=f"Write {path}",
+            description=f"Write {path} so that the task is fulfilled." if len(files) > 1 else task,
+            step_type=StepType.CODE_GENERATION,
+            writes=(path,),
+            expected_outputs=(path,),
+            checks=(_file_check(path),),
+        )
+        for i, path in enumerate(files, 1)
+    )
+    chain = tuple(StepDependency(step_id=f"s{i + 1}", depends_on=f"s{i}") for i in range(1, len(files)))
+    return DetailedPlan(steps=steps, dependencies=chain)
+
+
+def plan_from(
+    draft: PlanDraft, required_files: Sequence[str], protected: Collection[str], max_steps: int
+) -> tuple[DetailedPlan, list[str]]:
+    """A runnable plan, and what had to be mended to get it."""
+    mended: list[str] = []
+    numbered = [(number, step) for number, step in enumerate(draft.steps, 1)]
+    numbered = _without_empty(numbered, mended)
+    numbered = _without_protected(numbered, protected, mended)
+    numbered, stands_for = _one_step_a_file(numbered, mended)
+    if len(numbered) > max_steps:
+        mended.append(f"cut to the first {max_steps} of {len(numbered)} steps")
+        numbered = numbered[:max_steps]
+    steps, dependencies = _with_ids(numbered, stands_for, mended)
+    written = {path for step in steps for path in step.writes}
+    for path in required_files:
+        if path not in written and path not in protected and len(steps) < max_steps:
+            mended.append(f"added a step for {path}, which the task names")
+            steps.append(
+                ExecutionStep(
+                    id=fresh_id({step.id for step in steps}),
+                    sequence=len(steps),
+                    name=f"Write {path}",
+                    writes=(path,),
+                    expected_outputs=(path,),
+                    checks=(_file_check(path),),
+                )
+            )
+    plan = DetailedPlan(
+        steps=tuple(steps), dependencies=tuple(dependencies), success_criteria=_distinct(draft.success_criteria)
+    )
+    return plan, mended
+
+
+def fresh_id(taken: Collection[str]) -> str:
+    return next(f"s{n}" for n in count(len(taken) + 1) if f"s{n}" not in taken)
+
+
+def check_from(draft: CheckDraft, file: str) -> Check | None:
+    """A check that can be run, or nothing: pseudo-code such as `check_file_exists(x)` proves nothing."""
+    value = draft.value.strip().strip("`")
+    if not value or draft.kind == "none":
+        return None
+    if draft.kind == "file_exists":
+        path = _clean_path(value)
+        return FileCheck(path=path) if path and not re.search(r"\s", path) else None
+    if draft.kind == "text_matches":
+        if not file:
+            return None
+        try:
+            re.compile(value)
+        except re.error:
+            value = re.escape(value)
+        return TextCheck(path=file, pattern=value)
+    if _PSEUDO_CODE.match(value) or "\n" in value or value.endswith("."):
+        return None
+    return CommandCheck(command=value)
+
+
+def _without_empty(steps: list[tuple[int, StepDraft]], mended: list[str]) -> list[tuple[int, StepDraft]]:
+    kept = [(n, s) for n, s in steps if s.name.strip() and (s.description.strip() or s.file.strip() or s.check.value)]
+    if kept and len(kept) < len(steps):
+        mended.append(f"dropped {len(steps) - len(kept)} steps that say nothing")
+    return kept or steps
+
+
+def _without_protected(
+    steps: list[tuple[int, StepDraft]], protected: Collection[str], mended: list[str]
+) -> list[tuple[int, StepDraft]]:
+    kept = [(n, s) for n, s in steps if _clean_path(s.file) not in protected]
+    if kept and len(kept) < len(steps):
+        mended.append(f"dropped {len(steps) - len(kept)} steps that would rewrite given tests")
+    return kept or steps
+
+
+def _one_step_a_file(
+    steps: list[tuple[int, StepDraft]], mended: list[str]
+) -> tuple[list[tuple[int, StepDraft]], dict[int, int]]:
+    """Steps that write the same file become one: the second would overwrite the first."""
+    first_for: dict[str, int] = {}
+    by_number: dict[int, StepDraft] = {}
+    stands_for: dict[int, int] = {}
+    for number, step in steps:
+        path = _clean_path(step.file)
+        if path and path in first_for:
+            first = first_for[path]
+            merged = by_number[first]
+            by_number[first] = merged.model_copy(
+                update={
+                    "description": f"{merged.description} {step.description}".strip(),
+                    "after": sorted({*merged.after, *step.after} - {first, number}),
+                    "check": merged.check if merged.check.kind != "none" else step.check,
+                }
+            )
+            stands_for[number] = first
+            mended.append(f"merged steps {first} and {number}, which both write {path}")
+            continue
+        if path:
+            first_for[path] = number
+        by_number[number] = step
+    return list(by_number.items()), stands_for
+
+
+def _with_ids(
+    numbered: list[tuple[int, StepDraft]], stands_for: dict[int, int], mended: list[str]
+) -> tuple[list[ExecutionStep], list[StepDependency]]:
+    known = {number for number, _ in numbered}
+    steps: list[ExecutionStep] = []
+    dependencies: list[StepDependency] = []
+    for sequence, (number, draft) in enumerate(numbered):
+        path = _clean_path(draft.file) if draft.type is not StepType.TESTING else ""
+        check = check_from(draft.check, path)
+        checks = tuple(c for c in (_file_check(path) if path else None, check) if c)
+        steps.append(
+            ExecutionStep(
+                id=f"s{number}",
+                sequence=sequence,
+                name=draft.name.strip(),
+                description=draft.description.strip(),
+                step_type=draft.type if path or draft.type not in _WRITES_FILES else StepType.COMMAND_EXECUTION,
+                writes=(path,) if path else (),
+                expected_outputs=(path,) if path else (),
+                checks=checks,
+            )
+        )
+        for target in sorted({stands_for.get(n, n) for n in draft.after}):
+            # Backward references only: a dependency on a later step is a slip of the pen that makes circles.
+            if target in known and target < number:
+                dependencies.append(StepDependency(step_id=f"s{number}", depends_on=f"s{target}"))
+            elif target != number:
+                mended.append(f"dropped the dependency of step {number} on {target}, which does not come before it")
+    return steps, dependencies
+
+
+def _file_check(path: str) -> Check:
+    if path.endswith((".py", ".json", ".toml")):
+        return ParsesCheck(path=path, origin="engine")
+    return FileCheck(path=path, origin="engine")
+
+
+def _clean_path(path: str) -> str:
+    path = path.strip().strip("`'\"").replace("\\", "/")
+    while path.startswith("./"):
+        path = path[2:]
+    return path if re.fullmatch(r"[^\0\n]{1,300}", path) and not path.startswith("/") else ""
+
+
+def _distinct(items: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item.strip() for item in items if item.strip()))
