@@ -17,7 +17,9 @@
     ├── ToolError                  names the tool and, where it can, the argument
     │   ├── UnknownTool
     │   ├── PathOutsideWorkspace
-    │   └── ToolTimeout            temporary
+    │   ├── PathProtected          may be read, not changed: earlier tests, .git, Surefoot's own files
+    │   ├── ToolTimeout            temporary
+    │   └── ToolUnavailable        temporary: a connection was refused or lost
     ├── JournalError
     │   ├── JournalVersion         written by another version of Surefoot
     │   ├── JournalBroken          not a journal, or damaged
@@ -122,7 +124,15 @@ class PathOutsideWorkspace(ToolError):
     pass
 
 
+class PathProtected(ToolError):
+    pass
+
+
 class ToolTimeout(ToolError):
+    temporary = True
+
+
+class ToolUnavailable(ToolError):
     temporary = True
 
 
