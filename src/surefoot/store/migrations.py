@@ -1,0 +1,142 @@
+"""How the tables came to be what they are: named functions in a list, applied in order, never changed once released.
+
+A file is looked at before anything is written to it: what is not a journal, or is newer than this version of
+Surefoot knows, stays untouched.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from surefoot._version import __version__
+from surefoot.errors import JournalBroken, JournalError, JournalVersion
+
+APPLICATION_ID = 0x53464A4C
+"""In the file's header, so that `file` and we can tell a journal from any other database ("SFJL")."""
+
+
+def create_tables(connection: apsw.Connection) -> None:
+    """The events of a run lie side by side: `id` is the run's number * 2^32 + the event's number in the run.
+
+    So one b-tree both orders and finds them, an append touches its last page only, and the primary key is what
+    keeps two processes from writing the same run. `crc` covers the whole row: SQLite has no checksums of its own.
+    """
+    connection.execute("""
+        CREATE TABLE runs (
+            number INTEGER PRIMARY KEY,
+            run_id TEXT NOT NULL UNIQUE,
+            task TEXT NOT NULL,
+            workspace TEXT NOT NULL,
+            model TEXT NOT NULL,
+            created_at REAL NOT NULL,
+            stage TEXT NOT NULL,
+            verdict TEXT,
+            crc INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE events (
+            id INTEGER PRIMARY KEY,
+            at REAL NOT NULL,
+            kind TEXT NOT NULL,
+            crc INTEGER NOT NULL,
+            body BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE blobs (
+            digest BLOB NOT NULL UNIQUE,
+            codec TEXT NOT NULL,
+            body BLOB -- NULL: it is a file
+        ) STRICT;
+        CREATE TABLE inbox (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            run INTEGER NOT NULL,
+            crc INTEGER NOT NULL,
+            body BLOB NOT NULL
+        ) STRICT;
+        CREATE INDEX inbox_of_run ON inbox (run, id);
+    """)
+
+
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (create_tables,)
+
+
+def schema_of(connection: apsw.Connection, path: Path) -> int:
+    """How many migrations the file has seen; 0 is an empty file. Raises when it is not one that we can read."""
+    application, schema = connection.pragma("application_id"), connection.pragma("user_version")
+    if application != APPLICATION_ID:
+        if application == 0 and schema == 0 and not connection.execute("SELECT 1 FROM sqlite_schema").fetchall():
+            return 0
+        raise JournalBroken(
+            f"{path} is not a Surefoot journal but a database of another program",
+            remedy="name another file for the journal, or move this one away",
+        )
+    if not 1 <= schema <= len(MIGRATIONS):
+        raise JournalVersion(
+            f"the journal {path} was written by Surefoot {_last_writer(connection)} (schema {schema}); "
+            f"this is {__version__}, which knows schemas up to {len(MIGRATIONS)}",
+            remedy="use that version or a newer one: pip install -U surefoot",
+        )
+    return int(schema)
+
+
+def migrate(connection: apsw.Connection, path: Path) -> None:
+    """Bring the file to the current schema, in one transaction, after a copy if there was something in it."""
+    if schema_of(connection, path) == len(MIGRATIONS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have done it while this one waited for the lock.
+        old = schema_of(connection, path)
+        if old < len(MIGRATIONS):
+            if old:
+                _back_up(path, old)
+            _apply(connection, path, old)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _apply(connection: apsw.Connection, path: Path, old: int) -> None:
+    if old == 0:
+        connection.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at REAL, surefoot TEXT) STRICT")
+    for migration in MIGRATIONS[old:]:
+        try:
+            migration(connection)
+        except apsw.SQLError as error:
+            raise JournalError(
+                f"the journal {path} could not be brought to the current schema: {migration.__name__}: {error}",
+                remedy="nothing was changed; the version that wrote it can still read it",
+            ) from error
+        record = (migration.__name__, time.time(), __version__)
+        connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", record)
+    connection.pragma("application_id", APPLICATION_ID)
+    connection.pragma("user_version", len(MIGRATIONS))
+
+
+def _back_up(path: Path, schema: int) -> None:
+    """A copy under a name that says which schema it has. Whole or not there: it is renamed into place."""
+    copy = path.with_name(f"{path.name}.schema-{schema}.bak")
+    unfinished = copy.with_name(f"{copy.name}.{os.getpid()}.tmp")
+    target = apsw.Connection(str(unfinished))
+    # The writer holds the lock, not the file: a second connection sees the last commit.
+    source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        with target.backup("main", source, "main") as backup:
+            backup.step()
+    finally:
+        source.close()
+        target.close()
+    unfinished.chmod(0o600)
+    unfinished.replace(copy)
+
+
+def _last_writer(connection: apsw.Connection) -> str:
+    """A newer schema may not even have this table: then the number alone has to do."""
+    try:
+        row = connection.execute("SELECT surefoot FROM migrations ORDER BY rowid DESC LIMIT 1").fetchone()
+    except (apsw.Error, UnicodeDecodeError):
+        return "another version"
+    return str(row[0]) if row else "another version"

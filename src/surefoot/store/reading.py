@@ -1,0 +1,212 @@
+"""Reading a journal file, also while another process writes it, and never believing a damaged row.
+
+SQLite has no checksums of its own, so every row carries one (blobs have their hash). What does not fit is an error.
+"""
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import apsw
+
+from surefoot.errors import JournalError, JournalVersion, UnknownRun
+from surefoot.events import Record, decode
+from surefoot.store.base import LAST, SHOWN_CANDIDATES, InboxItem, RunSummary, chosen
+from surefoot.store.blobs import BlobFiles, unpack
+from surefoot.store.connection import READ_FAULTS, broken, empty_reader, journal_error, open_reader
+
+RUN_BITS = 32
+"""An event's key is its run's number, shifted by this, plus its own number in the run."""
+_SEQ = (1 << RUN_BITS) - 1
+_RUN = "number, run_id, task, workspace, model, created_at, crc, stage, verdict"
+_LAST_EVENT = f"(SELECT max(id) FROM events WHERE id < (number + 1) << {RUN_BITS})"
+
+
+def event_crc(run_id: str, seq: int, at: float, kind: str, body: bytes) -> int:
+    return crc32(body, crc32(f"{run_id} {seq} {at!r} {kind}".encode()))
+
+
+def fields_crc(*fields: str | int | float) -> int:
+    return crc32(json.dumps(fields).encode())
+
+
+class Position(NamedTuple):
+    """Where a run is in the database, and where it stands."""
+
+    number: int
+    last: int
+    stage: str
+    verdict: str | None
+
+
+class JournalReader:
+    def __init__(self, path: Path, busy_timeout: float) -> None:
+        self._path = path
+        self._busy_timeout = busy_timeout
+        self._files = BlobFiles(path)
+        self._idle: list[apsw.Connection] = []
+        self._closed = False
+
+    def read(self, run_id: str, after: int) -> Iterator[Record]:
+        return self._stream(run_id, self.existing(run_id).number, after)
+
+    def existing(self, run_id: str) -> Position:
+        position = self.position(run_id)
+        if position is None:
+            raise self._no_run(run_id)
+        return position
+
+    def position(self, run_id: str) -> Position | None:
+        row = self._row(f"SELECT {_RUN}, {_LAST_EVENT} FROM runs WHERE run_id = ?", run_id)
+        return None if row is None else self._position(row)
+
+    def summaries(self, limit: int) -> list[RunSummary]:
+        found = self._rows(
+            f"SELECT {_RUN}, events.id, events.at FROM runs LEFT JOIN events ON events.id = {_LAST_EVENT} "
+            "ORDER BY number DESC LIMIT ?",
+            limit,
+        )
+        return [self._summary(row) for row in found]
+
+    def find(self, prefix: str) -> str:
+        # One more than is shown, so that it can be said that there are more.
+        newest = self._ids("ORDER BY number DESC LIMIT ?", SHOWN_CANDIDATES + 1)
+        if prefix == LAST:
+            matches = newest[:1]
+        elif prefix.isascii():
+            matches = self._ids("WHERE substr(run_id, 1, length(?1)) = ?1 ORDER BY number DESC", prefix)
+        else:
+            # Run ids are ASCII. Other text may not even be valid Unicode.
+            matches = []
+        if not matches:
+            self._look_at_every_run()
+        found = chosen(prefix, matches, newest)
+        self.existing(found)
+        return found
+
+    def has_blob(self, digest: str) -> bool:
+        return self._row("SELECT 1 FROM blobs WHERE digest = ?", bytes.fromhex(digest)) is not None
+
+    def blob(self, digest: str) -> bytes:
+        try:
+            row = self._row("SELECT codec, body FROM blobs WHERE digest = ?", bytes.fromhex(digest))
+        except ValueError:
+            row = None
+        if row is None:
+            raise broken(self._path, f"there is no content under the hash {digest}")
+        codec, body = row
+        if body is None:
+            body = self._files.read(digest, codec)
+        data = unpack(codec, body, digest) if isinstance(body, bytes) else None
+        if data is None:
+            raise broken(self._path, f"the content under the hash {digest} is missing or was changed")
+        return data
+
+    def inbox(self, run_id: str) -> list[InboxItem]:
+        run = self.existing(run_id).number
+        items = []
+        for number, crc, body in self._rows("SELECT id, crc, body FROM inbox WHERE run = ? ORDER BY id", run):
+            if not isinstance(body, bytes) or crc != crc32(body):
+                raise broken(self._path, f"message {number} for run {run_id} was changed")
+            items.append(InboxItem(number, json.loads(body)))
+        return items
+
+    def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _stream(self, run_id: str, number: int, after: int) -> Iterator[Record]:
+        first, end = number << RUN_BITS, (number + 1) << RUN_BITS
+        seq = after
+        sql = "SELECT id, at, kind, crc, body FROM events WHERE id > ? AND id < ? ORDER BY id"
+        with self._connection() as connection, closing(connection.execute(sql, (first + after, end))) as rows:
+            for key, at, kind, crc, body in rows:
+                seq += 1
+                if key != first + seq or not isinstance(body, bytes) or crc != event_crc(run_id, seq, at, kind, body):
+                    raise broken(self._path, f"event {seq} of run {run_id} is missing or was changed")
+                yield Record(seq, at, self._decoded(run_id, seq, kind, body))
+
+    def _decoded(self, run_id: str, seq: int, kind: str, body: bytes) -> Any:
+        try:
+            return decode(kind, body)
+        except (KeyError, ValueError) as error:
+            raise JournalVersion(
+                f"event {seq} of run {run_id} in {self._path} was written by another version of Surefoot: "
+                f"this one cannot read {kind!r}",
+                remedy="use the version that wrote it or a newer one: pip install -U surefoot",
+            ) from error
+
+    def _position(self, row: Sequence[Any]) -> Position:
+        number, run_id, *_, stage, verdict, last = self._checked(row)
+        if last is None or last >> RUN_BITS != number:
+            raise broken(self._path, f"the events of run {run_id} are missing")
+        return Position(number, last & _SEQ, stage, verdict)
+
+    def _summary(self, row: Sequence[Any]) -> RunSummary:
+        position = self._position(row[:-1])
+        _, run_id, task, workspace, model, created_at, *_, updated_at = row
+        try:
+            return RunSummary(
+                run_id=run_id,
+                task=task,
+                workspace=workspace,
+                model=model,
+                stage=position.stage,
+                verdict=position.verdict,
+                created_at=created_at,
+                updated_at=updated_at,
+                events=position.last,
+            )
+        except ValueError as error:
+            raise broken(self._path, f"the standing of run {run_id} was changed") from error
+
+    def _checked(self, row: Sequence[Any]) -> Sequence[Any]:
+        try:
+            intact = row[6] == fields_crc(*row[:6])
+        except TypeError:
+            intact = False
+        if not intact:
+            raise broken(self._path, f"the entry of run {row[1]!r} was changed")
+        return row
+
+    def _no_run(self, run_id: str) -> JournalError | UnknownRun:
+        if run_id in self._look_at_every_run():
+            return broken(self._path, f"run {run_id} is there, but its index does not lead to it")
+        return UnknownRun(f"there is no run {run_id}", remedy="see `surefoot list`")
+
+    def _look_at_every_run(self) -> set[str]:
+        """Before it is said that a run is not there, it must be sure that no damage hides it."""
+        return {self._checked(row)[1] for row in self._rows(f"SELECT {_RUN} FROM runs NOT INDEXED")}
+
+    def _ids(self, which: str, value: str | int) -> list[str]:
+        return [row[0] for row in self._rows(f"SELECT run_id FROM runs {which}", value)]
+
+    def _row(self, sql: str, *values: Any) -> tuple[Any, ...] | None:
+        found = self._rows(sql, *values)
+        return found[0] if found else None
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._connection() as connection:
+            return list(connection.execute(sql, values))
+
+    @contextmanager
+    def _connection(self) -> Generator[apsw.Connection]:
+        """A connection for this query alone: one that a half-read stream holds would show the others old data."""
+        connection = self._idle.pop() if self._idle else self._open()
+        try:
+            yield connection
+        except READ_FAULTS as error:
+            raise journal_error(self._path, error) from error
+        finally:
+            if self._closed or connection.filename == "":
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    def _open(self) -> apsw.Connection:
+        # Not kept: the file may be there the next time.
+        return open_reader(self._path, self._busy_timeout) if self._path.exists() else empty_reader()

@@ -1,0 +1,127 @@
+"""One transaction of a journal file: events, their runs, the content they name, the messages they answer."""
+
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from surefoot.events import Event
+from surefoot.store.base import CHANGES_STANDING, creation, standing, title
+from surefoot.store.connection import Durability, open_writer
+from surefoot.store.reading import RUN_BITS, event_crc, fields_crc
+
+_INSERT_EVENT = "INSERT INTO events (id, at, kind, crc, body) VALUES (?, ?, ?, ?, ?)"
+_INSERT_RUN = (
+    "INSERT INTO runs (number, run_id, task, workspace, model, created_at, crc, stage) VALUES (?, ?, ?, ?, ?, ?, ?, '')"
+)
+
+
+class Run:
+    """What this process knows of a run that it writes."""
+
+    __slots__ = ("durable", "id", "number", "seq", "stage", "verdict")
+
+    def __init__(self, run_id: str, number: int = 0, durable: int = 0, stage: str = "", verdict: str | None = None):
+        self.id = run_id
+        self.number = number
+        """Its place in the database; 0 until it is there."""
+        self.durable = durable
+        self.seq = durable
+        """The last number that was given out."""
+        self.stage = stage
+        self.verdict = verdict
+
+
+class Entry:
+    """An event on its way to the disk."""
+
+    __slots__ = ("at", "awaited", "body", "event", "run", "seq")
+
+    def __init__(self, run: Run, seq: int, at: float, event: Event, body: bytes, awaited: bool) -> None:
+        self.run = run
+        self.seq = seq
+        self.at = at
+        self.event = event
+        self.body = body
+        self.awaited = awaited
+        """Someone is told if it cannot be written. Nobody waits for a note."""
+
+    def row(self, number: int) -> tuple[int, float, str, int, bytes]:
+        kind = self.event.type
+        crc = event_crc(self.run.id, self.seq, self.at, kind, self.body)
+        return (number << RUN_BITS) + self.seq, self.at, kind, crc, self.body
+
+
+class Blob(NamedTuple):
+    codec: str
+    body: bytes | None
+    """None: it is a file already."""
+    data: bytes
+
+
+class JournalWriter:
+    """The one connection that writes."""
+
+    def __init__(self, path: Path, durability: Durability, busy_timeout: float) -> None:
+        self._connection = open_writer(path, durability, busy_timeout)
+
+    def write(self, entries: Sequence[Entry], blobs: Mapping[str, Blob], acknowledged: Collection[int]) -> None:
+        """All of it or nothing."""
+        if len(entries) == 1 and not (blobs or acknowledged or isinstance(entries[0].event, CHANGES_STANDING)):
+            # A statement by itself is a transaction, and cheaper than three.
+            self._connection.execute(_INSERT_EVENT, entries[0].row(entries[0].run.number))
+            entries[0].run.durable = entries[0].seq
+            return
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            after = self._write_all(entries, blobs, acknowledged)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(apsw.Error):
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+            raise
+        for run, (number, durable, stage, verdict) in after.items():
+            run.number, run.durable, run.stage, run.verdict = number, durable, stage, verdict
+
+    def leave_message(self, run_number: int, crc: int, body: bytes) -> None:
+        self._connection.execute("INSERT INTO inbox (run, crc, body) VALUES (?, ?, ?)", (run_number, crc, body))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _write_all(
+        self, entries: Sequence[Entry], blobs: Mapping[str, Blob], acknowledged: Collection[int]
+    ) -> dict[Run, tuple[int, int, str, str | None]]:
+        """What the runs will be, once this is committed."""
+        execute, execute_many = self._connection.execute, self._connection.executemany
+        after = {entry.run: (entry.run.number, 0, entry.run.stage, entry.run.verdict) for entry in entries}
+        changed: set[Run] = set()
+        rows = []
+        for entry in entries:
+            number, _, stage, verdict = after[entry.run]
+            number = number or self._insert_run(entry)
+            if isinstance(entry.event, CHANGES_STANDING):
+                stage, verdict = standing(entry.event, stage, verdict)
+                changed.add(entry.run)
+            after[entry.run] = (number, entry.seq, stage, verdict)
+            rows.append(entry.row(number))
+        execute_many(_INSERT_EVENT, rows)
+        for run in changed:
+            number, _, stage, verdict = after[run]
+            execute("UPDATE runs SET stage = ?, verdict = ? WHERE number = ?", (stage, verdict, number))
+        execute_many(
+            "INSERT OR IGNORE INTO blobs (digest, codec, body) VALUES (?, ?, ?)",
+            [(bytes.fromhex(digest), blob.codec, blob.body) for digest, blob in blobs.items()],
+        )
+        execute_many("DELETE FROM inbox WHERE id = ?", [(key,) for key in acknowledged])
+        return after
+
+    def _insert_run(self, entry: Entry) -> int:
+        created = creation(entry.run.id, entry.event)
+        ((number,),) = self._connection.execute("SELECT coalesce(max(number), 0) + 1 FROM runs")
+        fields = (number, created.run_id, title(created.task.text), created.task.workspace, created.model, entry.at)
+        self._connection.execute(_INSERT_RUN, (*fields, fields_crc(*fields)))
+        return int(number)
