@@ -25,6 +25,8 @@ class ReflectionConfig(Value):
     max_task_replanning_attempts: int = Field(default=1, ge=0, le=10)
     max_consecutive_failures: int = Field(default=3, ge=1, le=50)
     max_temporary_retries: int = Field(default=3, ge=0, le=20)
+    backoff_seconds: float = Field(default=1.0, ge=0, le=600)
+    """The first wait before a temporary error is tried again; it doubles each time."""
 
 
 class BudgetConfig(Value):
@@ -59,7 +61,6 @@ class ExecutionConfig(Value):
     sandbox: Literal["auto", "strict", "off"] = "auto"
     network: bool = False
     """Whether commands may reach the network."""
-    approve: Literal["ask", "auto-edit", "auto", "never"] = "auto"
     snapshot_excludes: tuple[str, ...] = ()
     reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
     budget: BudgetConfig = Field(default_factory=BudgetConfig)

@@ -114,10 +114,19 @@ def judge_plan(
 
 def judge_validation(output: ValidationOutput, threshold: float) -> ValidationResult:
     """The last gate: everything that was run is green, and criteria that could be told are met."""
-    points = [Point(r.passed, f"{r.check.label}: {r.detail or 'failed'}", _weight(r), must=True) for r in output.checks]
+    results = decisive(output.checks)
+    points = [Point(r.passed, f"{r.check.label}: {r.detail or 'failed'}", _weight(r), must=True) for r in results]
     points += [Point(c.met, f"not met: {c.criterion} ({c.because})", 1) for c in output.criteria if c.met is not None]
     unknown = [f"cannot tell: {c.criterion}" for c in output.criteria if c.met is None]
     return judge(points, threshold, unknown)
+
+
+def decisive(results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
+    """The results that decide. A check that a plan made up may itself be wrong: where the user's or the project's own
+    checks speak, the plan's are only shown."""
+    if any(r.check.origin in ("user", "project") for r in results):
+        return tuple(r for r in results if r.check.origin != "plan")
+    return tuple(results)
 
 
 def evaluate_criteria(

@@ -120,7 +120,10 @@ STEP_TRANSITIONS: dict[StepStatus, dict[StepStatus, str]] = {
         StepStatus.SKIPPED: "not critical",
         StepStatus.DEGRADED: "declared fallback",
     },
-    StepStatus.SUCCEEDED: {StepStatus.PENDING: "its proof no longer holds, or a person asks again"},
+    StepStatus.SUCCEEDED: {
+        StepStatus.PENDING: "a person asks again",
+        StepStatus.FAILED: "a check on the final tree refutes it",
+    },
     StepStatus.PARTIAL: {StepStatus.PENDING: "a person asks again"},
     StepStatus.SKIPPED: {StepStatus.PENDING: "a person asks again"},
     StepStatus.DEGRADED: {StepStatus.PENDING: "a person asks again"},

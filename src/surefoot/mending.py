@@ -44,11 +44,13 @@ def files_named_in(text: str) -> list[str]:
     return found
 
 
-def understanding_from(draft: UnderstandingDraft, task: str, existing: Collection[str]) -> UnderstandingOutput:
+def understanding_from(
+    draft: UnderstandingDraft, task: str, existing: Collection[str], protected: Collection[str]
+) -> UnderstandingOutput:
     """Files the model names are kept if the task names them too or they exist: small models invent the others."""
     named = files_named_in(task)
     known = set(existing)
-    targets = [_clean_path(f) for f in draft.files]
+    targets = [path for path in map(_clean_path, draft.files) if path and path not in protected]
     kept = [f for f in targets if f in named or f in known or f.rsplit("/", 1)[-1] in named]
     return UnderstandingOutput(
         understanding=draft.understanding.strip(),
@@ -57,7 +59,7 @@ def understanding_from(draft: UnderstandingDraft, task: str, existing: Collectio
         complexity=draft.complexity if len(kept) <= 3 else TaskComplexity.COMPLEX,
         potential_risks=_distinct(draft.risks),
         clarification_needed=_distinct(draft.questions),
-        target_files=_distinct(kept or [f for f in targets if f]),
+        target_files=_distinct(kept or targets),
     )
 
 
@@ -126,6 +128,20 @@ def plan_from(
         steps=tuple(steps), dependencies=tuple(dependencies), success_criteria=_distinct(draft.success_criteria)
     )
     return plan, mended
+
+
+def step_from(draft: StepDraft, old: ExecutionStep, protected: Collection[str]) -> ExecutionStep:
+    """A repaired step: new words and a new way, the same id and the same promises to the rest of the plan."""
+    path = _clean_path(draft.file)
+    same_file = not old.writes or path in old.writes or not path or path in protected
+    check = check_from(draft.check, path)
+    return old.with_(
+        name=draft.name.strip() or old.name,
+        description=draft.description.strip() or old.description,
+        writes=old.writes if same_file else (path,),
+        # A plan's own check may be what was wrong and can be replaced; everybody else's stay.
+        checks=(*(c for c in old.checks if c.origin != "plan"), *([check] if check else [])),
+    )
 
 
 def fresh_id(taken: Collection[str]) -> str:

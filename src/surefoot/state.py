@@ -119,6 +119,8 @@ class RunState:
     failed_at: Stage | None = None
     snapshot: str = ""
     protected: tuple[str, ...] = ()
+    red_at_start: set[str] = field(default_factory=set)
+    """Keys of the task's checks that failed before anything was done: only these can prove it."""
     understanding: PhaseResult[UnderstandingOutput] | None = None
     approach: PhaseResult[ApproachOutput] | None = None
     planning: PhaseResult[DetailedPlan] | None = None
@@ -334,6 +336,8 @@ def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
 def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
     run = state.steps.get(event.step_id)
     if run is None:
+        if event.when == "before":
+            state.red_at_start.update(result.check.key for result in event.results if not result.passed)
         return
     if event.when == "before":
         run.baseline = event.results

@@ -1,0 +1,51 @@
+# make demo   a real task on the embedded model, in a new scratch folder
+# make test   everything that has to hold, as the CI runs it
+# Both set themselves up: they need Python 3.11+, pip and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+TASK ?=
+
+.PHONY: demo test test-model lint types unit bench lock clean help
+
+help:
+	@sed -n '1,3p' Makefile
+
+# uv comes into a folder of its own and makes the virtual environment, so that neither the system's Python nor a
+# missing python3-venv package gets in the way.
+.tools/bin/uv:
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv
+
+.venv/demo.ready: .tools/bin/uv pyproject.toml uv.lock
+	.tools/bin/uv sync --quiet --frozen --no-dev --extra local --inexact --python $(PYTHON)
+	@touch $@
+
+.venv/dev.ready: .tools/bin/uv pyproject.toml uv.lock
+	.tools/bin/uv sync --quiet --frozen --all-extras --python $(PYTHON)
+	@touch $@ .venv/demo.ready
+
+demo: .venv/demo.ready
+	@examples/demo.sh $(BIN)/surefoot "$(TASK)"
+
+test: lint types unit
+
+lint: .venv/dev.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/dev.ready
+	$(BIN)/mypy
+
+unit: .venv/dev.ready
+	$(BIN)/pytest --cov=surefoot --cov-report=term:skip-covered -q
+
+# The same tests with the embedded model: fetches 1.1 GB once.
+test-model: .venv/dev.ready
+	$(BIN)/surefoot model pull
+	$(BIN)/pytest -m model -q
+
+lock: .tools/bin/uv
+	.tools/bin/uv lock
+
+clean:
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .coverage dist

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Runs a task on the embedded model in a new scratch folder and shows what came of it.
+#   examples/demo.sh SUREFOOT ["a task of your own"]
+set -eu
+surefoot=$(CDPATH='' cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1")
+task=${2:-}
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+
+"$surefoot" model pull
+folder=$(mktemp -d "${TMPDIR:-/tmp}/surefoot-demo.XXXXXX")
+echo "Working in $folder"
+if [ -n "$task" ]; then
+    exec "$surefoot" run "$task" -C "$folder" -m local
+fi
+cp "$here"/wordstats/* "$folder"
+"$surefoot" run "Write wordstats.py as SPEC.md says." -C "$folder" -m local --check "python3 -m unittest -q"
+echo
+echo "It wrote $folder/wordstats.py:"
+cat "$folder/wordstats.py"

@@ -1,0 +1,129 @@
+"""Asking the model: one call, one decision, every call in the journal."""
+
+import time
+from typing import Any, TypeVar
+
+from surefoot import events as e
+from surefoot.drafts import Draft, schema_of
+from surefoot.errors import UnreadableAnswer
+from surefoot.models.base import Message, ModelReply, ModelRequest
+from surefoot.models.messages import alternate
+from surefoot.models.reading import read_json
+from surefoot.models.retrying import RetryNotice, complete_with_retries
+from surefoot.prompts import render
+from surefoot.run import Run
+
+D = TypeVar("D", bound=Draft)
+
+MAX_READINGS = 3
+"""How often the same thing is asked for when the answers cannot be read."""
+
+
+async def ask_for(
+    run: Run, purpose: str, prompt: str, into: type[D], *, step_id: str = "", temperature: float = 0.0
+) -> D:
+    """A draft of the asked shape, where the server can: by constrained decoding."""
+    draft, _ = await _ask(run, purpose, prompt, into, schema_of(into), step_id, temperature)
+    return draft
+
+
+async def ask_with_body(
+    run: Run, purpose: str, prompt: str, into: type[D], *, step_id: str = "", temperature: float = 0.0
+) -> tuple[D, str]:
+    """A draft and the whole answer, which may carry a file body behind the JSON; so nothing constrains it."""
+    return await _ask(run, purpose, prompt, into, None, step_id, temperature)
+
+
+async def _ask(
+    run: Run,
+    purpose: str,
+    prompt: str,
+    into: type[D],
+    schema: dict[str, Any] | None,
+    step_id: str,
+    temperature: float,
+) -> tuple[D, str]:
+    """An answer that cannot be read is asked for again with the exact problem, a few times."""
+    messages = [Message(role="user", content=prompt)]
+    for attempt in range(MAX_READINGS):
+        request = _request(run, messages, temperature + 0.3 * attempt, schema)
+        reply, started = await _complete(run, request)
+        try:
+            draft = read_json(reply.text, into, truncated=reply.finish_reason == "length")
+        except UnreadableAnswer as error:
+            _note(run, purpose, step_id, request, reply, started, unreadable=error.problem)
+            if attempt == MAX_READINGS - 1:
+                raise
+            messages = [
+                messages[0],
+                Message(role="assistant", content=reply.text[:2000] or "(empty)"),
+                Message(role="user", content=f"This cannot be used: {error.problem}\nAnswer again, in the asked form."),
+            ]
+            continue
+        _note(run, purpose, step_id, request, reply, started)
+        return draft, reply.text
+    raise AssertionError("unreachable")
+
+
+async def ask_text(run: Run, purpose: str, prompt: str, *, step_id: str = "", temperature: float = 0.0) -> ModelReply:
+    """A free answer: file bodies and edits, which do not belong into JSON."""
+    request = _request(run, [Message(role="user", content=prompt)], temperature, None)
+    reply, started = await _complete(run, request)
+    _note(run, purpose, step_id, request, reply, started)
+    return reply
+
+
+def _request(run: Run, messages: list[Message], temperature: float, schema: dict[str, Any] | None) -> ModelRequest:
+    system = Message(role="system", content=render("system"))
+    return ModelRequest(
+        messages=alternate((system, *messages)),
+        output_schema=schema,
+        temperature=min(temperature, 1.0),
+        max_tokens=run.config.max_output_tokens,
+        # Two tries at the same prompt with the same seed would be the same try.
+        seed=1,
+    )
+
+
+async def _complete(run: Run, request: ModelRequest) -> tuple[ModelReply, float]:
+    run.check_budget()
+    await run.take_messages()
+    started = time.perf_counter()
+
+    def on_retry(notice: RetryNotice) -> None:
+        run.note(
+            e.ModelRetried(
+                error=str(notice.error), attempt=notice.attempt, of=notice.of, wait_seconds=round(notice.wait_s, 2)
+            )
+        )
+
+    reply = await complete_with_retries(
+        run.model,
+        request,
+        attempts=run.config.reflection.max_temporary_retries + 1,
+        on_retry=on_retry,
+        on_text=run.services.bus.text,
+    )
+    return reply, started
+
+
+def _note(
+    run: Run, purpose: str, step_id: str, request: ModelRequest, reply: ModelReply, started: float, unreadable: str = ""
+) -> None:
+    journal = run.services.journal
+    prompt = "\n\n".join(f"[{m.role}]\n{m.content}" for m in request.messages)
+    run.note(
+        e.ModelAnswered(
+            purpose=purpose,
+            step_id=step_id,
+            prompt=journal.put_blob(prompt.encode()),
+            answer=journal.put_blob(reply.text.encode()),
+            prompt_tokens=reply.usage.prompt_tokens,
+            output_tokens=reply.usage.output_tokens,
+            cached_tokens=reply.usage.cached_tokens,
+            duration_ms=round((time.perf_counter() - started) * 1000),
+            finish_reason=reply.finish_reason,
+            temperature=request.temperature,
+            unreadable=unreadable,
+        )
+    )

@@ -1,0 +1,147 @@
+"""How a run ends: the verdict, computed from what was checked, and a diagnosis where it did not get there. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from surefoot.gates import decisive
+from surefoot.machine import StepStatus
+from surefoot.outcome import CheckResult, Diagnosis, Outcome, Verdict
+from surefoot.state import RunState
+
+_ENDS_WELL = (Verdict.VERIFIED, Verdict.UNVERIFIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The workspace now against the workspace before the run."""
+
+    added: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    removed: Sequence[str] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.added, *self.changed, *self.removed)
+
+
+def conclude(state: RunState, seen: Observed, red_at_start: Iterable[str]) -> Outcome:
+    """The outcome of a run that came to the end of its plan. `red_at_start`: keys of checks that failed before it."""
+    output = state.validation.output if state.validation else None
+    checks = output.checks if output else ()
+    verdict, summary = _judged(state, seen, checks, set(red_at_start))
+    return _outcome(state, seen, verdict, summary, checks, None)
+
+
+def _judged(
+    state: RunState, seen: Observed, checks: Sequence[CheckResult], red_at_start: set[str]
+) -> tuple[Verdict, str]:
+    if state.validation is None:
+        return Verdict.UNVERIFIED, "the plan is made; nothing was executed"
+    strong = [r for r in checks if r.check.origin in ("user", "project")]
+    touched = _protected(state, seen)
+    degraded = [s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED]
+    blocked = [r.step.name for r in state.steps.values() if r.status is StepStatus.BLOCKED]
+    if touched:
+        return (
+            Verdict.UNVERIFIED,
+            f"the given tests were changed ({', '.join(touched)}), so passing them proves nothing",
+        )
+    if degraded:
+        return Verdict.UNVERIFIED, f"finished with stand-in results for {', '.join(degraded)}"
+    if blocked:
+        return Verdict.UNVERIFIED, f"these steps could not be reached: {', '.join(blocked)}"
+    if not strong:
+        own = len([r for r in checks if r.passed])
+        said = f"; {own} checks of the plan itself pass, which is weak evidence" if own else ""
+        return Verdict.UNVERIFIED, f"done, but neither you nor the project gave a check that could prove it{said}"
+    proving = [r for r in strong if r.check.key in red_at_start]
+    if not proving:
+        return (
+            Verdict.UNVERIFIED,
+            "the checks pass, but they passed before too: they do not prove that this task is done",
+        )
+    count = len(decisive(checks))
+    return Verdict.VERIFIED, (
+        f"{count} check{'s pass' if count != 1 else ' passes'} on the final tree; "
+        f"{proving[0].check.label!r} failed before and passes now"
+    )
+
+
+def stopped(state: RunState, seen: Observed, verdict: Verdict, reason: str) -> Outcome:
+    """The outcome of a run that did not come to the end of its plan."""
+    output = state.validation.output if state.validation else None
+    return _outcome(
+        state, seen, verdict, reason, output.checks if output else (), diagnose(state, seen, verdict, reason)
+    )
+
+
+def diagnose(state: RunState, seen: Observed, verdict: Verdict, reason: str) -> Diagnosis:
+    failed = state.steps.get(state.recovering)
+    root_cause = evidence = ""
+    if failed is not None and failed.failures:
+        evidence = failed.failures[-1].evidence[:1500]
+        root_cause = failed.reflections[-1].root_cause if failed.reflections else ""
+    return Diagnosis(
+        what_failed=reason,
+        root_cause=root_cause,
+        evidence=evidence,
+        tried=tuple(_tried(state)),
+        left_behind=seen.all,
+        next_steps=tuple(_next_steps(state, verdict)),
+    )
+
+
+def _tried(state: RunState) -> Iterable[str]:
+    for phase, messages in state.refusals.items():
+        yield f"{phase}: refused by its gate ({'; '.join(messages)})"
+    for step_id, mine in state.steps.items():
+        for number, failure in enumerate(mine.failures):
+            rung = mine.rungs[number] if number < len(mine.rungs) else ""
+            yield f"{step_id} try {number + 1}: {failure.message[:160]}" + (
+                f" -> {rung.replace('_', ' ')}" if rung else ""
+            )
+
+
+def _next_steps(state: RunState, verdict: Verdict) -> Iterable[str]:
+    match verdict:
+        case Verdict.BUDGET:
+            yield "give it more: --max-tokens, --max-cost, or a smaller task"
+        case Verdict.TIME:
+            yield "give it more time: --max-time"
+        case Verdict.WAITING:
+            yield f"answer: surefoot answer {state.run_id}"
+            return
+        case Verdict.LOOP:
+            yield "use a stronger model (-m), or say in the task what was tried and does not work"
+        case Verdict.FAILED:
+            yield "use a stronger model (-m), make the task smaller, or add what is missing"
+    yield f"look at it: surefoot show {state.run_id}"
+    yield f"go on from here: surefoot resume {state.run_id}"
+
+
+def _outcome(
+    state: RunState,
+    seen: Observed,
+    verdict: Verdict,
+    summary: str,
+    checks: Sequence[CheckResult],
+    diagnosis: Diagnosis | None,
+) -> Outcome:
+    advisory = [r for r in checks if not r.passed and r not in decisive(checks)]
+    return Outcome(
+        verdict=verdict,
+        summary=summary,
+        checks=tuple(checks),
+        generated_files=tuple(seen.added),
+        modified_files=tuple(seen.changed),
+        deleted_files=tuple(seen.removed),
+        protected_changes=_protected(state, seen),
+        degraded_steps=tuple(s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED),
+        warnings=(*state.warnings, *(f"a check of the plan itself fails: {r.check.label}" for r in advisory)),
+        diagnosis=diagnosis,
+    )
+
+
+def _protected(state: RunState, seen: Observed) -> tuple[str, ...]:
+    protected = set(state.protected)
+    return tuple(path for path in (*seen.changed, *seen.removed) if path in protected)

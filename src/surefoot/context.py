@@ -1,0 +1,108 @@
+"""What the model gets to see of the workspace. Little, in a stable order: a small model loses the thread in long
+prompts, and a server reuses its cache only for what stays the same at the front."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from surefoot.machine import StepStatus
+from surefoot.mending import files_named_in
+from surefoot.plan import ExecutionStep
+from surefoot.project import is_test, list_files
+from surefoot.prompts import render
+from surefoot.run import Run
+from surefoot.state import RunState
+
+_DOCUMENTS = (".md", ".txt", ".rst")
+_MAX_LISTED = 60
+
+
+def briefing(run: Run) -> str:
+    """The part of every prompt that does not change during a run: task, folder, the files that matter."""
+    if not run.briefing:
+        files = list_files(run.root)
+        run.briefing = render(
+            "briefing",
+            task=run.task.text,
+            listing=_listing(files),
+            instructions=_instructions(run.root, files),
+            files=quoted_files(run.root, _worth_showing(run, files), budget_chars(run) // 2),
+            checks=_checks(run),
+        )
+    return run.briefing
+
+
+def budget_chars(run: Run) -> int:
+    """How much text of files fits: an eighth of a small model's window keeps it on the thread."""
+    tokens = run.model.traits.context_tokens
+    return tokens * 3 // (2 if run.model.traits.small else 4)
+
+
+def _listing(files: Sequence[str]) -> str:
+    if not files:
+        return "(empty)"
+    shown = [f"- {path}" for path in files[:_MAX_LISTED]]
+    if len(files) > _MAX_LISTED:
+        shown.append(f"- and {len(files) - _MAX_LISTED} more (list_files shows them)")
+    return "\n".join(shown)
+
+
+def _instructions(root: Path, files: Sequence[str]) -> str:
+    if "AGENTS.md" not in files:
+        return ""
+    return f"\n# AGENTS.md says\n{read_text(root / 'AGENTS.md', 2_000)}\n"
+
+
+def _worth_showing(run: Run, files: Sequence[str]) -> list[str]:
+    """Files that the task names, then given tests, then documents; in a small folder simply everything."""
+    named = [f for f in files if f in files_named_in(run.task.text) or f.rsplit("/", 1)[-1] in run.task.text]
+    tests = [f for f in files if is_test(f)]
+    documents = [f for f in files if f.endswith(_DOCUMENTS) and f != "AGENTS.md" and "LICENSE" not in f]
+    rest = list(files) if len(files) <= 12 else []
+    return list(dict.fromkeys([*named, *documents, *tests, *rest]))
+
+
+def quoted_files(root: Path, paths: Iterable[str], budget: int) -> str:
+    parts = []
+    for path in paths:
+        text = read_text(root / path, budget)
+        if text is None or len(text) > budget:
+            continue
+        budget -= len(text) + len(path) + 20
+        parts.append(f"\n# {path}\n```\n{text.rstrip()}\n```\n")
+    return "".join(parts)
+
+
+def read_text(path: Path, limit: int) -> str | None:
+    """The file's text, or None when it is no text, is missing or is much too long to be shown."""
+    try:
+        if path.is_symlink() or path.stat().st_size > limit * 4:
+            return None
+        text = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None if "\0" in text else text
+
+
+def _checks(run: Run) -> str:
+    if not run.task.checks:
+        return ""
+    return "\n# Checked at the end\n" + "\n".join(f"- {check.label}" for check in run.task.checks) + "\n"
+
+
+_MARKS = {StepStatus.SUCCEEDED: "done", StepStatus.RUNNING: "now", StepStatus.PENDING: "to do"}
+
+
+def plan_text(state: RunState) -> str:
+    return "\n".join(
+        f"- {run.step.id} [{_MARKS.get(run.status, run.status.value)}] {run.step.name}" for run in state.steps.values()
+    )
+
+
+def step_text(step: ExecutionStep) -> str:
+    lines = [step.name]
+    if step.description and step.description != step.name:
+        lines.append(step.description)
+    if step.writes:
+        lines.append("Files to write: " + ", ".join(step.writes))
+    lines += [f"Must hold: {check.label}" for check in step.checks if check.origin != "engine"]
+    return "\n".join(lines)

@@ -1,0 +1,172 @@
+"""The engine: looks at where a run is and does what is next, until it ends. Resuming is the same as going on."""
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from surefoot import events as e
+from surefoot._version import __version__
+from surefoot.conclusion import Observed, conclude, stopped
+from surefoot.config import ExecutionConfig
+from surefoot.errors import ModelError, UsageError
+from surefoot.machine import Stage
+from surefoot.outcome import Outcome, Verdict
+from surefoot.phases.approach import approach
+from surefoot.phases.execute import execute
+from surefoot.phases.planning import planning
+from surefoot.phases.step import task_checks
+from surefoot.phases.understand import understand
+from surefoot.phases.validate import validate
+from surefoot.plan import CommandCheck
+from surefoot.project import list_files, protected_files
+from surefoot.recovery import recover
+from surefoot.run import Run, Services, Stopped
+from surefoot.state import RunState, fold
+from surefoot.task import Task
+from surefoot.tools.registry import default_toolbox
+from surefoot.verify import Verifier
+from surefoot.workspace.lock import WorkspaceLock
+from surefoot.workspace.sandbox import choose_sandbox
+from surefoot.workspace.snapshot import Workspace
+
+STAGES: dict[Stage, Callable[[Run], Awaitable[None]]] = {
+    Stage.UNDERSTANDING: understand,
+    Stage.APPROACH: approach,
+    Stage.PLANNING: planning,
+    Stage.EXECUTION: execute,
+    Stage.RECOVERY: recover,
+    Stage.VALIDATION: validate,
+}
+
+
+async def start_run(
+    services: Services,
+    task: Task,
+    config: ExecutionConfig,
+    *,
+    run_id: str | None = None,
+    first: Stage = Stage.UNDERSTANDING,
+    last: Stage | None = None,
+    given: Sequence[e.Event] = (),
+) -> RunState:
+    """A new run, to its end or to where it waits for a person. `given` are phases' results to start from."""
+    _usable(task)
+    run_id = run_id or new_run_id()
+    with WorkspaceLock(task.folder, services.home, run_id):
+        run = _make_run(services, RunState(run_id=run_id, task=task, config=config))
+        files = list_files(task.folder)
+        commands = [check for check in task.checks if isinstance(check, CommandCheck)]
+        created = e.RunCreated(
+            run_id=run_id,
+            task=task,
+            config=config,
+            model=services.model.name,
+            surefoot=__version__,
+            snapshot=await run.snapshot(),
+            protected=protected_files(files, commands, task.text),
+            starts_at=first,
+        )
+        await run.record(created, *given)
+        await run.verifier.check(task_checks(run), "before")
+        return await _drive(run, last)
+
+
+async def resume_run(services: Services, run_id: str, *, last: Stage | None = None) -> RunState:
+    """Goes on where the run stopped, in whatever way it did."""
+    state = fold(services.journal.read(run_id))
+    assert state.task is not None
+    if state.stage is Stage.COMPLETED:
+        return state
+    _usable(state.task)
+    with WorkspaceLock(state.task.folder, services.home, run_id):
+        run = _make_run(services, state)
+        run.workspace.finish_restore()
+        await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid()))
+        await run.take_messages()
+        await _undo_interrupted(run)
+        if state.stage is Stage.WAITING:
+            await run.enter(state.before_waiting, "resumed")
+        elif state.stage is Stage.FAILED:
+            await run.enter(state.failed_at or Stage.UNDERSTANDING, "resumed")
+        return await _drive(run, last)
+
+
+def new_run_id() -> str:
+    return time.strftime("%m%d-%H%M%S-") + secrets.token_hex(2)
+
+
+def _usable(task: Task) -> None:
+    folder = task.folder
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", remedy="make it first, or name another one with -C")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{folder} cannot be written to", remedy="change its permissions, or work in a copy")
+
+
+def _make_run(services: Services, state: RunState) -> Run:
+    assert state.task is not None
+    root = state.task.folder
+    sandbox, _ = choose_sandbox(state.config.sandbox, root, state_folders=[services.home])
+    workspace = Workspace(root, services.home, excludes=state.config.snapshot_excludes)
+    run = Run(services, state, workspace, services.toolbox or default_toolbox(), sandbox)
+    run.verifier = Verifier(run)
+    return run
+
+
+async def _undo_interrupted(run: Run) -> None:
+    """An intent without a result: the action was cut off. Its effects in the workspace go, and it may be tried again."""
+    for action in list(run.state.open_actions.values()):
+        if action.snapshot:
+            await asyncio.to_thread(run.workspace.restore, action.snapshot, force=True)
+        await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id))
+
+
+async def _drive(run: Run, last: Stage | None) -> RunState:
+    limit = run.config.budget.max_seconds
+    left = None if limit is None else max(limit - run.state.active_seconds, 0.0)
+    try:
+        async with asyncio.timeout(left):
+            while run.state.stage in STAGES:
+                before = run.state.stage
+                await STAGES[before](run)
+                if before is last and run.state.stage is not before:
+                    break
+        if run.state.stage is Stage.COMPLETED:
+            await _end(run, conclude(run.state, await _observe(run), run.state.red_at_start))
+    except Stopped as stop:
+        await _stop(run, stop.verdict, stop.reason)
+    except TimeoutError:
+        await _stop(run, Verdict.TIME, f"the {limit:g} seconds given are over")
+    except ModelError as error:
+        remedy = f" ({error.remedy})" if error.remedy else ""
+        await _stop(run, Verdict.FAILED, f"the model could not be asked: {error}{remedy}")
+    except asyncio.CancelledError:
+        with suppress(Exception):
+            await run.record(e.RunInterrupted(reason="stopped from outside"))
+        raise
+    return run.state
+
+
+async def _stop(run: Run, verdict: Verdict, reason: str) -> None:
+    if verdict is Verdict.WAITING:
+        await run.enter(Stage.WAITING, reason)
+        return
+    seen = await _observe(run)
+    await run.enter(Stage.FAILED, reason)
+    await _end(run, stopped(run.state, seen, verdict, reason))
+
+
+async def _end(run: Run, outcome: Outcome) -> None:
+    await run.record(e.RunEnded(outcome=outcome))
+
+
+async def _observe(run: Run) -> Observed:
+    changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
+    kinds = {"added": "added", "removed": "removed"}
+    by_kind: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
+    for change in changes:
+        by_kind[kinds.get(change.kind, "changed")].append(change.path)
+    return Observed(**by_kind)

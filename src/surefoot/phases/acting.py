@@ -1,0 +1,234 @@
+"""Inside a step: choose one action from what the last one showed, do it, look at the checks, until they pass.
+
+The intent of an action is in the journal before its effect, and its result before the next decision.
+"""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot import events as e
+from surefoot.errors import ToolError
+from surefoot.gates import decisive
+from surefoot.outcome import CheckResult, Failure, FailureKind
+from surefoot.phases.deciding import Proposal, next_proposal
+from surefoot.plan import Check, FileCheck, ParsesCheck, StepType
+from surefoot.run import Run
+from surefoot.state import StepRun
+from surefoot.tools.base import Tool, ToolContext, ToolResult, Writes, call
+
+MAX_RED_ROUNDS = 2
+"""Writes that left the checks red before an attempt is given up: a fresh start beats a third correction."""
+MAX_REFUSALS = 3
+
+
+class StepFailed(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@dataclass(slots=True)
+class _Round:
+    """What the loop remembers of this attempt, rebuilt from the state when it is resumed."""
+
+    red: int = 0
+    results: tuple[CheckResult, ...] = ()
+    looked_after: int = field(default=-1)
+
+
+async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> None:
+    mine = run.state.steps[step_id]
+    here = _Round(results=mine.checks or mine.baseline)
+    while True:
+        if await _complete(run, mine, checks, here):
+            return
+        if mine.actions and not run.config.dynamic:
+            raise StepFailed(_red(here.results, "the step's one action did not make its checks pass"))
+        if len(mine.actions) >= run.config.max_actions_per_step:
+            raise StepFailed(
+                _with_evidence(FailureKind.MAX_ACTIONS, f"{len(mine.actions)} actions and not done", here.results)
+            )
+        await run.take_messages()
+        proposal = await next_proposal(run, step_id, here.results)
+        if proposal.decision == "replan":
+            raise StepFailed(
+                Failure(kind=FailureKind.REPLAN_REQUESTED, message=proposal.thought or "the plan does not work")
+            )
+        if proposal.decision == "done":
+            await _accept_done(run, mine, checks, here, proposal)
+            return
+        if reason := _repeats(mine, proposal):
+            await _refuse(run, mine, proposal, reason, here.results)
+            continue
+        await perform(run, step_id, proposal)
+
+
+async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Round) -> bool:
+    """True when programs say the step is done. Without an action of its own, only a testing step can be."""
+    last = mine.actions[-1] if mine.actions else None
+    if last is None:
+        return mine.step.step_type is StepType.TESTING and _all_green(here.results)
+    if here.looked_after == len(mine.actions):
+        return False
+    here.looked_after = len(mine.actions)
+    if mine.step.tool and not last.ok:
+        raise StepFailed(
+            Failure(
+                kind=FailureKind.TOOL_ERROR,
+                message=f"{last.tool}: {last.summary}",
+                evidence=last.summary,
+                tool=last.tool,
+            )
+        )
+    if run.toolbox.get(last.tool).writes is Writes.NONE and not mine.step.tool:
+        return False
+    here.results = await run.verifier.check(checks, "after", mine.step.id)
+    if _all_green(here.results):
+        return bool(here.results) or bool(mine.step.tool)
+    if last.ok and not mine.step.tool:
+        here.red += 1
+    if mine.step.tool or (here.red >= MAX_RED_ROUNDS and _needs_fresh_start(mine)):
+        raise StepFailed(_red(here.results, "its checks fail"))
+    return False
+
+
+def _needs_fresh_start(mine: StepRun) -> bool:
+    return len(mine.step.writes) == 1
+
+
+async def _accept_done(run: Run, mine: StepRun, checks: Sequence[Check], here: _Round, proposal: Proposal) -> None:
+    """The model says it is done. That counts only where there is nothing a program could look at."""
+    here.results = await run.verifier.check(checks, "after", mine.step.id)
+    run.note(e.Decided(step_id=mine.step.id, decision="done", thought=proposal.thought))
+    if not _all_green(here.results):
+        raise StepFailed(_red(here.results, "the model says it is done, and the checks say it is not"))
+
+
+def _all_green(results: Sequence[CheckResult]) -> bool:
+    return all(result.passed for result in decisive(results))
+
+
+def _red(results: Sequence[CheckResult], message: str) -> Failure:
+    return _with_evidence(FailureKind.CHECK_FAILED, message, results)
+
+
+def _with_evidence(kind: FailureKind, message: str, results: Sequence[CheckResult]) -> Failure:
+    red = [r for r in decisive(results) if not r.passed]
+    labels = "; ".join(r.check.label for r in red)
+    # A weak check that is red (the file does not parse) explains the strong ones: it comes first.
+    red.sort(key=lambda r: not isinstance(r.check, FileCheck | ParsesCheck))
+    evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
+    return Failure(kind=kind, message=f"{message}: {labels}" if labels else message, evidence=evidence)
+
+
+# -- no blind repeats ----------------------------------------------------------------------------------------------
+
+
+def fingerprint(tool: str, arguments: dict[str, Any], body: str) -> str:
+    """The same act with the same content has the same fingerprint, however it is written down."""
+    canonical = json.dumps([tool, arguments, body.strip()], sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def _repeats(mine: StepRun, proposal: Proposal) -> str:
+    if mine.step.tool:
+        return ""
+    mark = fingerprint(proposal.tool, proposal.arguments, proposal.body)
+    if mark in mine.failed_fingerprints:
+        return "exactly this was tried in an earlier attempt, and the checks failed"
+    times = sum(action.fingerprint == mark for action in mine.actions)
+    if times and (proposal.body or proposal.tool in ("write_file", "edit_file")):
+        return "exactly this was just done, and the checks still fail"
+    if times >= 2:
+        return "this was done twice already with nothing new to see"
+    return ""
+
+
+async def _refuse(run: Run, mine: StepRun, proposal: Proposal, reason: str, results: Sequence[CheckResult]) -> None:
+    await run.record(
+        e.ActionRefused(step_id=mine.step.id, tool=proposal.tool, arguments=proposal.arguments, reason=reason)
+    )
+    if mine.refusals >= MAX_REFUSALS:
+        raise StepFailed(_with_evidence(FailureKind.LOOP, "the model keeps proposing what already failed", results))
+
+
+# -- one action ----------------------------------------------------------------------------------------------------
+
+
+async def perform(run: Run, step_id: str, proposal: Proposal) -> None:
+    run.check_budget()
+    mine = run.state.steps[step_id]
+    tool = run.toolbox.get(proposal.tool)
+    arguments = dict(proposal.arguments)
+    action_id = f"{step_id}.{mine.attempt}.{len(mine.actions) + 1}"
+    snapshot = await run.snapshot() if tool.writes is not Writes.NONE else ""
+    body_hash = run.services.journal.put_blob(proposal.body.encode()) if proposal.body else ""
+    if proposal.thought:
+        run.note(e.Decided(step_id=step_id, decision="act", thought=proposal.thought))
+    await run.record(
+        e.ActionStarted(
+            action_id=action_id,
+            step_id=step_id,
+            tool=tool.name,
+            arguments=arguments,
+            body=body_hash,
+            fingerprint=fingerprint(tool.name, arguments, proposal.body),
+            snapshot=snapshot,
+            external=tool.external,
+        )
+    )
+    started = time.perf_counter()
+    result = await _call(run, tool, action_id, arguments, proposal.body)
+    output = run.services.journal.put_blob(result.output.encode()) if result.output else ""
+    await run.record(
+        e.ActionFinished(
+            action_id=action_id,
+            step_id=step_id,
+            ok=result.ok,
+            summary=result.summary,
+            output=output,
+            duration_ms=round((time.perf_counter() - started) * 1000),
+            command=result.command,
+            data=result.data,
+            temporary=result.temporary,
+        )
+    )
+
+
+async def _call(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any], body: str) -> ToolResult:
+    if tool.body_argument and body:
+        arguments = {**arguments, tool.body_argument: body}
+    try:
+        return await call(tool, _tool_context(run, action_id), arguments)
+    except ToolError as error:
+        text = f"{error}" + (f"\n{error.remedy}" if error.remedy else "")
+        return ToolResult(ok=False, summary=text, temporary=error.temporary)
+    except asyncio.CancelledError:
+        raise
+
+
+def _tool_context(run: Run, action_id: str) -> ToolContext:
+    journal = run.services.journal
+
+    async def ask(question: str) -> str:
+        return await run.ask_person("clarification", question)
+
+    return ToolContext(
+        root=run.root,
+        protected=frozenset(run.state.protected),
+        sandbox=run.sandbox,
+        network=run.config.network,
+        command_timeout=run.config.command_timeout_seconds,
+        read_blob=journal.get_blob,
+        results={a.id: a.output for r in run.state.steps.values() for a in r.actions if a.output},
+        step_outputs={s: r.output.outputs for s, r in run.state.steps.items() if r.output},
+        ask=ask,
+        action_id=action_id,
+        summary_chars=1_600 if run.model.traits.small else 4_000,
+        read_chars=4_000 if run.model.traits.small else 16_000,
+    )

@@ -1,0 +1,185 @@
+"""What to do next inside a step. The model is asked only what cannot be told without it: a step that writes one file
+needs no decision about tools, just the file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from surefoot.asking import ask_for, ask_text, ask_with_body
+from surefoot.context import briefing, budget_chars, plan_text, quoted_files, read_text, step_text
+from surefoot.drafts import ActionDraft
+from surefoot.errors import UnknownTool, UnreadableAnswer
+from surefoot.models.reading import read_fenced, read_search_replace
+from surefoot.outcome import CheckResult
+from surefoot.prompts import render
+from surefoot.run import Run
+from surefoot.state import StepRun
+
+WHOLE_FILE_LINES = 150
+"""Longer files are changed by search and replace, shorter ones are written anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    decision: Literal["act", "done", "replan"]
+    tool: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    body: str = ""
+    """File content, which came outside the arguments."""
+    thought: str = ""
+
+
+async def next_proposal(run: Run, step_id: str, results: Sequence[CheckResult]) -> Proposal:
+    mine = run.state.steps[step_id]
+    step = mine.step
+    if step.tool:
+        return Proposal("act", mine.tool or step.tool, {**step.parameters, **mine.parameters})
+    if len(step.writes) == 1:
+        return await _body_of(run, mine, step.writes[0], results)
+    return await _decide(run, mine, results)
+
+
+# -- a step that writes one file -----------------------------------------------------------------------------------
+
+
+async def _body_of(run: Run, mine: StepRun, path: str, results: Sequence[CheckResult]) -> Proposal:
+    current = read_text(run.root / path, budget_chars(run))
+    long = current is not None and current.count("\n") > WHOLE_FILE_LINES
+    asked = render(
+        "edit" if long else "write",
+        step=step_text(mine.step),
+        context=_other_files(run, mine, path),
+        current=_current(path, current),
+        failed=what_failed(mine, results),
+        path=path,
+        hint=_hint(mine),
+    )
+    reply = await ask_text(
+        run,
+        "edit" if long else "write",
+        briefing(run) + "\n\n" + asked,
+        step_id=mine.step.id,
+        temperature=temperature(mine),
+    )
+    if long and (edits := read_search_replace(reply.text)):
+        return Proposal("act", "edit_file", {"path": path, "edits": [edit.model_dump() for edit in edits]})
+    body = read_fenced(reply.text, path)
+    if body is None:
+        wanted = "no search/replace block and no fenced block" if long else "no fenced code block"
+        raise UnreadableAnswer(f"the answer has {wanted} for {path}", answer=reply.text)
+    if reply.finish_reason == "length":
+        raise UnreadableAnswer(f"the answer was cut off before {path} was complete", answer=reply.text)
+    return Proposal("act", "write_file", {"path": path}, body if body.endswith("\n") else body + "\n")
+
+
+def _other_files(run: Run, mine: StepRun, path: str) -> str:
+    """Files that earlier steps wrote: the briefing was made before they were there."""
+    written = [
+        name
+        for r in run.state.steps.values()
+        if r.output and r is not mine
+        for name in (*r.output.generated_files, *r.output.modified_files)
+    ]
+    return quoted_files(run.root, [p for p in dict.fromkeys(written) if p != path], budget_chars(run) // 4)
+
+
+def _current(path: str, text: str | None) -> str:
+    return f"\n# {path} as it is now\n```\n{text.rstrip()}\n```\n" if text and text.strip() else ""
+
+
+def _hint(mine: StepRun) -> str:
+    if mine.attempt > 1:
+        return "Earlier versions failed: start afresh, in another way."
+    return ""
+
+
+def temperature(mine: StepRun) -> float:
+    """First attempts are cool, later ones vary on purpose; a refused repeat is warmed up at once."""
+    return min(0.35 * (mine.attempt - 1) + 0.4 * mine.refusals, 1.0)
+
+
+def what_failed(mine: StepRun, results: Sequence[CheckResult]) -> str:
+    """What the next try must not ignore: the failing part of the checks, and what earlier attempts taught."""
+    lines: list[str] = []
+    red = [r for r in results if not r.passed]
+    if red and mine.actions:
+        lines.append("\n# It fails now")
+        lines += [f"{r.check.label}\n{r.detail.strip()}" for r in red[:2]]
+    if mine.notes:
+        lines.append("\n# Learnt from earlier attempts")
+        lines += [f"- {note}" for note in dict.fromkeys(mine.notes[-3:])]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+# -- a step that needs decisions -----------------------------------------------------------------------------------
+
+
+async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Proposal:
+    inline = run.model.traits.inline_bodies
+    prompt = render(
+        "act",
+        plan=plan_text(run.state),
+        step=step_text(mine.step),
+        context=_other_files(run, mine, ""),
+        tools=run.toolbox.describe(),
+        history=_history(mine),
+        failed=what_failed(mine, results),
+        body_hint=_body_hint(inline),
+        left=_left(run, mine),
+    )
+    ask = ask_with_body if inline else _ask_bare
+    draft, answer = await ask(
+        run, "act", briefing(run) + "\n\n" + prompt, ActionDraft, step_id=mine.step.id, temperature=temperature(mine)
+    )
+    if draft.decision != "act":
+        return Proposal(draft.decision, thought=draft.reason or draft.thought)
+    try:
+        tool = run.toolbox.get(draft.tool)
+    except UnknownTool as error:
+        raise UnreadableAnswer(str(error), answer=draft.tool) from None
+    arguments = dict(draft.arguments)
+    body = ""
+    if tool.body_argument:
+        path = str(arguments.get("path", ""))
+        body = str(arguments.pop(tool.body_argument, "") or "") or body_behind(answer, path)
+        if not body:
+            written = await _body_of(run, mine, path, results)
+            return replace(written, thought=draft.thought)
+    return Proposal("act", tool.name, arguments, body, draft.thought)
+
+
+async def _ask_bare(
+    run: Run, purpose: str, prompt: str, into: type[ActionDraft], *, step_id: str, temperature: float
+) -> tuple[ActionDraft, str]:
+    return await ask_for(run, purpose, prompt, into, step_id=step_id, temperature=temperature), ""
+
+
+def body_behind(answer: str, path: str) -> str:
+    """The fenced block that follows the JSON, if there is one."""
+    rest = answer[answer.rfind("}\n") + 1 :] if "```" in answer[answer.find("{") :] else ""
+    blocks = [block for block in rest.split("```") if block.strip()]
+    return (read_fenced(rest, path) or "") if blocks else ""
+
+
+def _history(mine: StepRun) -> str:
+    if not mine.actions:
+        return "(nothing yet)"
+    shown = []
+    for number, action in enumerate(mine.actions, 1):
+        arguments = ", ".join(f"{k}={str(v)[:80]!r}" for k, v in action.arguments.items())
+        # Only the last result is shown whole; older ones were context for decisions that are already made.
+        text = action.summary if action is mine.actions[-1] else action.summary.splitlines()[0][:160]
+        shown.append(f"{number}. {action.tool}({arguments}) -> {'ok' if action.ok else 'FAILED'}\n{text}")
+    return "\n".join(shown)
+
+
+def _body_hint(inline: bool) -> str:
+    if inline:
+        return "For write_file leave the content out of the JSON and put it in a fenced code block right after it.\n"
+    return "For write_file give only the path: the content is asked for next.\n"
+
+
+def _left(run: Run, mine: StepRun) -> str:
+    left = run.config.max_actions_per_step - len(mine.actions)
+    budget = run.budget_left()
+    return f"Actions left in this step: {left}." + (f" Left for the whole run: {budget}." if budget else "")

@@ -1,0 +1,131 @@
+"""One step: look at its checks, act until they pass, see what changed, settle."""
+
+import asyncio
+import time
+
+from surefoot import events as e
+from surefoot.errors import ModelError, UnreadableAnswer
+from surefoot.gates import decisive
+from surefoot.machine import SETTLED, StepStatus
+from surefoot.outcome import (
+    CheckResult,
+    ExecutionStatus,
+    Failure,
+    FailureKind,
+    StepExecutionOutput,
+    Verdict,
+)
+from surefoot.phases.acting import StepFailed, act_until_done
+from surefoot.plan import Check, ExecutionStep, StepType
+from surefoot.project import list_files, project_checks
+from surefoot.run import Run, Stopped
+
+
+async def run_step(run: Run, step_id: str) -> None:
+    """Leaves the step settled or failed. A step that was interrupted goes on where it stopped."""
+    mine = run.state.steps[step_id]
+    step = mine.step
+    if step.requires_confirmation or step.step_type is StepType.DEPLOYMENT:
+        await _confirmed(run, step)
+    checks = checks_of(run, step)
+    if mine.status is not StepStatus.RUNNING:
+        await run.record(e.StepStarted(step_id=step_id, attempt=mine.attempt + 1))
+        await run.verifier.check(checks, "before", step_id)
+    started = time.perf_counter()
+    failure = None
+    try:
+        async with asyncio.timeout(run.config.step_timeout_seconds):
+            await act_until_done(run, step_id, checks)
+    except StepFailed as failed:
+        failure = failed.failure
+    except TimeoutError:
+        limit = run.config.step_timeout_seconds
+        failure = Failure(
+            kind=FailureKind.TIMEOUT, message=f"the step took longer than {limit:g} seconds", temporary=True
+        )
+    except UnreadableAnswer as error:
+        failure = Failure(kind=FailureKind.UNREADABLE_ANSWER, message=error.problem, evidence=error.answer[:500])
+    except ModelError as error:
+        if not error.temporary:
+            raise
+        failure = Failure(kind=FailureKind.MODEL_ERROR, message=str(error), temporary=True)
+    await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
+
+
+async def _confirmed(run: Run, step: ExecutionStep) -> None:
+    answer = await run.ask_person(
+        "confirmation", f"Run the step '{step.name}'?\n{step.description}", options=("yes", "no"), step_id=step.id
+    )
+    if answer.strip().lower() not in ("y", "yes", "ok", "是", "好"):
+        raise Stopped(Verdict.CANCELLED, f"the step '{step.name}' was not confirmed: {answer}")
+
+
+def checks_of(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
+    """The step's own checks; for the last step, also everything that has to hold for the task as a whole."""
+    own = step.checks
+    others = [r for step_id, r in run.state.steps.items() if step_id != step.id]
+    if all(r.status in SETTLED for r in others) or step.step_type is StepType.TESTING:
+        own = (*own, *task_checks(run))
+    return tuple({check.key: check for check in own}.values())
+
+
+def task_checks(run: Run) -> tuple[Check, ...]:
+    """What the user asked to be checked; with nothing asked, the project's own tests if there were some before."""
+    if run.task.checks:
+        return run.task.checks
+    before = [path for path in list_files(run.root) if path in run.state.protected]
+    return project_checks(run.root, before)
+
+
+async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: int) -> None:
+    mine = run.state.steps[step_id]
+    after = await run.snapshot() if mine.snapshot else ""
+    output = observed(run, step_id, failure, after)
+    status = StepStatus.SUCCEEDED
+    if failure is not None:
+        allowed = mine.step.allow_failure
+        status = StepStatus.PARTIAL if allowed else StepStatus.FAILED
+    await run.record(
+        e.StepFinished(
+            step_id=step_id,
+            status=status,
+            attempt=mine.attempt,
+            output=output,
+            duration_ms=duration_ms,
+            failure=failure,
+            checks=mine.checks,
+            snapshot=after,
+        )
+    )
+
+
+def observed(run: Run, step_id: str, failure: Failure | None, after: str) -> StepExecutionOutput:
+    """Files from a comparison of the workspace before and after, commands as they were run: nothing is claimed."""
+    mine = run.state.steps[step_id]
+    files: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
+    if mine.snapshot and after:
+        for change in run.workspace.changes(mine.snapshot, after):
+            files[change.kind if change.kind in files else "changed"].append(change.path)
+    status = ExecutionStatus.SUCCESS
+    if failure is not None:
+        status = ExecutionStatus.PARTIAL_SUCCESS if mine.step.allow_failure else ExecutionStatus.FAILED
+    data = {f"action_{i}": a.data for i, a in enumerate(mine.actions, 1) if a.data is not None}
+    last = next((a for a in reversed(mine.actions) if a.ok), None)
+    return StepExecutionOutput(
+        step_id=step_id,
+        status=status,
+        outputs={**data, **({"result": last.data if last.data is not None else last.summary} if last else {})},
+        logs=tuple(f"{a.tool}: {a.summary.splitlines()[0][:200] if a.summary else ''}" for a in mine.actions),
+        generated_files=tuple(files["added"]),
+        modified_files=tuple(files["changed"]),
+        deleted_files=tuple(files["removed"]),
+        executed_commands=tuple(a.command for a in mine.actions if a.command),
+        proven=failure is None and _proven(mine.baseline, mine.checks),
+    )
+
+
+def _proven(before: tuple[CheckResult, ...], after: tuple[CheckResult, ...]) -> bool:
+    """All green now, and at least one that was red: a check that passed all along proves nothing."""
+    red_before = {r.check.key for r in before if not r.passed}
+    deciding = decisive(after)
+    return bool(deciding) and all(r.passed for r in deciding) and any(r.check.key in red_before for r in deciding)

@@ -1,0 +1,55 @@
+"""Phase 1: what is wanted?"""
+
+from collections.abc import Sequence
+
+from surefoot import events as e
+from surefoot.asking import ask_for
+from surefoot.context import briefing
+from surefoot.drafts import UnderstandingDraft
+from surefoot.gates import judge_understanding
+from surefoot.machine import Stage
+from surefoot.mending import files_named_in, understanding_from
+from surefoot.outcome import ExecutionPhase, UnderstandingOutput, ValidationResult
+from surefoot.phases.gated import confirmed, feedback, gated
+from surefoot.project import list_files
+from surefoot.prompts import render
+from surefoot.run import Run
+
+
+async def understand(run: Run) -> None:
+    existing = list_files(run.root)
+    named = files_named_in(run.task.text)
+
+    async def produce(messages: Sequence[str], attempt: int) -> UnderstandingOutput:
+        prompt = briefing(run) + "\n\n" + render("understand", feedback=feedback(messages))
+        draft = await ask_for(run, "understand", prompt, UnderstandingDraft, temperature=0.3 * attempt)
+        return understanding_from(draft, run.task.text, existing, run.state.protected)
+
+    def judge(output: UnderstandingOutput) -> ValidationResult:
+        return judge_understanding(output, run.task.text, named, run.config.min_confidence_threshold)
+
+    if run.state.understanding is None:
+        result = await gated(run, "understanding", ExecutionPhase.Understanding(), produce, judge)
+        await run.record(e.Understood(result=result))
+    assert run.state.understanding is not None
+    output = run.state.understanding.output
+    assert output is not None
+    if run.config.require_confirmation:
+        for question in output.clarification_needed:
+            await run.ask_person("clarification", question)
+    await confirmed(run, "understanding", output.understanding)
+    await run.enter(Stage.APPROACH)
+
+
+def understood(run: Run) -> UnderstandingOutput:
+    assert run.state.understanding is not None
+    assert run.state.understanding.output is not None
+    return run.state.understanding.output
+
+
+def understanding_text(run: Run) -> str:
+    """For later prompts: what was understood, and what a person answered."""
+    output = understood(run)
+    lines = [output.understanding, *(f"- {r}" for r in output.key_requirements if r != output.understanding)]
+    lines += [f"- {q.text} Answer: {q.answer}" for q in run.state.questions.values() if q.kind == "clarification"]
+    return "\n".join(lines)

@@ -1,0 +1,91 @@
+"""Phase 5: everything that has to hold, looked at once more on the final tree."""
+
+import time
+
+from surefoot import events as e
+from surefoot.gates import decisive, evaluate_criteria, judge_validation
+from surefoot.machine import Stage, StepStatus
+from surefoot.outcome import (
+    CheckResult,
+    ExecutionPhase,
+    ExecutionStatus,
+    Failure,
+    FailureKind,
+    PhaseResult,
+    PhaseStatus,
+    ValidationOutput,
+)
+from surefoot.phases.step import task_checks
+from surefoot.plan import Check
+from surefoot.run import Run
+from surefoot.state import StepRun
+
+
+async def validate(run: Run) -> None:
+    assert run.state.plan is not None
+    started = time.perf_counter()
+    await run.record(e.PhaseStarted(phase="validation"))
+    results = await run.verifier.check(final_checks(run), "final")
+    criteria = evaluate_criteria(run.state.plan.success_criteria, run.state.plan, results)
+    output = ValidationOutput(checks=results, criteria=criteria)
+    judgement = judge_validation(output, run.config.min_confidence_threshold)
+    red = [r for r in decisive(results) if not r.passed]
+    await run.record(
+        e.Validated(
+            result=PhaseResult[ValidationOutput](
+                phase=ExecutionPhase.Validation(),
+                status=PhaseStatus.FAILED if red else PhaseStatus.SUCCESS,
+                output=output,
+                duration_ms=round((time.perf_counter() - started) * 1000),
+                validation=judgement,
+                error="; ".join(r.check.label for r in red) or None,
+            )
+        )
+    )
+    if red:
+        await _refute(run, red)
+    else:
+        await run.enter(Stage.COMPLETED, "every check was looked at on the final tree")
+
+
+def final_checks(run: Run) -> tuple[Check, ...]:
+    """The user's, the project's, the plan's and those of every step that was done, each once."""
+    assert run.state.plan is not None
+    done = [c for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
+    return tuple({c.key: c for c in (*task_checks(run), *run.state.plan.checks, *done)}.values())
+
+
+async def _refute(run: Run, red: list[CheckResult]) -> None:
+    """A step that counted as done is not, as the final tree shows: it failed after all, and recovery takes over."""
+    blamed = _to_blame(run, red)
+    message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in red)
+    evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
+    output = blamed.output
+    assert output is not None
+    await run.record(
+        e.StepFinished(
+            step_id=blamed.step.id,
+            status=StepStatus.FAILED,
+            attempt=blamed.attempt,
+            output=output.with_(status=ExecutionStatus.FAILED, proven=False),
+            failure=Failure(kind=FailureKind.CHECK_FAILED, message=message, evidence=evidence),
+            checks=tuple(red),
+            snapshot=blamed.after,
+        ),
+        e.StageEntered(stage=Stage.RECOVERY, reason=message),
+    )
+
+
+def _to_blame(run: Run, red: list[CheckResult]) -> StepRun:
+    """The step whose own check is red; else the last that wrote a file the evidence names; else the last done."""
+    done = [r for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
+    keys = {r.check.key for r in red}
+    text = "\n".join(r.detail for r in red)
+    for mine in reversed(done):
+        if keys & {c.key for c in mine.step.checks}:
+            return mine
+    for mine in reversed(done):
+        files = (*mine.output.generated_files, *mine.output.modified_files) if mine.output else ()
+        if any(path in text for path in files):
+            return mine
+    return done[-1]

@@ -1,0 +1,195 @@
+"""A run in progress: its state, and the few things that phases may do to the world through it."""
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from surefoot import events as e
+from surefoot.bus import Bus
+from surefoot.config import ExecutionConfig
+from surefoot.machine import Stage
+from surefoot.outcome import Verdict
+from surefoot.state import Question, RunState, apply
+from surefoot.task import Task
+
+if TYPE_CHECKING:
+    from surefoot.models.base import LanguageModel
+    from surefoot.store.base import Journal
+    from surefoot.tools.registry import Toolbox
+    from surefoot.verify import Verifier
+    from surefoot.workspace.sandbox import Sandbox
+    from surefoot.workspace.snapshot import Workspace
+
+
+class Person(Protocol):
+    """Whoever can be asked now. No answer (None) means: not now, so the run waits, also beyond this process."""
+
+    async def answer(self, question: Question) -> str | None: ...
+
+
+@dataclass
+class Services:
+    """What a run is given from outside."""
+
+    journal: "Journal"
+    model: "LanguageModel"
+    home: Path
+    """Where snapshots, blobs and locks live: never inside a workspace."""
+    toolbox: "Toolbox | None" = None
+    person: Person | None = None
+    bus: Bus = field(default_factory=Bus)
+
+
+class Stopped(Exception):
+    """Something ends the run here and now, with this verdict. The engine writes the outcome."""
+
+    def __init__(self, verdict: Verdict, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+        self.reason = reason
+
+
+class Run:
+    verifier: "Verifier"
+    """Set right after the run is made: it looks at the world through the run."""
+
+    def __init__(
+        self,
+        services: Services,
+        state: RunState,
+        workspace: "Workspace",
+        toolbox: "Toolbox",
+        sandbox: "Sandbox | None",
+    ) -> None:
+        self.services = services
+        self.state = state
+        self.workspace = workspace
+        self.toolbox = toolbox
+        self.sandbox = sandbox
+        self.briefing = ""
+        """The stable front of every prompt; made once, by `context.py`."""
+
+    # -- shorthands -------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> ExecutionConfig:
+        return self.state.config
+
+    @property
+    def task(self) -> Task:
+        assert self.state.task is not None
+        return self.state.task
+
+    @property
+    def model(self) -> "LanguageModel":
+        return self.services.model
+
+    @cached_property
+    def root(self) -> Path:
+        return self.task.folder
+
+    # -- the journal ------------------------------------------------------------------------------------------------
+
+    async def record(self, *events: e.Event) -> None:
+        """Make facts durable, then act on them: nothing is believed that is not written down."""
+        for record in await self.services.journal.append(self.state.run_id, events):
+            self._took_place(record)
+
+    def note(self, event: e.Event) -> None:
+        """For what may share the next transaction: usage, thoughts, progress."""
+        self._took_place(self.services.journal.note(self.state.run_id, event))
+
+    def _took_place(self, record: e.Record) -> None:
+        apply(self.state, record)
+        self.services.bus.publish(record)
+
+    async def enter(self, stage: Stage, reason: str = "") -> None:
+        await self.record(e.StageEntered(stage=stage, reason=reason))
+
+    # -- fuses ------------------------------------------------------------------------------------------------------
+
+    @property
+    def cost_usd(self) -> float:
+        budget, state = self.config.budget, self.state
+        prompt = state.prompt_tokens * budget.usd_per_million_prompt_tokens
+        return (prompt + state.output_tokens * budget.usd_per_million_output_tokens) / 1_000_000
+
+    def check_budget(self) -> None:
+        """Called before anything that costs: a run that has spent what it was given stops and says so."""
+        budget, state = self.config.budget, self.state
+        if budget.max_tokens is not None and state.tokens >= budget.max_tokens:
+            raise Stopped(Verdict.BUDGET, f"{state.tokens:,} of {budget.max_tokens:,} tokens are used")
+        if budget.max_cost_usd is not None and self.cost_usd >= budget.max_cost_usd:
+            raise Stopped(Verdict.BUDGET, f"${self.cost_usd:.2f} of ${budget.max_cost_usd:.2f} are spent")
+        if budget.max_tool_calls is not None and state.tool_calls >= budget.max_tool_calls:
+            raise Stopped(Verdict.BUDGET, f"all {budget.max_tool_calls} tool calls are used")
+        if budget.max_seconds is not None and state.active_seconds >= budget.max_seconds:
+            raise Stopped(Verdict.TIME, f"the {budget.max_seconds:g} seconds given are over")
+
+    def budget_left(self) -> str:
+        """For the prompt: what is left, in a few words; empty where nothing is limited."""
+        budget, state, parts = self.config.budget, self.state, []
+        if budget.max_tokens is not None:
+            parts.append(f"{max(budget.max_tokens - state.tokens, 0)} tokens")
+        if budget.max_seconds is not None:
+            parts.append(f"{max(budget.max_seconds - state.active_seconds, 0):.0f} seconds")
+        return ", ".join(parts)
+
+    # -- people -----------------------------------------------------------------------------------------------------
+
+    async def ask_person(
+        self, kind: str, text: str, *, options: tuple[str, ...] = (), step_id: str = "", subject: str = ""
+    ) -> str:
+        """The answer, now or from an earlier process. With nobody there, the question waits and so does the run."""
+        question_id = hashlib.sha256(f"{kind}\0{step_id}\0{subject or text}".encode()).hexdigest()[:10]
+        question = self.state.questions.get(question_id)
+        if question is None:
+            await self.record(
+                e.QuestionAsked.model_validate(
+                    {
+                        "question_id": question_id,
+                        "kind": kind,
+                        "text": text,
+                        "options": options,
+                        "step_id": step_id,
+                        "subject": subject,
+                    }
+                )
+            )
+            question = self.state.questions[question_id]
+        if question.answer is None:
+            answer = await self.services.person.answer(question) if self.services.person else None
+            if answer is None:
+                raise Stopped(Verdict.WAITING, text)
+            await self.record(e.QuestionAnswered(question_id=question_id, answer=answer))
+        assert question.answer is not None
+        return question.answer
+
+    async def take_messages(self) -> None:
+        """What other processes left for this run: answers and controls become events here."""
+        items = self.services.journal.receive(self.state.run_id)
+        if not items:
+            return
+        events: list[e.Event] = []
+        for item in items:
+            if item.body.get("type") == "answer" and item.body.get("question_id") in self.state.questions:
+                events.append(
+                    e.QuestionAnswered(
+                        question_id=item.body["question_id"],
+                        answer=str(item.body.get("answer", "")),
+                        by=str(item.body.get("by", "user")),
+                    )
+                )
+            elif item.body.get("type") == "control":
+                fields = {k: v for k, v in item.body.items() if k != "type"}
+                events.append(e.ControlReceived.model_validate(fields))
+        self.services.journal.acknowledge(self.state.run_id, [item.id for item in items])
+        await self.record(*events)
+
+    # -- the workspace ----------------------------------------------------------------------------------------------
+
+    async def snapshot(self) -> str:
+        return await asyncio.to_thread(self.workspace.snapshot)
