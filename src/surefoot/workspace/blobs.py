@@ -1,0 +1,164 @@
+"""File contents by their hash, on disk. A blob is written under a temporary name and renamed when it is whole, so
+a name that looks like a hash always holds that content, whatever happened while it was written."""
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from surefoot.errors import WorkspaceError
+from surefoot.workspace.faults import typed
+from surefoot.workspace.files import copy_hashed, hash_of, read_all, sync_names, write_all
+
+SMALL = 1024 * 1024  # up to here a file is read into memory instead of streamed
+_DRAFTS = "drafts"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def is_digest(text: str) -> bool:
+    return _DIGEST.fullmatch(text) is not None
+
+
+class BlobStore:
+    """Names are looked up relative to the open folder, because a first snapshot does this once a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / _DRAFTS).mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._fd)
+        self._unsynced: set[str] = set()
+
+    def put(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        name = _name(digest)
+
+        def fill(fd: int) -> tuple[str, int]:
+            write_all(fd, data)
+            return digest, len(data)
+
+        with typed("store a file's content"):
+            if self._is_whole(name, len(data)):
+                os.utime(name, dir_fd=self._fd)  # in use again: the garbage collector spares what is young
+            else:
+                self._store(fill)
+        return digest
+
+    def put_file(self, path: Path) -> str:
+        with typed("store a file's content"):
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                return self.put_open(fd)[0]
+            finally:
+                os.close(fd)
+
+    def put_open(self, source: int) -> tuple[str, int]:
+        """Stores what an open file holds; returns hash and size of what was stored."""
+        with typed("store a file's content"):
+            size = os.fstat(source).st_size
+            if size > SMALL:
+                return self._store(lambda sink: copy_hashed(source, sink))
+            data = read_all(source, size)
+        return self.put(data), len(data)
+
+    def get(self, digest: str) -> bytes:
+        with self.open(digest) as file:
+            data = file.read()
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise self._damaged(digest)
+        return data
+
+    def open(self, digest: str) -> BinaryIO:
+        try:
+            return os.fdopen(os.open(_name(digest), os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._fd), "rb")
+        except FileNotFoundError:
+            raise WorkspaceError(
+                f"the stored content {digest[:12]} is missing from {self.folder}",
+                remedy="it was removed from outside: bring that folder back from a backup",
+            ) from None
+
+    def has(self, digest: str) -> bool:
+        try:
+            os.stat(_name(digest), dir_fd=self._fd)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def check(self, digest: str) -> None:
+        """Reads the blob once to see that it is there and still what its name says."""
+        with self.open(digest) as file:
+            if hash_of(file.fileno())[0] != digest:
+                raise self._damaged(digest)
+
+    def copy_out(self, digest: str, sink: int) -> None:
+        with self.open(digest) as file:
+            if copy_hashed(file.fileno(), sink)[0] != digest:
+                raise self._damaged(digest)
+
+    def flush(self) -> None:
+        """What was put so far survives a power failure from here on."""
+        names, self._unsynced = self._unsynced, set()
+        sync_names(self._fd, names)
+
+    def sweep(self, needed: set[str], *, older_than: float) -> tuple[int, int]:
+        """Removes old blobs that are not needed and what crashed writers left; returns how many files and bytes."""
+        count = freed = 0
+        for shard in (folder.name for folder in self.folder.iterdir()):
+            with os.scandir(self.folder / shard) as files:
+                for file in files:
+                    info = file.stat(follow_symlinks=False)
+                    if shard + file.name not in needed and info.st_mtime <= older_than:
+                        os.unlink(f"{shard}/{file.name}", dir_fd=self._fd)
+                        count, freed = count + 1, freed + info.st_size
+        return count, freed
+
+    def _is_whole(self, name: str, size: int) -> bool:
+        """A power failure can leave a blob that is there but cut short: the size tells, and it is written again."""
+        try:
+            return os.stat(name, dir_fd=self._fd).st_size == size
+        except FileNotFoundError:
+            return False
+
+    def _store(self, fill: Callable[[int], tuple[str, int]]) -> tuple[str, int]:
+        draft = f"{_DRAFTS}/{secrets.token_hex(12)}"
+        fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o400, dir_fd=self._fd)
+        try:
+            try:
+                digest, size = fill(fd)
+            finally:
+                os.close(fd)
+            if self._is_whole(_name(digest), size):
+                os.unlink(draft, dir_fd=self._fd)
+            else:
+                self._publish(draft, _name(digest))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(draft, dir_fd=self._fd)
+            raise
+        return digest, size
+
+    def _publish(self, draft: str, name: str) -> None:
+        try:
+            os.rename(draft, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        except FileNotFoundError:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name[:2], 0o700, dir_fd=self._fd)
+            os.rename(draft, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        self._unsynced.add(name)
+
+    def _damaged(self, digest: str) -> WorkspaceError:
+        return WorkspaceError(
+            f"the stored content {digest[:12]} in {self.folder} is damaged",
+            remedy="the disk or another program changed it: bring that folder back from a backup",
+        )
+
+
+def _name(digest: str) -> str:
+    if not is_digest(digest):
+        raise WorkspaceError(f"{digest!r} is not the hash of stored content", remedy="use a hash that put() returned")
+    return f"{digest[:2]}/{digest[2:]}"

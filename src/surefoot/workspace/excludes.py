@@ -1,0 +1,72 @@
+"""Which paths the user wants left out of snapshots: simple globs in the manner of .gitignore.
+
+node_modules      a file or folder of that name, anywhere
+*.iso             the same with a wildcard; wildcards never match a slash
+data/             folders only
+/build, docs/out  from the root: with a slash at the start or inside
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import translate
+
+from surefoot.errors import UsageError
+from surefoot.workspace.manifest import Entry
+from surefoot.workspace.tree import split
+
+
+class Excludes:
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self.patterns = tuple(dict.fromkeys(patterns))
+        self._rules = [_Rule(pattern) for pattern in self.patterns]
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def match(self, path: str, *, is_folder: bool) -> bool:
+        return any(rule.match(path, is_folder) for rule in self._rules)
+
+    def without(self, entries: Mapping[str, Entry]) -> dict[str, Entry]:
+        """The entries that are neither excluded nor inside an excluded folder. Expects folders before their content."""
+        if not self._rules:
+            return dict(entries)
+        kept: dict[str, Entry] = {}
+        for path, entry in entries.items():
+            if path == "" or (split(path)[0] in kept and not self.match(path, is_folder=entry.kind == "dir")):
+                kept[path] = entry
+        return _regrouped(kept) if len(kept) < len(entries) else kept
+
+
+def _regrouped(entries: dict[str, Entry]) -> dict[str, Entry]:
+    """Hard link groups by those of their members that are left, named and dissolved as a scan would do it."""
+    members: dict[str, list[str]] = {}
+    for path, entry in entries.items():
+        if entry.group:
+            members.setdefault(entry.group, []).append(path)
+    for paths in members.values():
+        for path in paths:
+            entries[path] = entries[path]._replace(group=paths[0] if len(paths) > 1 else "")
+    return entries
+
+
+class _Rule:
+    def __init__(self, pattern: str) -> None:
+        self._folders_only = pattern.endswith("/")
+        inner = pattern.strip("/")
+        if not inner or pattern.startswith("!") or "**" in inner or "//" in inner:
+            raise UsageError(
+                f"the exclude pattern {pattern!r} is not understood",
+                remedy="write a name or glob such as node_modules, *.iso, data/ or /build; '!' and '**' are not known",
+            )
+        self._anchored = "/" in pattern[:-1]
+        self._parts = [re.compile(translate(part)) for part in inner.split("/")]
+
+    def match(self, path: str, is_folder: bool) -> bool:
+        if self._folders_only and not is_folder:
+            return False
+        names = path.split("/")
+        if not self._anchored:
+            names = names[-1:]
+        return len(names) == len(self._parts) and all(
+            part.match(name) is not None for part, name in zip(self._parts, names, strict=True)
+        )
