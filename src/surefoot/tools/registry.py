@@ -1,0 +1,153 @@
+"""The tools of a run by name, and how they are told to a model."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from surefoot.errors import ToolError, UnknownTool
+from surefoot.tools.base import Tool, ToolContext
+from surefoot.tools.strict import closed_object
+
+# What models call tools that have another name here.
+_OTHER_NAMES: dict[str, tuple[str, ...]] = {
+    "read_file": ("cat", "open", "open_file", "view", "view_file", "get_file", "read"),
+    "write_file": ("create_file", "create", "save_file", "save", "write", "new_file", "overwrite_file"),
+    "edit_file": (
+        "edit",
+        "str_replace",
+        "replace",
+        "patch",
+        "apply_patch",
+        "modify_file",
+        "update_file",
+        "replace_in_file",
+    ),
+    "list_files": ("ls", "list", "list_dir", "list_directory", "tree", "dir", "find_files", "glob"),
+    "search": ("grep", "rg", "ripgrep", "search_files", "find", "grep_search", "search_text", "find_in_files"),
+    "run_command": (
+        "bash",
+        "shell",
+        "sh",
+        "cmd",
+        "command",
+        "execute",
+        "execute_command",
+        "run",
+        "terminal",
+        "run_tests",
+    ),
+    "run_python": ("python", "python3", "exec", "execute_python", "python_repl"),
+    "http_get": ("curl", "wget", "fetch", "fetch_url", "web_fetch", "http", "get_url", "browse"),
+    "ask_user": ("ask", "question", "clarify", "ask_human", "input"),
+    "delete_file": ("rm", "remove", "remove_file", "delete", "unlink"),
+    "move_file": ("mv", "move", "rename", "rename_file"),
+    "read_result": ("result", "get_result", "read_output", "show_result"),
+}
+_BODY_NOTE = "* goes in a fenced block after the JSON, not into it"
+
+
+class Toolbox:
+    """An unchanging set of tools. Tools that name each other must all be in it."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ToolError(
+                    f"there are two tools named {tool.name}", tool=tool.name, remedy="give one of them another name"
+                )
+            self._tools[tool.name] = tool
+        for tool in self._tools.values():
+            for named in (*tool.alternatives, *filter(None, [tool.compensate])):
+                if named not in self._tools:
+                    raise UnknownTool(
+                        f"the tool {tool.name} refers to a tool {named!r}, which is not there",
+                        tool=tool.name,
+                        remedy=f"add {named} as well, or take the reference out",
+                    )
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    def with_(self, *tools: Tool) -> "Toolbox":
+        """A toolbox that has these as well."""
+        return Toolbox([*self, *tools])
+
+    def get(self, name: str) -> Tool:
+        if name in self._tools:
+            return self._tools[name]
+        meant = self._meant(name)
+        suggestion = f"did you mean {meant}? " if meant else ""
+        raise UnknownTool(
+            f"there is no tool {name!r}", tool=name, remedy=f"{suggestion}the tools are: {', '.join(self._tools)}"
+        )
+
+    def usable(self, context: ToolContext) -> tuple[str, ...]:
+        """The tools that can work in this run: no fetching without a network, no asking without someone to ask."""
+        return tuple(
+            tool.name
+            for tool in self
+            if (context.network or not tool.network) and (context.ask is not None or tool.name != "ask_user")
+        )
+
+    def describe(self, names: Iterable[str] | None = None) -> str:
+        """One short line a tool, for a prompt."""
+        tools = self._chosen(names)
+        lines = [f"{tool.signature} - {tool.description}" for tool in tools]
+        return "\n".join([*lines, _BODY_NOTE] if any(tool.body_argument for tool in tools) else lines)
+
+    def schema(self, names: Iterable[str] | None = None) -> dict[str, Any]:
+        """What a decision for one of these tools must look like: `{"tool": ..., "arguments": {...}}`."""
+        options = []
+        for tool in self._chosen(names):
+            left_out = frozenset({tool.body_argument, *tool.instead_of_body})
+            options.append(
+                {
+                    "type": "object",
+                    "properties": {
+                        "tool": {"type": "string", "enum": [tool.name]},
+                        "arguments": closed_object(tool.parameters, left_out),
+                    },
+                    "required": ["tool", "arguments"],
+                    "additionalProperties": False,
+                }
+            )
+        return {"anyOf": options}
+
+    def _chosen(self, names: Iterable[str] | None) -> list[Tool]:
+        return list(self) if names is None else [self.get(name) for name in names]
+
+    def _meant(self, name: str) -> str:
+        plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+        for known in self._tools:
+            if plain == known.lower() or plain in _OTHER_NAMES.get(known, ()):
+                return known
+        return next(iter(difflib.get_close_matches(plain, self._tools, n=1)), "")
+
+
+def default_toolbox() -> Toolbox:
+    """Everything that is built in."""
+    from surefoot.tools.edit import edit_file
+    from surefoot.tools.files import delete_file, list_files, move_file, read_file, write_file
+    from surefoot.tools.http import http_get
+    from surefoot.tools.python import run_python
+    from surefoot.tools.recall import ask_user, read_result
+    from surefoot.tools.search import search
+    from surefoot.tools.shell import run_command
+
+    return Toolbox(
+        [
+            *(read_file, write_file, edit_file, list_files, search, run_command, run_python),
+            *(delete_file, move_file, read_result, ask_user, http_get),
+        ]
+    )

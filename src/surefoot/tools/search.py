@@ -1,0 +1,122 @@
+"""The tool that finds text in the workspace."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from surefoot.errors import ToolError, ToolTimeout
+from surefoot.tools import search_worker
+from surefoot.tools.base import ToolContext, ToolResult, tool
+from surefoot.tools.paths import not_found, relative
+from surefoot.tools.walk import matches_glob, walk
+
+MAX_MATCHES = 50
+MAX_FILE_BYTES = 2_000_000
+MAX_LINE = 240
+CONTEXT_LINES = 1
+FEW = 8
+"""Up to so many matches are shown with the lines around them."""
+REGEX_SECONDS = 10.0
+PLAIN_SECONDS = 60.0
+
+_AS_REGEX = {"regex": True, "any_case": False}
+_AS_TEXT = {"regex": False, "any_case": False}
+_ANY_CASE = {"regex": False, "any_case": True}
+_REGEX_ANY_CASE = {"regex": True, "any_case": True}
+
+
+@tool(alternatives=("run_command",))
+async def search(context: ToolContext, pattern: str, path: str = "", glob: str = "") -> ToolResult:
+    """Find a regular expression or plain text in the files, with line numbers."""
+    if not pattern:
+        raise ToolError("the pattern is empty", argument="pattern", remedy="say what to look for")
+    files = _files(context, path, glob)
+    request = {
+        "root": str(context.path(".")),
+        "files": files,
+        "pattern": pattern,
+        "max_matches": MAX_MATCHES,
+        "max_bytes": MAX_FILE_BYTES,
+        "context": CONTEXT_LINES,
+    }
+    note = ""
+    try:
+        answer = await _ask_worker(
+            {**request, "ways": [_AS_REGEX, _AS_TEXT, _REGEX_ANY_CASE, _ANY_CASE]}, REGEX_SECONDS
+        )
+    except ToolTimeout:
+        note = "(as a regular expression the pattern takes too long: looked for as plain text)\n"
+        answer = await _ask_worker({**request, "ways": [_AS_TEXT, _ANY_CASE]}, PLAIN_SECONDS)
+    if answer["invalid"]:
+        note = f"(no valid regular expression, {answer['invalid']}: looked for as plain text)\n"
+    if not answer["total"]:
+        return ToolResult(ok=True, summary=f"{note}no match for {pattern!r} in {len(files)} files", data={"total": 0})
+    text = note + _told(pattern, answer)
+    return ToolResult(ok=True, summary=context.summary(text), output=text, data={"total": answer["total"]})
+
+
+def _files(context: ToolContext, path: str, glob: str) -> list[str]:
+    place = context.path(path or ".")
+    if not place.exists():
+        raise not_found(context.root, path)
+    name = "" if place == context.path(".") else relative(context.root, place)
+    if place.is_file():
+        return [name]
+    files = [entry.path for entry in walk(context.root, name).entries if not entry.is_folder]
+    return [file for file in files if matches_glob(file, glob)] if glob else files
+
+
+async def _ask_worker(request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    from surefoot.workspace.process import Limits, command_env, run_process
+
+    result = await run_process(
+        [sys.executable, "-I", "-S", search_worker.__file__],
+        cwd=Path(request["root"]),
+        env=command_env(),
+        limits=Limits(timeout=seconds, output_bytes=20_000_000),
+        stdin=json.dumps(request).encode(),
+    )
+    if result.timed_out:
+        raise ToolTimeout("the search took too long", remedy="search in one folder, or for plain text")
+    if result.exit_code != 0 or result.truncated:
+        raise ToolError(f"the search broke: {result.output[-300:]}", remedy="search in one folder, or use run_command")
+    answer: dict[str, Any] = json.loads(result.output)
+    return answer
+
+
+def _told(pattern: str, answer: dict[str, Any]) -> str:
+    total, files, matches = answer["total"], answer["files"], answer["matches"]
+    lines = [
+        f"{total} {'match' if total == 1 else 'matches'} in {files} {'file' if files == 1 else 'files'}{_how(answer)}"
+    ]
+    if total > len(matches):
+        lines[0] += f", the first {len(matches)} shown; narrow it with path or glob"
+    shown: dict[str, dict[int, str]] = {}
+    matched = {(match["file"], match["line"]) for match in matches}
+    for match in matches:
+        for number, text in match["around"]:
+            if total <= FEW or number == match["line"]:
+                shown.setdefault(match["file"], {})[number] = text
+    for file, numbered in shown.items():
+        lines.append(f"{file}:")
+        previous = None
+        for number, text in sorted(numbered.items()):
+            if total <= FEW and previous is not None and number > previous + 1:
+                lines.append("  --")
+            lines.append(f"  {number}{':' if (file, number) in matched else '-'} {_shortened(text, pattern)}")
+            previous = number
+    return "\n".join(lines)
+
+
+def _how(answer: dict[str, Any]) -> str:
+    way = answer["way"]
+    words = [word for word, used in (("as plain text", not way["regex"]), ("in any case", way["any_case"])) if used]
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _shortened(line: str, pattern: str) -> str:
+    if len(line) <= MAX_LINE:
+        return line
+    start = max(0, line.find(pattern) - MAX_LINE // 3)
+    return f"{'...' if start else ''}{line[start : start + MAX_LINE]}{'...' if start + MAX_LINE < len(line) else ''}"

@@ -1,0 +1,61 @@
+"""The tool that runs a command, as a person would in a terminal."""
+
+from collections.abc import Sequence
+
+from surefoot.errors import ToolError
+from surefoot.tools.base import ToolContext, ToolResult, Writes, tool
+
+OUTPUT_BYTES = 2_000_000
+
+
+@tool(writes=Writes.FREE)
+async def run_command(
+    context: ToolContext,
+    command: str,
+    timeout: float | None = None,  # noqa: ASYNC109 (models know it by this name)
+) -> ToolResult:
+    """Run a shell command in the workspace."""
+    from surefoot.workspace.process import shell_argv
+
+    if not command.strip():
+        raise ToolError("the command is empty", argument="command", remedy="say which command to run")
+    if "\0" in command:
+        raise ToolError("the command has a NUL character in it", argument="command", remedy="write a plain command")
+    return await run_in_sandbox(context, shell_argv(command), at_most=timeout, command=command)
+
+
+async def run_in_sandbox(
+    context: ToolContext, argv: Sequence[str], *, at_most: float | None, command: str, stdin: bytes | None = None
+) -> ToolResult:
+    """Run a program in the run's isolation and tell how it ended and what it said."""
+    from surefoot.workspace.process import Limits, command_env, run_process
+
+    # A model may ask for less time than a command gets anyway, never for more.
+    seconds = min(at_most, context.command_timeout) if at_most and at_most > 0 else context.command_timeout
+    result = await run_process(
+        list(argv),
+        cwd=context.root,
+        env=command_env(),
+        limits=Limits(timeout=seconds, output_bytes=OUTPUT_BYTES),
+        sandbox=context.sandbox,
+        network=context.network,
+        on_output=context.on_output,
+        stdin=stdin,
+    )
+    failed = result.timed_out or result.exit_code != 0
+    if result.timed_out:
+        head = f"stopped: it did not end within {seconds:g} seconds"
+    elif result.signal:
+        head = f"killed by signal {result.signal}"
+    else:
+        head = f"exit code {result.exit_code}"
+    if result.truncated:
+        head += f" ({result.output_bytes:,} bytes of output, more than is kept)"
+    said = context.summary(result.output, failed=failed)
+    return ToolResult(
+        ok=not failed,
+        summary=f"{head}\n{said}" if said else f"{head}, no output",
+        output=result.output,
+        data={"exit_code": result.exit_code, "timed_out": result.timed_out},
+        command=command,
+    )
