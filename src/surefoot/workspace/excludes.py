@@ -23,7 +23,7 @@ class Excludes:
     def __bool__(self) -> bool:
         return bool(self._rules)
 
-    def match(self, path: str, *, is_folder: bool) -> bool:
+    def match(self, path: str, is_folder: bool) -> bool:
         return any(rule.match(path, is_folder) for rule in self._rules)
 
     def without(self, entries: Mapping[str, Entry]) -> dict[str, Entry]:
@@ -32,7 +32,7 @@ class Excludes:
             return dict(entries)
         kept: dict[str, Entry] = {}
         for path, entry in entries.items():
-            if path == "" or (split(path)[0] in kept and not self.match(path, is_folder=entry.kind == "dir")):
+            if path == "" or (split(path)[0] in kept and not self.match(path, entry.kind == "dir")):
                 kept[path] = entry
         return _regrouped(kept) if len(kept) < len(entries) else kept
 

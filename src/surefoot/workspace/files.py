@@ -128,3 +128,8 @@ def flocked(path: Path, operation: int) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def key_of(root: Path) -> str:
+    """A file name that stands for a workspace folder."""
+    return hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:24]

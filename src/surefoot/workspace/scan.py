@@ -40,6 +40,8 @@ class Record(NamedTuple):
 @dataclass
 class Scan:
     started_ns: int
+    size: int = 0
+    """Bytes in all files, by their length; holes count."""
     records: dict[str, Record] = field(default_factory=dict)
     unread: list[tuple[str, os.stat_result]] = field(default_factory=list)
     """Files whose content is not known yet; `read_contents` gives them their records."""
@@ -79,36 +81,36 @@ def scan(tree: Tree, known: Mapping[str, Record], excludes: Excludes) -> Scan:
 
 def _scan_folder(found: Scan, tree: Tree, folder: str, known: Mapping[str, Record], excludes: Excludes) -> list[str]:
     """Adds what is in one folder, and returns the folders among it. The hot loop of an unchanged tree."""
-    records, prefix, below = found.records, folder + "/" if folder else "", []
+    records, below, size = found.records, [], 0
+    prefix = folder + "/" if folder else ""
+    is_excluded = excludes.match if excludes else None
     with os.scandir(tree.folder(folder)) as listing:
         for item in listing:
-            path = prefix + item.name
+            name = item.name
+            path = prefix + name
             try:
                 info = item.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             is_folder = info.st_mode & 0o170000 == stat.S_IFDIR
-            if item.name == TEMP_NAME and not is_folder:
+            if name == TEMP_NAME and not is_folder:
                 found.leftovers.append(path)
                 continue
-            if excludes and excludes.match(path, is_folder=is_folder):
+            if is_excluded and is_excluded(path, is_folder):
                 found.excluded.append(path)
                 continue
             if is_folder:
                 below.append(path)
-            elif info.st_nlink > 1:
-                found.links[info.st_dev, info.st_ino].append(path)
+            else:
+                size += info.st_size
+                if info.st_nlink > 1:
+                    found.links[info.st_dev, info.st_ino].append(path)
             last = known.get(path)
-            if (
-                last is not None
-                and last.ctime_ns == info.st_ctime_ns
-                and last.mtime_ns == info.st_mtime_ns
-                and last.inode == info.st_ino
-                and last.size == info.st_size
-            ):
+            if last and last[:4] == (info.st_ctime_ns, info.st_mtime_ns, info.st_ino, info.st_size):
                 records[path] = last
             else:
                 _take(found, tree, path, info)
+    found.size += size
     return below
 
 

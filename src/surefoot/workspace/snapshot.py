@@ -23,7 +23,7 @@ from surefoot.workspace.cache import StatCache
 from surefoot.workspace.diff import Change, compare, unified
 from surefoot.workspace.excludes import Excludes
 from surefoot.workspace.faults import shown, typed
-from surefoot.workspace.files import flocked, hash_of, read_all
+from surefoot.workspace.files import flocked, hash_of, key_of, read_all
 from surefoot.workspace.gc import GcReport, Generation, collect
 from surefoot.workspace.manifest import Entry, Manifest, ManifestStore
 from surefoot.workspace.restore import Intent, IntentFile, RestoreReport, Rollback, copy_out
@@ -165,26 +165,20 @@ class Workspace:
             return rollback.run(self._intent, resumed=resumed)
 
     def _refuse_over_quota(self, found: Scan) -> None:
+        if found.size <= self.quota_bytes:
+            return
         sizes = [(path, record.entry.size) for path, record in found.records.items()]
         sizes += [(path, info.st_size) for path, info in found.unread]
-        total = sum(size for _, size in sizes)
-        if total <= self.quota_bytes:
-            return
         by_top: dict[str, int] = {}
         for path, size in sizes:
             top = path.partition("/")[0]
             by_top[top] = by_top.get(top, 0) + size
         heavy = sorted(by_top.items(), key=lambda item: -item[1])[:5]
         raise SnapshotOverQuota(
-            f"{self.root} holds {_human(total)}, more than the {_human(self.quota_bytes)} a snapshot may have; "
+            f"{self.root} holds {_human(found.size)}, more than the {_human(self.quota_bytes)} a snapshot may have; "
             "heaviest: " + ", ".join(f"{shown(top)} ({_human(size)})" for top, size in heavy),
             remedy=f"exclude what need not be undone (for example {shown(heavy[0][0])}), or raise the quota",
         )
-
-
-def key_of(root: Path) -> str:
-    """A file name that stands for a workspace folder."""
-    return hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
 def _checked(root: Path, home: Path) -> tuple[Path, Path]:
