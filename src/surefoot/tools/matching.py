@@ -7,6 +7,7 @@ lines whose spacing differs (the file's own indentation is kept), then without l
 import difflib
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import NamedTuple
 
 from surefoot.errors import ToolError
@@ -147,7 +148,7 @@ def _reindented(search: list[str], found: list[str], replace: list[str]) -> list
         if asked.strip():
             indents.setdefault(_indent(asked), _indent(actual))
     known = sorted(indents, key=len)
-    unit = next((len(asked) // len(indents[asked]) for asked in known if indents[asked].strip("\t") == "" != asked), 0)
+    tab = _spaces_for_a_tab(indents)
     result = []
     for line in replace:
         indent = _indent(line)
@@ -156,14 +157,25 @@ def _reindented(search: list[str], found: list[str], replace: list[str]) -> list
             result.append("")
         elif base is not None:
             deeper = indent[len(base) :]
-            if unit and "\t" not in deeper and any("\t" in actual for actual in indents.values()):
-                deeper = "\t" * (len(deeper) // unit)
+            if tab and "\t" not in deeper:
+                deeper = "\t" * (len(deeper) // tab)
             result.append(indents[base] + deeper + line.lstrip())
         else:
             # Less indented than anything in the search: move it by as much as the shallowest line was moved.
             less = len(known[0]) - len(indent)
             result.append(indents[known[0]][: max(0, len(indents[known[0]]) - less)] + line.lstrip())
     return result
+
+
+def _spaces_for_a_tab(indents: dict[str, str]) -> int:
+    """How many spaces were written for each of the file's tabs; 0 when the file has none there."""
+    if not any("\t" in actual for actual in indents.values()):
+        return 0
+    widths = sorted((len(asked.expandtabs(4)), len(actual)) for asked, actual in indents.items())
+    for (asked, actual), (next_asked, next_actual) in pairwise([(0, 0), *widths] if len(widths) == 1 else widths):
+        if next_asked > asked and next_actual > actual:
+            return max(1, (next_asked - asked) // (next_actual - actual))
+    return 4
 
 
 def _spliced(raw: list[str], place: _Place) -> str:

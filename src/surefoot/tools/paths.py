@@ -33,9 +33,7 @@ def resolve(root: Path, path: str, *, for_writing: bool, protected: Collection[s
     home = Path(os.path.realpath(root))
     _refuse_nonsense(path)
     meant = home / _as_meant(home, path)
-    real = _followed(meant) if follow else _followed(meant.parent) / meant.name
-    if follow is False and meant.name in {"", ".", ".."}:
-        real = _followed(meant)
+    real = _followed(meant) if follow or meant.name == ".." else _followed(meant.parent) / meant.name
     if real != home and home not in real.parents:
         raise PathOutsideWorkspace(
             f"{path!r} is outside the workspace", argument="path", remedy=_inside_instead(home, path)
@@ -103,7 +101,7 @@ def _as_meant(home: Path, path: str) -> str:
 def _followed(path: Path) -> Path:
     real = Path(os.path.realpath(path))
     # In a circle of links realpath gives up and leaves what comes after the circle unfollowed.
-    if os.path.realpath(real) != str(real) or real.is_symlink():
+    if any(part.is_symlink() for part in (real, *real.parents)):
         raise ToolError(
             f"{str(path)!r} leads through links that go in a circle",
             argument="path",

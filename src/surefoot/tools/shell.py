@@ -42,18 +42,17 @@ async def run_in_sandbox(
         on_output=context.on_output,
         stdin=stdin,
     )
-    failed = result.timed_out or result.exit_code != 0
+    failed = not result.ok
     if result.timed_out:
         head = f"stopped: it did not end within {seconds:g} seconds"
     elif result.signal:
         head = f"killed by signal {result.signal}"
     else:
         head = f"exit code {result.exit_code}"
-    if result.truncated:
-        head += f" ({result.output_bytes:,} bytes of output, more than is kept)"
+    head += "".join(f"\n({note})" for note in result.notes)
     said = context.summary(result.output, failed=failed)
     return ToolResult(
-        ok=not failed,
+        ok=result.ok,
         summary=f"{head}\n{said}" if said else f"{head}, no output",
         output=result.output,
         data={"exit_code": result.exit_code, "timed_out": result.timed_out},
