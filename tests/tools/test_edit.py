@@ -12,7 +12,7 @@ from surefoot.tools.edit import edit_file
 from surefoot.tools.matching import Edit, apply_edits, read_blocks
 from tools.calling import Run
 
-CODE = '''import os
+CODE = """import os
 
 
 class Counter:
@@ -23,7 +23,7 @@ class Counter:
 
     def clear(self):
         self.total = 0
-'''
+"""
 
 
 def block(search: str, replace: str) -> str:
@@ -120,7 +120,10 @@ class TestFinding:
         assert apply_edits("f", "a\nb  \nc\n", [Edit("\na\nb\n\n", "\nA\nB\n\n")]) == "A\nB\nc\n"
 
     def test_line_numbers_copied_from_a_listing_are_dropped(self) -> None:
-        edit = Edit("10|     def clear(self):\n11|         self.total = 0", "10|     def clear(self):\n11|         self.total = 5")
+        edit = Edit(
+            "10|     def clear(self):\n11|         self.total = 0",
+            "10|     def clear(self):\n11|         self.total = 5",
+        )
         assert apply_edits("f", CODE, [edit]) == CODE.replace("= 0", "= 5")
 
     def test_deleting_lines(self) -> None:
@@ -168,13 +171,17 @@ class TestBlocks:
 
 
 words = st.sampled_from(["x = 1", "return x", "if x:", "for y in x:", "pass", "# ünï", "print('a  b')"])
-indented = st.builds(lambda depth, word, n: "    " * depth + f"{word}  # {n}", st.integers(0, 3), words, st.integers(0, 999))
+indented = st.builds(
+    lambda depth, word, n: "    " * depth + f"{word}  # {n}", st.integers(0, 3), words, st.integers(0, 999)
+)
 documents = st.lists(indented, min_size=1, max_size=25, unique_by=str.strip)
 
 
 @settings(max_examples=300, deadline=None)
 @given(lines=documents, data=st.data())
-def test_a_search_with_other_spacing_finds_its_lines_and_leaves_the_others(lines: list[str], data: st.DataObject) -> None:
+def test_a_search_with_other_spacing_finds_its_lines_and_leaves_the_others(
+    lines: list[str], data: st.DataObject
+) -> None:
     first = data.draw(st.integers(0, len(lines) - 1))
     last = data.draw(st.integers(first + 1, len(lines)))
     shift = data.draw(st.integers(0, 6))

@@ -133,7 +133,9 @@ class TestWrite:
             await run(write_file, path="x", content="\ud800")
         assert not (root.parent / "x").exists()
 
-    async def test_a_write_that_breaks_off_leaves_the_old_file(self, root: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_write_that_breaks_off_leaves_the_old_file(
+        self, root: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         (root / "a").write_text("old")
 
         def full(_: int) -> None:
@@ -164,7 +166,16 @@ class TestList:
         (root / ".gitignore").write_text("# comment\nbuild/\n*.log\n!keep.log\n/only_here\nsub/*.tmp\n")
         (root / "sub").mkdir()
         (root / "sub/.gitignore").write_text("secret*\n")
-        for path in ("build/x", "a.log", "keep.log", "only_here", "sub/only_here", "sub/a.tmp", "sub/secret1", "z/build"):
+        for path in (
+            "build/x",
+            "a.log",
+            "keep.log",
+            "only_here",
+            "sub/only_here",
+            "sub/a.tmp",
+            "sub/secret1",
+            "z/build",
+        ):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).touch()
         summary = (await run(list_files)).summary

@@ -109,7 +109,15 @@ def test_backslashes_and_quotes_are_understood_where_no_such_file_exists(maze: P
 
 @pytest.mark.parametrize(
     "path",
-    [".git/config", ".git", "sub/.git/hooks/pre-commit", ".GIT/config", ".surefoot/journal.db", "surefoot.toml", "hooks/x"],
+    [
+        ".git/config",
+        ".git",
+        "sub/.git/hooks/pre-commit",
+        ".GIT/config",
+        ".surefoot/journal.db",
+        "surefoot.toml",
+        "hooks/x",
+    ],
 )
 def test_the_files_of_git_and_surefoot_are_read_only(root: Path, path: str) -> None:
     (root / ".git").mkdir()
@@ -164,8 +172,39 @@ def test_a_missing_file_suggests_the_nearest_names(maze: Path) -> None:
 
 
 names = st.sampled_from(
-    ["src", "app.py", "..", ".", "out", "up", "in", "loop", "abs", "nowhere", "nowhere_out", "back", "new", "", "secret"]
-    + ["workspace2", "workspace", "out_file", "~", "etc", "a\\b", "\\..", "..\\out", "'", "`", " ", "…", "名前", "x" * 300]
+    [
+        "src",
+        "app.py",
+        "..",
+        ".",
+        "out",
+        "up",
+        "in",
+        "loop",
+        "abs",
+        "nowhere",
+        "nowhere_out",
+        "back",
+        "new",
+        "",
+        "secret",
+    ]
+    + [
+        "workspace2",
+        "workspace",
+        "out_file",
+        "~",
+        "etc",
+        "a\\b",
+        "\\..",
+        "..\\out",
+        "'",
+        "`",
+        " ",
+        "…",
+        "名前",
+        "x" * 300,
+    ]
 )
 paths = st.one_of(
     st.lists(names, max_size=7).map("/".join),

@@ -250,21 +250,25 @@ def _runner(function: Callable[..., Any], takes_context: bool, *, waits: bool) -
 
 
 async def _in_thread(work: Callable[[], Any], *, waits: bool) -> Any:
-    def guarded() -> Any:
+    # What was raised is carried over as a value: a future cannot hold a StopIteration (whoever waits for it would wait
+    # for ever), and a SystemExit in a task of its own would end the whole program.
+    def guarded() -> tuple[Any, BaseException | None]:
         try:
-            return work()
-        except StopIteration as error:
-            # A future cannot carry one: whoever waits for it would wait for ever.
-            raise RuntimeError("StopIteration") from error
+            return work(), None
+        except BaseException as error:
+            return None, error
 
     running = asyncio.ensure_future(asyncio.to_thread(guarded))
     try:
-        return await asyncio.shield(running)
+        value, error = await asyncio.shield(running)
     except asyncio.CancelledError:
         # A thread cannot be stopped. Let it finish before anyone undoes what it is still writing.
         if waits:
             await asyncio.wait({running}, timeout=THREAD_GRACE_SECONDS)
         raise
+    if error is not None:
+        raise error
+    return value
 
 
 def _as_result(tool: Tool, context: ToolContext, value: Any) -> ToolResult:

@@ -8,13 +8,17 @@ from surefoot.tools.shell import run_in_sandbox
 
 # Isolated (-I), so no setting of the user's changes what the snippet means; the workspace comes last on the path, so
 # that its modules can be imported and none of them stands in for one of the standard library. The source is handed to
-# linecache so that tracebacks quote it.
+# linecache so that tracebacks quote it, and they begin in the snippet, not here.
 _START = """\
-import linecache, os, sys
+import linecache, os, sys, traceback
 source = sys.stdin.read()
 sys.path.append(os.getcwd())
 linecache.cache["snippet.py"] = (len(source), None, source.splitlines(True), "snippet.py")
-exec(compile(source, "snippet.py", "exec"), {"__name__": "__main__"})
+try:
+    exec(compile(source, "snippet.py", "exec"), {"__name__": "__main__"})
+except Exception as error:
+    traceback.print_exception(error.with_traceback(error.__traceback__.tb_next))
+    sys.exit(1)
 """
 
 

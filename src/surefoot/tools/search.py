@@ -51,7 +51,9 @@ async def search(context: ToolContext, pattern: str, path: str = "", glob: str =
     if answer["invalid"]:
         note = f"(no valid regular expression, {answer['invalid']}: looked for as plain text)\n"
     if not answer["total"]:
-        return ToolResult(ok=True, summary=f"{note}no match for {pattern!r} in {len(files)} files", data={"total": 0})
+        return ToolResult(
+            ok=True, summary=f"{note}no match for {pattern!r} in {_counted(len(files), 'file')}", data={"total": 0}
+        )
     text = note + _told(pattern, answer)
     return ToolResult(ok=True, summary=context.summary(text), output=text, data={"total": answer["total"]})
 
@@ -87,9 +89,7 @@ async def _ask_worker(request: dict[str, Any], seconds: float) -> dict[str, Any]
 
 def _told(pattern: str, answer: dict[str, Any]) -> str:
     total, files, matches = answer["total"], answer["files"], answer["matches"]
-    lines = [
-        f"{total} {'match' if total == 1 else 'matches'} in {files} {'file' if files == 1 else 'files'}{_how(answer)}"
-    ]
+    lines = [f"{_counted(total, 'match', 'matches')} in {_counted(files, 'file')}{_how(answer)}"]
     if total > len(matches):
         lines[0] += f", the first {len(matches)} shown; narrow it with path or glob"
     shown: dict[str, dict[int, str]] = {}
@@ -113,6 +113,10 @@ def _how(answer: dict[str, Any]) -> str:
     way = answer["way"]
     words = [word for word, used in (("as plain text", not way["regex"]), ("in any case", way["any_case"])) if used]
     return f" ({', '.join(words)})" if words else ""
+
+
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def _shortened(line: str, pattern: str) -> str:
