@@ -165,7 +165,7 @@ def standing(event: Event, stage: str, verdict: str | None) -> tuple[str, str | 
             return stage, verdict
 
 
-CHANGES_STANDING = (RunCreated, StageEntered, RunResumed, RunInterrupted, RunEnded)
+CHANGES_STANDING = frozenset({RunCreated, StageEntered, RunResumed, RunInterrupted, RunEnded})
 
 
 def already_there(run_id: str) -> JournalError:

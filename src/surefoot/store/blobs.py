@@ -57,7 +57,7 @@ class BlobFiles:
                 unfinished.unlink(missing_ok=True)
                 raise
             for folder in (path.parent, self._folder, self._folder.parent):
-                _sync_folder(folder)
+                sync_folder(folder)
         except OSError as error:
             raise JournalError(
                 f"{len(body):,} bytes of content could not be kept in {self._folder}: {error.strerror}",
@@ -81,7 +81,7 @@ def _write_synced(path: Path, body: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """So that the new name is on the disk too."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

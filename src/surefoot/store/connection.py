@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import apsw
 
 from surefoot.errors import JournalBroken, JournalBusy, JournalError
+from surefoot.store.blobs import sync_folder
 from surefoot.store.migrations import MIGRATIONS, migrate, schema_of
 
 Durability: TypeAlias = Literal["process", "power"]
@@ -52,14 +53,23 @@ def open_reader(path: Path, busy_timeout: float) -> apsw.Connection:
         raise _cannot_open(path, error) from error
     try:
         connection.set_busy_timeout(round(busy_timeout * 1000))
-        if schema_of(connection, path) < len(MIGRATIONS):
+        if not _can_be_read(connection, path):
             open_writer(path, "power", busy_timeout).close()
+            schema_of(connection, path)
     except BaseException as error:
         connection.close()
         if isinstance(error, READ_FAULTS):
             raise journal_error(path, error) from error
         raise
     return connection
+
+
+def _can_be_read(connection: apsw.Connection, path: Path) -> bool:
+    """Not while it has an older schema, or was left by a crash in a state that only a writer can put right."""
+    try:
+        return schema_of(connection, path) == len(MIGRATIONS)
+    except apsw.ReadOnlyError:
+        return False
 
 
 def empty_reader() -> apsw.Connection:
@@ -124,7 +134,10 @@ def _require_sqlite() -> None:
 
 
 def _use_wal(connection: apsw.Connection, path: Path, busy_timeout: float) -> None:
-    """Two processes may make the same new journal; for this switch SQLite does not wait by itself."""
+    """Switch a new journal to the mode it keeps from then on."""
+    if connection.pragma("journal_mode") == "wal":
+        return
+    # Two processes may make the same new journal; for this switch SQLite does not wait by itself.
     deadline = time.monotonic() + busy_timeout
     while True:
         try:
@@ -139,3 +152,5 @@ def _use_wal(connection: apsw.Connection, path: Path, busy_timeout: float) -> No
             f"the file system of {path} cannot hold a journal: it has no shared memory for SQLite's log",
             remedy="name a file on a local disk for the journal",
         )
+    # The switch's rollback file is deleted, but not yet durably: if a power cut brought it back, it would undo all.
+    sync_folder(path.parent)

@@ -4,6 +4,7 @@ SQLite has no checksums of its own, so every row carries one (blobs have their h
 """
 
 import json
+import struct
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,16 +22,25 @@ from surefoot.store.connection import READ_FAULTS, broken, empty_reader, journal
 RUN_BITS = 32
 """An event's key is its run's number, shifted by this, plus its own number in the run."""
 _SEQ = (1 << RUN_BITS) - 1
-_RUN = "number, run_id, task, workspace, model, created_at, crc, stage, verdict"
+_SEQ_AND_TIME = struct.Struct("<qd")
+_RUN = "number, run_id, task, workspace, model, created_at, runs.crc, stage, verdict"
 _LAST_EVENT = f"(SELECT max(id) FROM events WHERE id < (number + 1) << {RUN_BITS})"
 
 
 def event_crc(run_id: str, seq: int, at: float, kind: str, body: bytes) -> int:
-    return crc32(body, crc32(f"{run_id} {seq} {at!r} {kind}".encode()))
+    return crc32(body, crc32(_SEQ_AND_TIME.pack(seq, at), crc32((run_id + kind).encode())))
 
 
 def fields_crc(*fields: str | int | float) -> int:
     return crc32(json.dumps(fields).encode())
+
+
+def _intact(run_id: str, seq: int, at: float, kind: str, crc: int, body: bytes) -> bool:
+    try:
+        return event_crc(run_id, seq, at, kind, body) == crc
+    except (TypeError, struct.error):
+        # Damage can change the type of a value too.
+        return False
 
 
 class Position(NamedTuple):
@@ -126,7 +136,7 @@ class JournalReader:
         with self._connection() as connection, closing(connection.execute(sql, (first + after, end))) as rows:
             for key, at, kind, crc, body in rows:
                 seq += 1
-                if key != first + seq or not isinstance(body, bytes) or crc != event_crc(run_id, seq, at, kind, body):
+                if key != first + seq or not _intact(run_id, seq, at, kind, crc, body):
                     raise broken(self._path, f"event {seq} of run {run_id} is missing or was changed")
                 yield Record(seq, at, self._decoded(run_id, seq, kind, body))
 

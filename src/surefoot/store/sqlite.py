@@ -15,13 +15,21 @@ import apsw
 
 from surefoot.errors import JournalBusy, JournalError
 from surefoot.events import Event, Record, RunCreated, decode
-from surefoot.store.base import InboxItem, RunSummary, already_there, creation, encoded, encoded_message
+from surefoot.store.base import (
+    CHANGES_STANDING,
+    InboxItem,
+    RunSummary,
+    already_there,
+    creation,
+    encoded,
+    encoded_message,
+)
 from surefoot.store.blobs import LARGE, BlobFiles, digest_of, pack
 from surefoot.store.connection import Durability, journal_error
 from surefoot.store.reading import JournalReader
 from surefoot.store.writing import Blob, Entry, JournalWriter, Run
 
-TURNS_ALONE = 32
+TURNS_ALONE = 64
 """After so many commits in a row a task lets the others run, however alone it seems."""
 
 
@@ -78,14 +86,18 @@ class SqliteJournal:
     # writing
 
     async def append(self, run_id: str, events: Sequence[Event]) -> list[Record]:
-        run, records = self._enqueue(run_id, events, awaited=True)
         task = id(asyncio.current_task())
-        if task == self._lone_task and self._turns_alone < TURNS_ALONE and not self._waiting:
-            self._turns_alone += 1
-            if run in self._commit():
-                raise _taken_over(run)
-        else:
+        if task != self._lone_task or self._turns_alone == TURNS_ALONE or self._waiting:
+            run, records = self._enqueue(run_id, events, awaited=True)
             await self._commit_with_others(run, task)
+            return records
+        self._turns_alone += 1
+        known = self._runs.get(run_id)
+        if known and len(events) == 1 and self._needs_no_company(events[0]):
+            return [self._commit_one(known, events[0])]
+        run, records = self._enqueue(run_id, events, awaited=True)
+        if run in self._commit():
+            raise _taken_over(run)
         return records
 
     def note(self, run_id: str, event: Event) -> Record:
@@ -191,6 +203,27 @@ class SqliteJournal:
         except UnicodeDecodeError:
             return data
 
+    def _needs_no_company(self, event: Event) -> bool:
+        return not (self._queue or self._blobs or self._acknowledged or type(event) in CHANGES_STANDING)
+
+    def _commit_one(self, run: Run, event: Event) -> Record:
+        """What happens most: an event by itself. Without the queue it costs a third less."""
+        event, body = self._as_written(event)
+        record = Record(run.seq + 1, time.time(), event)
+        try:
+            self._writing().write_one(run, record.seq, record.at, event.type, body)
+        except apsw.Error as error:
+            if isinstance(error, apsw.ConstraintError) and self._moved_on({run}):
+                del self._runs[run.id]
+                raise _taken_over(run) from error
+            raise journal_error(self.path, error) from error
+        except BaseException:
+            # It may or may not be on the disk: look there before going on.
+            del self._runs[run.id]
+            raise
+        run.seq = run.durable = record.seq
+        return record
+
     async def _commit_with_others(self, run: Run, task: int) -> None:
         """Let every task that is ready make its append, then write them all at once."""
         loop = asyncio.get_running_loop()
@@ -238,14 +271,14 @@ class SqliteJournal:
             self._writing().write(batch, self._blobs, acknowledged)
         except apsw.Error as error:
             # The database refuses a number that is taken: someone else writes one of these runs.
-            lost = self._moved_on(batch) if isinstance(error, apsw.ConstraintError) else set()
+            runs = {entry.run for entry in batch}
+            lost = self._moved_on(runs) if isinstance(error, apsw.ConstraintError) else set()
             if not lost:
                 self._put_back_notes(batch)
                 raise journal_error(self.path, error) from error
             self._put_back_without(lost, batch, acknowledged)
             return lost | set(self._commit())
         except BaseException:
-            # It may or may not be on the disk: look there before going on.
             for entry in batch:
                 self._runs.pop(entry.run.id, None)
             raise
@@ -270,10 +303,10 @@ class SqliteJournal:
         for run in {entry.run for entry in batch if entry.run.seq == 0}:
             del self._runs[run.id]
 
-    def _moved_on(self, batch: list[Entry]) -> set[Run]:
-        """The runs that someone else has written to since we last did."""
+    def _moved_on(self, runs: Collection[Run]) -> set[Run]:
+        """Those that someone else has written to since we last did."""
         lost = set()
-        for run in {entry.run for entry in batch}:
+        for run in runs:
             position = self._reader.position(run.id)
             if position and (position.number, position.last) != (run.number, run.durable):
                 lost.add(run)

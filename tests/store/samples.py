@@ -1,0 +1,67 @@
+"""Runs and events to write, and a worker that writes them in another process."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from surefoot.config import ExecutionConfig
+from surefoot.events import ActionFinished, Event, Record, RunCreated, Warned
+from surefoot.store.base import Journal
+from surefoot.task import Task
+
+TESTS = Path(__file__).parent.parent
+
+
+def created(
+    run_id: str, text: str = "make it work", workspace: str = "/somewhere", model: str = "scripted"
+) -> RunCreated:
+    return RunCreated(
+        run_id=run_id,
+        task=Task(text=text, workspace=workspace),
+        config=ExecutionConfig(),
+        model=model,
+        surefoot="0.0.0",
+    )
+
+
+def said(message: str) -> Warned:
+    return Warned(message=message)
+
+
+def named(digest: str) -> ActionFinished:
+    """An event that names content."""
+    return ActionFinished(action_id="a", step_id="s", ok=True, summary="long", output=digest)
+
+
+def messages(records: Iterable[Record]) -> list[str]:
+    return [record.event.message for record in records if isinstance(record.event, Warned)]
+
+
+def events(journal: Journal, run_id: str) -> list[Event]:
+    return [record.event for record in journal.read(run_id)]
+
+
+def numbers(records: Iterable[Record]) -> list[int]:
+    return [record.seq for record in records]
+
+
+def worker(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    """A Python process of its own that runs this text."""
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+    )
+
+
+def output_of(*processes: subprocess.Popen[str]) -> Iterator[str]:
+    """What they printed, once they have all ended well."""
+    for process in processes:
+        out, err = process.communicate(timeout=300)
+        assert process.returncode == 0, err
+        yield out
