@@ -101,6 +101,7 @@ async def _complete(run: Run, request: ModelRequest) -> tuple[ModelReply, float]
         run.model,
         request,
         attempts=run.config.reflection.max_temporary_retries + 1,
+        first_wait=run.config.reflection.backoff_seconds,
         on_retry=on_retry,
         on_text=run.services.bus.text,
     )
