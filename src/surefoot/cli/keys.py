@@ -1,0 +1,52 @@
+"""The keyboard while a picture is on the screen: keys must neither show in it nor be taken for a later answer."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+if sys.platform == "win32":
+    raise ImportError("the terminal view needs a POSIX terminal")
+import asyncio
+import termios
+
+
+@contextlib.contextmanager
+def quiet_keys(keyboard: TextIO, *, loud: bool = False) -> Iterator[None]:
+    """Keys are not echoed inside (with `loud`: they are again, and what was typed before is dropped)."""
+    try:
+        fd = keyboard.fileno()
+        before = termios.tcgetattr(fd)
+        changed = termios.tcgetattr(fd)
+        changed[3] = changed[3] | termios.ECHO if loud else changed[3] & ~termios.ECHO
+        termios.tcsetattr(fd, termios.TCSANOW, changed)
+        if loud:
+            termios.tcflush(fd, termios.TCIFLUSH)
+    except (termios.error, OSError, ValueError):
+        # Not a terminal after all: there is nothing to be kept quiet.
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(termios.error, OSError):
+            termios.tcsetattr(fd, termios.TCSANOW, before)
+
+
+async def read_line(keyboard: TextIO) -> str | None:
+    """One line, or None at its end (Ctrl-D). Waiting for it can be cancelled, which `input()` in a thread cannot."""
+    loop = asyncio.get_running_loop()
+    typed: asyncio.Future[bytes] = loop.create_future()
+    fd = keyboard.fileno()
+
+    def ready() -> None:
+        if not typed.done():
+            typed.set_result(os.read(fd, 65_536))
+
+    loop.add_reader(fd, ready)
+    try:
+        data = await typed
+    finally:
+        loop.remove_reader(fd)
+    return data.decode(errors="replace").rstrip("\r\n") if data else None

@@ -1,0 +1,82 @@
+"""The signs and colours of the terminal, with plain ASCII where the terminal has nothing better."""
+
+from dataclasses import dataclass
+
+from surefoot.machine import StepStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    done: str
+    failed: str
+    active: str
+    pending: str
+    skipped: str
+    partial: str
+    unknown: str
+    arrow: str
+    tail: str
+    link: str
+    dot: str
+    more: str
+    spinner: tuple[str, ...]
+
+    def of_step(self, status: StepStatus) -> tuple[str, str]:
+        """A step's sign and its style."""
+        match status:
+            case StepStatus.SUCCEEDED:
+                return self.done, "green"
+            case StepStatus.FAILED:
+                return self.failed, "red"
+            case StepStatus.RUNNING:
+                return self.active, "cyan"
+            case StepStatus.PARTIAL | StepStatus.DEGRADED:
+                return self.partial, "yellow"
+            case StepStatus.SKIPPED | StepStatus.BLOCKED:
+                return self.skipped, "yellow" if status is StepStatus.BLOCKED else "dim"
+        return self.pending, "dim"
+
+    def of_check(self, passed: bool) -> tuple[str, str]:
+        return (self.done, "green") if passed else (self.failed, "red")
+
+
+UNICODE = Marks(
+    done="✓",
+    failed="✗",
+    active="●",
+    pending="○",
+    skipped="–",
+    partial="◐",
+    unknown="?",
+    arrow="↳",
+    tail="│",
+    link="──",
+    dot="·",
+    more="⋮",
+    spinner=("⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"),
+)
+
+ASCII = Marks(
+    done="+",
+    failed="x",
+    active="*",
+    pending=".",
+    skipped="-",
+    partial="~",
+    unknown="?",
+    arrow=">",
+    tail="|",
+    link="--",
+    dot="|",
+    more=":",
+    spinner=("|", "/", "-", "\\"),
+)
+
+
+def marks_for(encoding: str | None) -> Marks:
+    """Whether the stream can carry the signs; a terminal that says UTF-8 is believed."""
+    try:
+        "".join((UNICODE.done, UNICODE.failed, UNICODE.link, *UNICODE.spinner)).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE

@@ -1,0 +1,31 @@
+"""The places a command needs before it can do anything: the journal, and the folder it is to work in."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from surefoot import paths
+from surefoot.errors import UsageError
+
+if TYPE_CHECKING:
+    from surefoot.store.sqlite import SqliteJournal
+
+
+def open_journal(*, read_only: bool = False) -> "SqliteJournal":
+    from surefoot.redact import Redactor
+    from surefoot.store.sqlite import SqliteJournal
+
+    redact = Redactor.from_environment(os.environ).redact
+    return SqliteJournal(paths.journal_file(paths.state_home()), redact=redact, read_only=read_only)
+
+
+def usable_folder(name: str) -> Path:
+    """The workspace, looked at before anything else is done for it."""
+    folder = Path(name).expanduser().absolute()
+    if not folder.exists():
+        raise UsageError(f"there is no folder {folder}", remedy=f"make it first: mkdir -p {folder}")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", remedy="name the folder that holds it with -C")
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise UsageError(f"{folder} cannot be written to", remedy="change its permissions, or work in a copy")
+    return folder.resolve()

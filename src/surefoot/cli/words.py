@@ -1,0 +1,143 @@
+"""How things are put in words, the same in the live view, in plain lines and in summaries.
+
+Text that comes from a model, a tool or a workspace may hold anything. `line` and `block` make it safe to print.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from surefoot.machine import Rung, Stage, StepStatus
+from surefoot.outcome import Verdict
+from surefoot.redact import neutralise
+from surefoot.state import Action, RunState
+
+PHASES: tuple[tuple[Stage, str], ...] = (
+    (Stage.UNDERSTANDING, "Understanding"),
+    (Stage.APPROACH, "Approach"),
+    (Stage.PLANNING, "Planning"),
+    (Stage.EXECUTION, "Execution"),
+    (Stage.VALIDATION, "Validation"),
+)
+
+VERDICTS: dict[Verdict, str] = {
+    Verdict.VERIFIED: "Verified",
+    Verdict.UNVERIFIED: "Done, not verified",
+    Verdict.FAILED: "Failed",
+    Verdict.BLOCKED: "Blocked",
+    Verdict.WAITING: "Waiting for you",
+    Verdict.BUDGET: "Budget spent",
+    Verdict.LOOP: "Stopped: going in circles",
+    Verdict.TIME: "Out of time",
+    Verdict.CANCELLED: "Cancelled",
+    Verdict.INTERRUPTED: "Interrupted",
+}
+
+STEP_WORDS: dict[StepStatus, str] = {
+    StepStatus.PENDING: "waiting",
+    StepStatus.RUNNING: "running",
+    StepStatus.SUCCEEDED: "done",
+    StepStatus.PARTIAL: "partly done",
+    StepStatus.FAILED: "failed",
+    StepStatus.SKIPPED: "skipped",
+    StepStatus.DEGRADED: "done with a stand-in",
+    StepStatus.BLOCKED: "blocked",
+}
+
+RUNGS: dict[Rung, str] = {
+    Rung.RETRY_LATER: "wait and retry",
+    Rung.ADJUST_PARAMETERS: "retry, adjusted",
+    Rung.ALTERNATIVE_TOOL: "retry with another tool",
+    Rung.REPAIR_STEP: "repair the step",
+    Rung.SKIP_STEP: "skip the step",
+    Rung.FALLBACK: "use the declared stand-in",
+    Rung.FAILURE_BRANCH: "take the branch for failure",
+    Rung.REPLAN_TASK: "plan the task again",
+    Rung.NEXT_APPROACH: "try the next approach",
+    Rung.GIVE_UP: "give up",
+}
+
+
+def line(text: str, limit: int = 160) -> str:
+    """Any text as one line that does nothing to a terminal."""
+    words = " ".join(neutralise(text[: limit * 8]).split())
+    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
+
+
+def block(text: str, limit: int = 4_000) -> str:
+    """Any text with its lines kept, and nothing in it that a terminal would obey."""
+    clean = neutralise(text[:limit]).replace("\t", "    ")
+    return clean + ("\n…" if len(text) > limit else "")
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def elapsed(seconds: float) -> str:
+    """As a clock: 0:07, 12:30, 1:02:03."""
+    whole = max(int(seconds), 0)
+    hours, rest = divmod(whole, 3600)
+    minutes, seconds_left = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{seconds_left:02}" if hours else f"{minutes}:{seconds_left:02}"
+
+
+def duration(seconds: float) -> str:
+    """As a length: 0.4s, 12s, 3m20s."""
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m{rest:02}s" if minutes < 120 else f"{minutes // 60}h{minutes % 60:02}m"
+
+
+def cost_usd(state: RunState) -> float:
+    budget = state.config.budget
+    prompt = state.prompt_tokens * budget.usd_per_million_prompt_tokens
+    return (prompt + state.output_tokens * budget.usd_per_million_output_tokens) / 1_000_000
+
+
+def spent(state: RunState) -> str:
+    """Tokens and money, for example `12,345 prompt (8,000 cached) + 1,234 output tokens, $0.02`."""
+    cached = f" ({state.cached_tokens:,} cached)" if state.cached_tokens else ""
+    words = f"{state.prompt_tokens:,} prompt{cached} + {state.output_tokens:,} output tokens"
+    cost = cost_usd(state)
+    return f"{words}, ${cost:.4f}" if 0 < cost < 0.1 else f"{words}, ${cost:.2f}" if cost else words
+
+
+def folder(path: str | Path) -> str:
+    """A folder as people write it, with ~ for their home."""
+    home = str(Path("~").expanduser())
+    text = str(path)
+    inside = text == home or text.startswith(home.rstrip("/") + "/")
+    return line("~" + text[len(home) :] if inside and home != "/" else text)
+
+
+def action(tool: str, arguments: dict[str, Any], limit: int = 100) -> str:
+    """A tool call in short: the tool and the argument that tells most."""
+    for name in ("command", "path", "pattern", "query", "url"):
+        if isinstance(arguments.get(name), str):
+            return line(f"{tool} {arguments[name]}", limit)
+    told = ", ".join(f"{key}={value}" for key, value in arguments.items())
+    return line(f"{tool} {told}", limit)
+
+
+def action_of(item: Action, limit: int = 100) -> str:
+    return action(item.tool, item.arguments, limit)
+
+
+def files(generated: Sequence[str], modified: Sequence[str], deleted: Sequence[str]) -> list[tuple[str, str]]:
+    """Changed files with a sign each: + new, ~ changed, - gone."""
+    return [(sign, line(path)) for sign, paths in (("+", generated), ("~", modified), ("-", deleted)) for path in paths]
+
+
+def few(items: Sequence[str], most: int = 6) -> str:
+    shown = ", ".join(items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def indented(text: str, by: str = "  ") -> str:
+    return textwrap.indent(text, by)

@@ -1,0 +1,126 @@
+"""Plain lines and JSON lines: what a pipe gets."""
+
+import io
+import json
+
+import pytest
+
+from cli import recorded
+from surefoot import events as e
+from surefoot.cli.jsonl import JsonLines, outcome_object
+from surefoot.cli.marks import ASCII, UNICODE
+from surefoot.cli.plain import PlainLines
+from surefoot.outcome import Verdict
+from surefoot.state import fold
+
+
+def plain(records: list[e.Record], *, verbose: bool = False) -> list[str]:
+    stream = io.StringIO()
+    watcher = PlainLines(stream, UNICODE, verbose=verbose, isolation="sandbox bubblewrap")
+    for record in records:
+        watcher.on_record(record)
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.req("O9")
+def test_a_run_reads_as_a_story_with_the_time() -> None:
+    lines = plain(recorded.whole_run())
+    story = [
+        "[ 0:00] run 20261115-2044-swift-otter: add a --json flag to report.py",
+        "        model qwen2.5-coder, workspace /srv/projects/report",
+        "        sandbox bubblewrap",
+        "[ 0:04] ✓ understanding: The report script needs a flag that prints its result as JSON.",
+        "[ 0:07] – approach skipped: the task is simple",
+        "[ 0:13] ✗ planning: the gate says no (confidence 0.60)",
+        "          no step writes report.py",
+        "[ 0:18] ✓ plan: 3 steps",
+        "[ 0:28] ● step 2/3 Write report.py",
+        "          python -m pytest -q failed",
+        "[ 0:42] ↳ retry, adjusted: rows are counted before the filter",
+        "[ 0:48] ● step 2/3 Write report.py (try 2)",
+        "[ 0:57] ✓ step 2/3 Write report.py: done in 7.4s",
+        "[ 1:07] ✓ validation: 1 of 1 checks pass",
+    ]
+    assert [line for line in lines if line in story] == story
+
+
+def test_verbose_tells_thoughts_and_answers() -> None:
+    quiet, verbose = plain(recorded.whole_run()), plain(recorded.whole_run(), verbose=True)
+    assert set(quiet) < set(verbose)
+    assert any("thinks: The spec says what the flag prints." in line for line in verbose)
+    assert any("1,200 tokens in, 180 out" in line for line in verbose)
+
+
+def test_every_kind_of_event_can_be_told_on_one_line_each() -> None:
+    """Whatever stands in it: newlines and control characters of a model do not reach the terminal."""
+    evil = "a\x1b[2Jb\r\nc\x07"
+    state = fold(recorded.records(recorded.phases()))
+    records = [
+        *recorded.records(recorded.phases()),
+        *(
+            e.Record(state.seq + number, 1.0, event)
+            for number, event in enumerate(
+                [
+                    e.Warned(message=evil),
+                    e.QuestionAsked(question_id="q", kind="clarification", text=evil),
+                    e.QuestionAnswered(question_id="q", answer=evil, by=evil),
+                    e.ControlReceived(command="skip", step_id="s0", by=evil, why=evil),
+                    e.RunInterrupted(reason=evil),
+                    e.ModelAnswered(purpose="act", prompt="p", answer="a", unreadable=evil),
+                    e.PlanRevised(by="model", reason=evil, removed=("s2",)),
+                    e.ActionRefused(step_id="s0", tool="x", arguments={"command": evil}, reason=evil),
+                    e.RolledBack(step_id="s0", snapshot="s", paths=(evil,)),
+                ],
+                1,
+            )
+        ),
+    ]
+    lines = plain(records, verbose=True)
+    assert not [line for line in lines if any(character < " " for character in line)]
+    assert sum("b c" in line for line in lines) == 9
+
+
+def test_lines_can_be_written_where_there_is_only_ascii() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
+    watcher = PlainLines(stream, ASCII)
+    for record in recorded.records([recorded.created(text="读一读 the file")]):
+        watcher.on_record(record)
+    stream.flush()
+    assert b"the file" in stream.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def test_json_lines_read_back_as_the_events() -> None:
+    stream = io.StringIO()
+    watcher = JsonLines(stream)
+    records = recorded.whole_run()
+    for record in records:
+        watcher.on_record(record)
+    back = []
+    for line in stream.getvalue().splitlines():
+        assert line.isascii()
+        item = json.loads(line)
+        back.append(e.Record(item.pop("seq"), item.pop("at"), e.event_adapter.validate_python(item)))
+    assert back == records
+    assert fold(back) == fold(records)
+
+
+def test_the_last_json_line_says_what_came_of_it() -> None:
+    done = outcome_object(fold(recorded.whole_run()), Verdict.VERIFIED)
+    assert (done["type"], done["verdict"], done["exit_code"]) == ("outcome", "verified", 0)
+    assert done["tokens"] == {"prompt": 6000, "cached": 4000, "output": 900}
+    waiting = outcome_object(fold(recorded.records([*recorded.phases(), *recorded.asking()])), Verdict.WAITING)
+    assert waiting["exit_code"] == 4
+    assert waiting["questions"][0]["text"] == "Go on with this plan?"
+    json.dumps(done), json.dumps(waiting)
+
+
+class Gone(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_reader_who_leaves_does_not_end_the_run() -> None:
+    for watcher in (PlainLines(Gone(), UNICODE), JsonLines(Gone())):
+        for record in recorded.whole_run():
+            watcher.on_record(record)
+        assert watcher.follower.state.outcome is not None
