@@ -8,8 +8,8 @@ import pytest
 
 from surefoot.errors import PathOutsideWorkspace, PathProtected, ToolError
 from surefoot.tools import ToolContext, call
-from surefoot.tools.files import delete_file, list_files, move_file, read_file, write_file
 from surefoot.tools.fileio import MAX_FILE_BYTES, TEMPORARY_PREFIX
+from surefoot.tools.files import delete_file, list_files, move_file, read_file, write_file
 from tools.calling import Run
 
 
@@ -40,7 +40,7 @@ class TestRead:
     async def test_a_missing_file_suggests_what_was_meant(self, root: Path, run: Run) -> None:
         (root / "src").mkdir()
         (root / "src/app.py").write_text("")
-        with pytest.raises(ToolError, match="no file 'app.py'") as caught:
+        with pytest.raises(ToolError, match=r"no file 'app\.py'") as caught:
             await run(read_file, path="app.py")
         assert caught.value.tool == "read_file"
         assert caught.value.remedy == "did you mean src/app.py?"

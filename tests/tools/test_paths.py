@@ -1,6 +1,5 @@
 """No path leads out of the workspace, and what may not be changed is not."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -171,41 +170,10 @@ def test_a_missing_file_suggests_the_nearest_names(maze: Path) -> None:
     assert "list_files" in not_found(maze, "completely-else.xyz").remedy
 
 
-names = st.sampled_from(
-    [
-        "src",
-        "app.py",
-        "..",
-        ".",
-        "out",
-        "up",
-        "in",
-        "loop",
-        "abs",
-        "nowhere",
-        "nowhere_out",
-        "back",
-        "new",
-        "",
-        "secret",
-    ]
-    + [
-        "workspace2",
-        "workspace",
-        "out_file",
-        "~",
-        "etc",
-        "a\\b",
-        "\\..",
-        "..\\out",
-        "'",
-        "`",
-        " ",
-        "…",
-        "名前",
-        "x" * 300,
-    ]
-)
+NAMES = """\
+src app.py .. . out up in loop abs nowhere nowhere_out back new secret workspace2 workspace out_file
+~ etc a\\b \\.. ..\\out ' ` … 名前"""
+names = st.sampled_from([*NAMES.split(), "", " ", "x" * 300])
 paths = st.one_of(
     st.lists(names, max_size=7).map("/".join),
     st.lists(names, max_size=6).map(lambda parts: "/" + "/".join(parts)),
@@ -220,34 +188,31 @@ paths = st.one_of(
 def test_no_path_that_is_let_through_leads_outside(maze: Path, path: str, follow: bool) -> None:
     try:
         real = resolve(maze, path, for_writing=False, follow=follow)
-    except ToolError as error:
-        assert error.remedy
+    except ToolError:
         return
-    home = os.fsencode(maze)
-    judged = _walk_by_hand(os.fsencode(real if follow or real == maze else real.parent))
-    assert judged == home or judged.startswith(home + b"/")
+    judged = _walk_by_hand(real if follow or real == maze else real.parent)
+    assert judged == str(maze) or judged.startswith(f"{maze}/")
     if follow and real.is_file():
         # And what the kernel opens is where we were told it is.
         with real.open("rb") as opened:
-            assert os.readlink(f"/proc/self/fd/{opened.fileno()}").startswith(f"{maze}/")
+            assert Path(f"/proc/self/fd/{opened.fileno()}").readlink().is_relative_to(maze)
 
 
-def _walk_by_hand(path: bytes) -> bytes:
+def _walk_by_hand(path: Path) -> str:
     """Where a path leads, by following one link after another: written without realpath, to judge it."""
-    todo = [part for part in path.split(b"/") if part][::-1]
-    reached: list[bytes] = []
+    todo = [part for part in str(path).split("/") if part][::-1]
+    reached: list[str] = []
     for _ in range(10_000):
         if not todo:
-            return b"/" + b"/".join(reached)
+            return "/" + "/".join(reached)
         part = todo.pop()
-        here = b"/" + b"/".join([*reached, part])
-        if part == b"..":
+        here = Path("/" + "/".join([*reached, part]))
+        if part == "..":
             reached = reached[:-1]
-        elif part != b"." and os.path.islink(here):
-            target = os.readlink(here)
-            if target.startswith(b"/"):
-                reached = []
-            todo += [name for name in target.split(b"/") if name][::-1]
-        elif part != b".":
+        elif here.is_symlink():
+            target = str(here.readlink())
+            reached = [] if target.startswith("/") else reached
+            todo += [name for name in target.split("/") if name][::-1]
+        else:
             reached.append(part)
     raise AssertionError(f"{path!r} goes in circles")
