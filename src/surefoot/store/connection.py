@@ -17,6 +17,7 @@ Durability: TypeAlias = Literal["process", "power"]
 SYNCHRONOUS: dict[Durability, str] = {"process": "normal", "power": "full"}
 OLDEST_SQLITE = (3, 51, 3)
 """Before it, writers that checkpoint at the same moment can damage a database in WAL mode."""
+SMALLEST_DATABASE = 512
 READ_FAULTS = (apsw.Error, UnicodeDecodeError)
 """What reading a damaged file can raise: text that is no longer UTF-8 is found by the driver, not by SQLite."""
 
@@ -32,6 +33,7 @@ def open_writer(path: Path, durability: Durability, busy_timeout: float) -> apsw
         raise _cannot_open(path, error) from error
     try:
         connection.set_busy_timeout(round(busy_timeout * 1000))
+        _refuse_fragment(path)
         schema_of(connection, path)
         _use_wal(connection, path, busy_timeout)
         connection.pragma("synchronous", SYNCHRONOUS[durability])
@@ -53,6 +55,7 @@ def open_reader(path: Path, busy_timeout: float) -> apsw.Connection:
         raise _cannot_open(path, error) from error
     try:
         connection.set_busy_timeout(round(busy_timeout * 1000))
+        _refuse_fragment(path)
         if not _can_be_read(connection, path):
             open_writer(path, "power", busy_timeout).close()
             schema_of(connection, path)
@@ -114,6 +117,13 @@ def broken(path: Path, why: str) -> JournalBroken:
         remedy=f"restore it from a backup, or move it away ({path} with its -wal and -shm) to start a new one; "
         f"`sqlite3 {path} .recover` saves what can be saved",
     )
+
+
+def _refuse_fragment(path: Path) -> None:
+    """SQLite takes a file of a byte or two for an empty one."""
+    size = path.stat().st_size
+    if 0 < size < SMALLEST_DATABASE:
+        raise broken(path, f"it is only {size} bytes long")
 
 
 def _cannot_open(path: Path, error: Exception) -> JournalError:

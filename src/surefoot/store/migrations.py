@@ -34,6 +34,7 @@ def create_tables(connection: apsw.Connection) -> None:
             created_at REAL NOT NULL,
             stage TEXT NOT NULL,
             verdict TEXT,
+            standing INTEGER NOT NULL, -- the number of the event since which it stands there
             crc INTEGER NOT NULL
         ) STRICT;
         CREATE TABLE events (
@@ -54,7 +55,6 @@ def create_tables(connection: apsw.Connection) -> None:
             crc INTEGER NOT NULL,
             body BLOB NOT NULL
         ) STRICT;
-        CREATE INDEX inbox_of_run ON inbox (run, id);
     """)
 
 

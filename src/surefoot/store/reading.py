@@ -23,7 +23,7 @@ RUN_BITS = 32
 """An event's key is its run's number, shifted by this, plus its own number in the run."""
 _SEQ = (1 << RUN_BITS) - 1
 _SEQ_AND_TIME = struct.Struct("<qd")
-_RUN = "number, run_id, task, workspace, model, created_at, runs.crc, stage, verdict"
+_RUN = "number, run_id, task, workspace, model, created_at, runs.crc, stage, verdict, standing"
 _LAST_EVENT = f"(SELECT max(id) FROM events WHERE id < (number + 1) << {RUN_BITS})"
 
 
@@ -33,6 +33,10 @@ def event_crc(run_id: str, seq: int, at: float, kind: str, body: bytes) -> int:
 
 def fields_crc(*fields: str | int | float) -> int:
     return crc32(json.dumps(fields).encode())
+
+
+def message_crc(run: int, body: bytes) -> int:
+    return crc32(body, run)
 
 
 def _intact(run_id: str, seq: int, at: float, kind: str, crc: int, body: bytes) -> bool:
@@ -61,7 +65,7 @@ class JournalReader:
         self._closed = False
 
     def read(self, run_id: str, after: int) -> Iterator[Record]:
-        return self._stream(run_id, self.existing(run_id).number, after)
+        return self._stream(run_id, self.existing(run_id), after)
 
     def existing(self, run_id: str) -> Position:
         position = self.position(run_id)
@@ -119,7 +123,7 @@ class JournalReader:
         run = self.existing(run_id).number
         items = []
         for number, crc, body in self._rows("SELECT id, crc, body FROM inbox WHERE run = ? ORDER BY id", run):
-            if not isinstance(body, bytes) or crc != crc32(body):
+            if not isinstance(body, bytes) or crc != message_crc(run, body):
                 raise broken(self._path, f"message {number} for run {run_id} was changed")
             items.append(InboxItem(number, json.loads(body)))
         return items
@@ -129,8 +133,8 @@ class JournalReader:
         while self._idle:
             self._idle.pop().close()
 
-    def _stream(self, run_id: str, number: int, after: int) -> Iterator[Record]:
-        first, end = number << RUN_BITS, (number + 1) << RUN_BITS
+    def _stream(self, run_id: str, position: Position, after: int) -> Iterator[Record]:
+        first, end = position.number << RUN_BITS, (position.number + 1) << RUN_BITS
         seq = after
         sql = "SELECT id, at, kind, crc, body FROM events WHERE id > ? AND id < ? ORDER BY id"
         with self._connection() as connection, closing(connection.execute(sql, (first + after, end))) as rows:
@@ -139,6 +143,8 @@ class JournalReader:
                 if key != first + seq or not _intact(run_id, seq, at, kind, crc, body):
                     raise broken(self._path, f"event {seq} of run {run_id} is missing or was changed")
                 yield Record(seq, at, self._decoded(run_id, seq, kind, body))
+        if seq < position.last:
+            raise broken(self._path, f"run {run_id} ends before its event {position.last}")
 
     def _decoded(self, run_id: str, seq: int, kind: str, body: bytes) -> Any:
         try:
@@ -151,8 +157,9 @@ class JournalReader:
             ) from error
 
     def _position(self, row: Sequence[Any]) -> Position:
-        number, run_id, *_, stage, verdict, last = self._checked(row)
-        if last is None or last >> RUN_BITS != number:
+        number, run_id, *_, stage, verdict, since, last = self._checked(row)
+        # Where a run stands is known from an event: if that is not there any more, its end was lost.
+        if not isinstance(last, int) or not isinstance(since, int) or last < (number << RUN_BITS) + since:
             raise broken(self._path, f"the events of run {run_id} are missing")
         return Position(number, last & _SEQ, stage, verdict)
 

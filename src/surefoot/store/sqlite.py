@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import apsw
 
@@ -62,7 +61,7 @@ class SqliteJournal:
         # Who is told when it is done, and the loop that was asked to do it.
         self._waiting: list[tuple[asyncio.Future[None], Run]] = []
         self._asked: asyncio.AbstractEventLoop | None = None
-        self._lone_task = 0
+        self._lone_task: asyncio.Task[Any] | None = None
         self._turns_alone = 0
 
     # reading
@@ -86,8 +85,8 @@ class SqliteJournal:
     # writing
 
     async def append(self, run_id: str, events: Sequence[Event]) -> list[Record]:
-        task = id(asyncio.current_task())
-        if task != self._lone_task or self._turns_alone == TURNS_ALONE or self._waiting:
+        task = asyncio.current_task()
+        if task is not self._lone_task or self._turns_alone == TURNS_ALONE or self._waiting:
             run, records = self._enqueue(run_id, events, awaited=True)
             await self._commit_with_others(run, task)
             return records
@@ -125,7 +124,7 @@ class SqliteJournal:
         number = self._reader.existing(run_id).number
         writer = self._writing()
         try:
-            writer.leave_message(number, crc32(body), body)
+            writer.leave_message(number, body)
         except apsw.Error as error:
             raise journal_error(self.path, error) from error
 
@@ -224,11 +223,11 @@ class SqliteJournal:
         run.seq = run.durable = record.seq
         return record
 
-    async def _commit_with_others(self, run: Run, task: int) -> None:
+    async def _commit_with_others(self, run: Run, task: asyncio.Task[Any] | None) -> None:
         """Let every task that is ready make its append, then write them all at once."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self._lone_task = 0 if self._waiting else task
+        self._lone_task = None if self._waiting else task
         self._waiting.append((done, run))
         if self._asked is not loop:
             self._asked = loop

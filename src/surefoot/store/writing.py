@@ -10,12 +10,14 @@ import apsw
 from surefoot.events import Event
 from surefoot.store.base import CHANGES_STANDING, creation, standing, title
 from surefoot.store.connection import Durability, open_writer
-from surefoot.store.reading import RUN_BITS, event_crc, fields_crc
+from surefoot.store.reading import RUN_BITS, event_crc, fields_crc, message_crc
 
 _INSERT_EVENT = "INSERT INTO events (id, at, kind, crc, body) VALUES (?, ?, ?, ?, ?)"
 _INSERT_RUN = (
-    "INSERT INTO runs (number, run_id, task, workspace, model, created_at, crc, stage) VALUES (?, ?, ?, ?, ?, ?, ?, '')"
+    "INSERT INTO runs (number, run_id, task, workspace, model, created_at, crc, stage, standing) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, '', 1)"
 )
+_UPDATE_RUN = "UPDATE runs SET stage = ?, verdict = ?, standing = ? WHERE number = ?"
 
 
 class Run:
@@ -87,8 +89,8 @@ class JournalWriter:
         key = (run.number << RUN_BITS) + seq
         self._execute(_INSERT_EVENT, (key, at, kind, event_crc(run.id, seq, at, kind, body), body))
 
-    def leave_message(self, run_number: int, crc: int, body: bytes) -> None:
-        self._execute("INSERT INTO inbox (run, crc, body) VALUES (?, ?, ?)", (run_number, crc, body))
+    def leave_message(self, run: int, body: bytes) -> None:
+        self._execute("INSERT INTO inbox (run, crc, body) VALUES (?, ?, ?)", (run, message_crc(run, body), body))
 
     def close(self) -> None:
         self._connection.close()
@@ -99,20 +101,20 @@ class JournalWriter:
         """What the runs will be, once this is committed."""
         execute_many = self._connection.executemany
         after = {entry.run: (entry.run.number, 0, entry.run.stage, entry.run.verdict) for entry in entries}
-        changed: set[Run] = set()
+        changed: dict[Run, int] = {}
         rows = []
         for entry in entries:
             number, _, stage, verdict = after[entry.run]
             number = number or self._insert_run(entry)
             if type(entry.event) in CHANGES_STANDING:
                 stage, verdict = standing(entry.event, stage, verdict)
-                changed.add(entry.run)
+                changed[entry.run] = entry.seq
             after[entry.run] = (number, entry.seq, stage, verdict)
             rows.append(entry.row(number))
         execute_many(_INSERT_EVENT, rows)
-        for run in changed:
+        for run, seq in changed.items():
             number, _, stage, verdict = after[run]
-            self._execute("UPDATE runs SET stage = ?, verdict = ? WHERE number = ?", (stage, verdict, number))
+            self._execute(_UPDATE_RUN, (stage, verdict, seq, number))
         execute_many(
             "INSERT OR IGNORE INTO blobs (digest, codec, body) VALUES (?, ?, ?)",
             [(bytes.fromhex(digest), blob.codec, blob.body) for digest, blob in blobs.items()],

@@ -1,0 +1,103 @@
+"""Several processes with the same journal: each writes its own runs, all may read, all may leave messages."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from store.samples import created, messages, numbers, output_of, said, worker
+from surefoot.store.sqlite import SqliteJournal
+
+_DRIVER = """
+import asyncio, sys
+from pathlib import Path
+from store.samples import created, said
+from surefoot.store.sqlite import SqliteJournal
+
+async def main(path, run_id, count):
+    journal = SqliteJournal(Path(path))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    await journal.append(run_id, [created(run_id)])
+    for n in range(int(count)):
+        journal.note(run_id, said(f"note {n}"))
+        await journal.append(run_id, [said(f"{run_id} {n}")])
+        if n % 10 == 0:
+            assert [record.seq for record in journal.read(run_id)][-1] == 2 * n + 3
+    await journal.aclose()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["new file", "old file"])
+async def test_processes_write_their_own_runs_into_one_file(tmp_path: Path, exists: bool) -> None:
+    path = tmp_path / "journal.db"
+    if exists:
+        before = SqliteJournal(path)
+        await before.append("r", [created("r")])
+        await before.aclose()
+    count = 300
+    drivers = [worker(_DRIVER, path, f"p{n}", str(count)) for n in range(3)]
+    for driver in drivers:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "ready\n"
+    for driver in drivers:
+        assert driver.stdin is not None
+        driver.stdin.write("go\n")
+        driver.stdin.flush()
+    list(output_of(*drivers))
+
+    journal = SqliteJournal(path)
+    for n in range(3):
+        told = messages(journal.read(f"p{n}"))
+        assert told[1::2] == [f"p{n} {m}" for m in range(count)]
+        assert numbers(journal.read(f"p{n}")) == list(range(1, 2 * count + 2))
+    assert {summary.events for summary in journal.summaries()} == ({1} if exists else set()) | {2 * count + 1}
+    journal.close()
+
+
+_SENDER = """
+import sys
+from pathlib import Path
+from surefoot.store.sqlite import SqliteJournal
+
+journal = SqliteJournal(Path(sys.argv[1]))
+assert journal.find("last") == "r1"
+for n in range(50):
+    journal.send("r1", {"command": "pause", "number": n})
+journal.close()
+"""
+
+
+@pytest.mark.req("A8")
+async def test_messages_from_another_process_reach_the_driver_once_each(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    journal = SqliteJournal(path)
+    await journal.append("r1", [created("r1")])
+    sender = worker(_SENDER, path)
+    received: list[int] = []
+    while len(received) < 50 and (sender.poll() is None or journal.receive("r1")):
+        items = journal.receive("r1")
+        received += [item.body["number"] for item in items]
+        journal.acknowledge("r1", [item.id for item in items])
+        await journal.append("r1", [said("taken") for _ in items])
+        await asyncio.sleep(0.001)
+    list(output_of(sender))
+    assert received == list(range(50))
+    assert journal.receive("r1") == []
+    assert messages(journal.read("r1")) == ["taken"] * 50
+    await journal.aclose()
+
+
+async def test_a_driver_that_dies_before_its_append_is_sent_the_message_again(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    first = SqliteJournal(path)
+    await first.append("r1", [created("r1")])
+    first.send("r1", {"command": "cancel"})
+    (item,) = first.receive("r1")
+    first.acknowledge("r1", [item.id])
+    # It dies here: nothing more is called on it.
+    second = SqliteJournal(path)
+    assert second.receive("r1") == [item]
+    second.close()
