@@ -1,0 +1,154 @@
+"""Read what a model answered: tolerant about how it is written, strict about what it says.
+
+    read_json(text, into)             a value, from JSON that may be wrapped, broken or followed by prose
+    read_fenced(text, path)           a file's body, from a fenced block
+    read_search_replace(text)         edits, from SEARCH / REPLACE blocks
+    read_control(text)                "step_done" or "replan", from the envelopes models write
+
+What cannot be read raises `UnreadableAnswer`, whose `problem` is worded for the model that is asked again.
+"""
+
+import json
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from surefoot.errors import UnreadableAnswer
+from surefoot.models.control import Control, read_control
+from surefoot.models.edits import Edit, read_search_replace
+from surefoot.models.fences import FileBody, find_body, read_fenced
+from surefoot.models.jsonish import Candidate, candidates, spans
+from surefoot.models.thinking import without_thinking
+
+__all__ = [
+    "Control",
+    "Edit",
+    "FileBody",
+    "find_body",
+    "read_control",
+    "read_fenced",
+    "read_json",
+    "read_search_replace",
+    "without_thinking",
+]
+
+T = TypeVar("T")
+_MOST_CANDIDATES = 200
+_SHOWN_PROBLEMS = 2
+_SHOWN_CHARACTERS = 160
+_NOT_WORTH_SHOWING = {"missing", "extra_forbidden"}
+"""Problems that are about a field being there or not: what came is no news."""
+
+
+def read_json(
+    text: str, into: type[T] | TypeAdapter[T], *, truncated: bool = False, allow_truncated: bool = False
+) -> T:
+    """The value in `text`, validated as `into`.
+
+    Of several JSON values the last one that validates wins, exact JSON before repaired: models draft first and
+    correct themselves after. `truncated` says that the server stopped at its token limit (`finish_reason` "length");
+    then JSON that never closes is refused, because a repaired list would silently miss its end, unless
+    `allow_truncated` says that a part is welcome.
+    """
+    answer = without_thinking(text)
+    if truncated and not allow_truncated:
+        _refuse_cut_json(answer, text)
+    adapter = into if isinstance(into, TypeAdapter) else _adapter(cast(Hashable, into))
+    found = candidates(answer)[-_MOST_CANDIDATES:]
+    failures: list[ValidationError] = []
+    for candidate in [*_last_first(found, exact=True), *_last_first(found, exact=False)]:
+        for value in _unwrapped(candidate):
+            try:
+                return adapter.validate_python(value)
+            except ValidationError as failure:
+                failures.append(failure)
+    raise UnreadableAnswer(_problem(answer, failures), answer=text)
+
+
+@lru_cache(maxsize=256)
+def _adapter(into: Hashable) -> TypeAdapter[Any]:
+    return TypeAdapter(cast(Any, into))
+
+
+def _last_first(found: list[Candidate], *, exact: bool) -> list[Candidate]:
+    return [candidate for candidate in reversed(found) if candidate.exact == exact]
+
+
+def _refuse_cut_json(answer: str, text: str) -> None:
+    found = spans(answer)
+    if not found or not found[-1].closed:
+        raise UnreadableAnswer(
+            "the answer was cut off at the token limit before its JSON was complete; answer in fewer words",
+            answer=text,
+        )
+
+
+def _unwrapped(candidate: Candidate) -> list[Any]:
+    """The value, and what it wraps: small models like to answer `{"answer": {...}}` or `[{...}]`."""
+    value = candidate.value
+    if isinstance(value, dict) and len(value) == 1:
+        (inner,) = value.values()
+        return [value, inner] if isinstance(inner, dict | list) else [value]
+    if isinstance(value, list) and len(value) == 1:
+        return [value, value[0]]
+    return [value]
+
+
+def _problem(answer: str, failures: list[ValidationError]) -> str:
+    if failures:
+        return _worded(min(failures, key=lambda failure: failure.error_count()))
+    if not answer.strip():
+        return "the answer is empty; answer with one JSON object"
+    if not spans(answer):
+        return f"there is no JSON in the answer, which begins {_shown(answer.strip())}; answer with one JSON object"
+    return f"the JSON cannot be read{_where_it_breaks(answer)}; answer with one complete JSON object"
+
+
+def _where_it_breaks(answer: str) -> str:
+    try:
+        json.loads(spans(answer)[-1].text)
+    except json.JSONDecodeError as error:
+        return f": {error.msg} at line {error.lineno}, column {error.colno}"
+    except (ValueError, RecursionError):
+        return ": it is nested too deeply or holds an impossible number"
+    return ""
+
+
+def _worded(failure: ValidationError) -> str:
+    problems = failure.errors(include_url=False, include_context=False)
+    worded = [_worded_problem(problem) for problem in problems[:_SHOWN_PROBLEMS]]
+    more = len(problems) - len(worded)
+    return "; ".join(worded) + (f" (and {more} more of this kind)" if more else "")
+
+
+def _worded_problem(problem: Any) -> str:
+    kind = problem["type"]
+    if kind == "missing":
+        expectation = "is missing"
+    elif kind == "extra_forbidden":
+        expectation = "is not a known field, leave it out"
+    else:
+        message = problem["msg"].removeprefix("Value error, ")
+        expectation = message[:1].lower() + message[1:]
+    came = "" if kind in _NOT_WORTH_SHOWING else f", but it is {_shown(problem['input'])}"
+    return f"{_path(problem['loc']) or 'the answer'}: {expectation}{came}"
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return path.removeprefix(".")
+
+
+def _shown(value: object) -> str:
+    try:
+        shown = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        shown = type(value).__name__
+    if len(shown) > _SHOWN_CHARACTERS:
+        shown = shown[:_SHOWN_CHARACTERS] + "..."
+    # A lone surrogate from the answer must not break the terminal or the journal that shows the problem.
+    return shown.encode("utf-8", "replace").decode()
