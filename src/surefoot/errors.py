@@ -10,6 +10,7 @@
     │   ├── ModelRateLimited       temporary: 429
     │   ├── ModelRejected          permanent: wrong key, unknown model, bad request
     │   ├── UnreadableAnswer       the answer could not be read as what was asked for
+    │   ├── ModelRuntimeMissing    what runs the embedded model is not installed or does not load
     │   ├── WeightsError           the embedded model's file is missing, broken or could not be fetched
     │   └── CassetteMiss           a replay asked something that was not recorded
     ├── PlanError                  a plan that cannot be run
@@ -89,6 +90,10 @@ class UnreadableAnswer(ModelError):
         super().__init__(problem, remedy=remedy)
         self.problem = problem
         self.answer = answer
+
+
+class ModelRuntimeMissing(ModelError):
+    pass
 
 
 class WeightsError(ModelError):

@@ -1,0 +1,246 @@
+"""The embedded model's process: it starts, says why not, keeps its key, and never outlives its parent."""
+
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from models.fake_weights import CONTENT, tiny_weights
+from surefoot.errors import ModelError, ModelRuntimeMissing, UsageError, WeightsError
+from surefoot.models import cores, local
+from surefoot.models.base import Message, ModelReply, ModelRequest
+from surefoot.models.local import LocalModel, LocalServer, serve
+from surefoot.models.weights import KNOWN
+
+STAND_IN = Path(__file__).parent / "llama_stand_in"
+
+PARENT = """
+import os, sys, threading, time
+from surefoot.models.local import LocalServer
+from surefoot.models.weights_known import KNOWN, Weights
+KNOWN["tiny"] = Weights.model_validate_json(sys.argv[1])
+server = LocalServer("tiny")
+threading.Thread(target=server.start, daemon=True).start()
+while server.pid is None or (sys.argv[2] != "loading" and not server.address):
+    time.sleep(0.01)
+if sys.argv[2] == "forked":
+    holder = os.fork()
+    if holder == 0:
+        time.sleep(10_000)
+    print(holder, end=" ")
+print(server.pid, flush=True)
+time.sleep(10_000)
+"""
+
+
+@pytest.fixture(autouse=True)
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tiny.gguf").write_bytes(CONTENT)
+    monkeypatch.setitem(KNOWN, "tiny", tiny_weights())
+    monkeypatch.setenv("SUREFOOT_WEIGHTS", str(tmp_path / "tiny.gguf"))
+    monkeypatch.setenv("SUREFOOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SUREFOOT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PYTHONPATH", str(STAND_IN))
+    monkeypatch.syspath_prepend(STAND_IN)
+
+
+@pytest.fixture
+def server() -> Iterator[LocalServer]:
+    server = LocalServer("tiny", api_key="secret-key", threads=3)
+    yield server
+    server.stop()
+
+
+def get(address: str, key: str) -> dict[str, object]:
+    request = urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"})
+    with urllib.request.urlopen(request) as response:
+        found: dict[str, object] = json.load(response)
+    return found
+
+
+def ended(pid: int) -> bool:
+    """True as soon as the process is gone; the limit is only for a test that fails."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    poll = select.poll()
+    poll.register(watched, select.POLLIN)
+    return bool(poll.poll(120_000))
+
+
+def test_it_starts_where_and_as_it_is_told(server: LocalServer) -> None:
+    server.start()
+    assert server.running
+    assert get(server.address, "secret-key") == {"threads": 3, "spins": local.SPINS}
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        get(server.address, "guessed")
+
+
+def test_the_key_is_not_where_other_users_can_see_it(server: LocalServer) -> None:
+    server.start()
+    assert b"secret-key" not in Path(f"/proc/{server.pid}/cmdline").read_bytes()
+
+
+def test_stopping_ends_it(server: LocalServer) -> None:
+    server.start()
+    pid = server.pid
+    assert pid is not None
+    server.stop()
+    assert not server.running
+    assert ended(pid)
+
+
+@pytest.mark.req("X5")
+@pytest.mark.parametrize("when", ["running", "loading", "forked"])
+def test_it_ends_with_a_parent_that_is_killed(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while it loads, and also when another child of the parent holds its pipe open."""
+    if when == "loading":
+        monkeypatch.setenv("STAND_IN", "loads for ever")
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, KNOWN["tiny"].model_dump_json(), when], stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    *holders, pid = (int(word) for word in parent.stdout.readline().split())
+    if when == "loading":
+        wait_for(lambda: "local_server" in Path(f"/proc/{pid}/cmdline").read_text())
+    parent.kill()
+    parent.wait()
+    assert ended(pid)
+    for holder in holders:
+        os.kill(holder, signal.SIGKILL)
+
+
+def wait_for(truth: Callable[[], bool]) -> None:
+    while not truth():
+        threading.Event().wait(0.01)
+
+
+def test_stop_ends_a_start_that_waits(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN", "loads for ever")
+
+    def stop_soon() -> None:
+        wait_for(lambda: server.running)
+        server.stop()
+
+    threading.Thread(target=stop_soon).start()
+    with pytest.raises(ModelError, match="killed by SIGKILL"):
+        server.start()
+    with pytest.raises(ModelError, match="stopped before"):
+        server.start()
+
+
+async def test_cancelling_the_first_question_ends_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Ctrl-C does while the model loads. Without the end of the server this test would hang."""
+    monkeypatch.setenv("STAND_IN", "loads for ever")
+    model = LocalModel("tiny")
+    question = asyncio.create_task(model.complete(ModelRequest(messages=(Message(role="user", content="hello"),))))
+    server = await asyncio.to_thread(loading_server, model, question)
+    question.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await question
+    assert server.pid is not None
+    assert ended(server.pid)
+    await model.aclose()
+
+
+def loading_server(model: LocalModel, question: "asyncio.Task[ModelReply]") -> LocalServer:
+    wait_for(lambda: question.done() or (model.server is not None and model.server.running))
+    assert model.server is not None, "the question ended before the server had started"
+    return model.server
+
+
+def test_a_port_that_is_taken_is_told_with_the_log(server: LocalServer) -> None:
+    server.start()
+    second = LocalServer("tiny", port=int(server.address.rpartition(":")[2]))
+    with pytest.raises(ModelError, match="couldn't bind, port") as caught:
+        second.start()
+    assert "local-model.log" in caught.value.remedy
+    assert not second.running
+
+
+def test_without_xllamacpp_the_remedy_says_what_to_install(
+    server: LocalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "find_spec", lambda name: None)
+    with pytest.raises(ModelRuntimeMissing) as caught:
+        server.start()
+    assert caught.value.remedy == 'pip install "surefoot[local]"'
+
+
+def test_a_system_library_that_is_missing_is_named(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN", "broken")
+    with pytest.raises(ModelRuntimeMissing, match="needs the system's libgomp") as caught:
+        server.start()
+    assert "apt-get install libgomp1" in caught.value.remedy
+
+
+def test_without_weights_the_remedy_is_to_pull(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SUREFOOT_WEIGHTS")
+    with pytest.raises(WeightsError, match="are not here") as caught:
+        server.start()
+    assert "surefoot model pull" in caught.value.remedy
+
+
+def test_serving_tells_its_address_and_ends_with_ctrl_c() -> None:
+    told = []
+
+    def interrupt(address: str) -> None:
+        told.append(address)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        serve("tiny", port=0, on_ready=interrupt)
+    assert told[0].startswith("http://127.0.0.1:")
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        urllib.request.urlopen(told[0])
+
+
+def test_serving_to_others_needs_a_key() -> None:
+    with pytest.raises(UsageError, match=r"0\.0\.0\.0"):
+        serve("tiny", host="0.0.0.0", on_ready=print)
+
+
+def test_the_log_does_not_grow_for_ever(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "LOG_LIMIT", 1000)
+    server.log.parent.mkdir(parents=True)
+    server.log.write_text("x" * 2000)
+    server.start()
+    assert server.log.stat().st_size < 2000
+    assert (server.log.parent / "local-model.old.log").stat().st_size == 2000
+
+
+def test_the_model_says_who_it_is_before_anything_starts() -> None:
+    model = LocalModel("tiny")
+    assert model.name == "local/tiny"
+    assert model.traits.small
+    assert not model.traits.inline_bodies
+    assert model.server is None
+    with pytest.raises(UsageError):
+        LocalModel("unknown")
+
+
+def test_threads_are_the_cores_this_process_may_use() -> None:
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    code += "from surefoot.models.cores import default_threads; print(default_threads())"
+    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert alone.stdout == "1\n"
+    assert 1 <= cores.default_threads() <= min(len(os.sched_getaffinity(0)), cores.MOST)
+
+
+@pytest.mark.parametrize(
+    ("said", "granted"), [("50000 100000", [0.5]), ("200000 100000", [2.0]), ("max 100000", []), ("", [])]
+)
+def test_a_container_limit_is_read(tmp_path: Path, said: str, granted: list[float]) -> None:
+    (tmp_path / "cpu.max").write_text(said)
+    assert cores._limit(tmp_path / "cpu.max") == granted
