@@ -172,4 +172,7 @@ class _Repairs:
     def _watch(self, frame: FrameType, event: str, argument: Any) -> None:
         self._calls += 1
         if self._calls % 256 == 0 and time.thread_time() > self._end:
-            raise _OutOfTime
+            # Only where it is caught: the call that takes this watch off again is watched, too.
+            if frame.f_globals.get("__name__", "").startswith("json_repair"):
+                raise _OutOfTime
+            self._calls -= 1
