@@ -94,12 +94,7 @@ def diagnose(state: RunState, seen: Observed, verdict: Verdict, reason: str) -> 
 def _tried(state: RunState) -> Iterable[str]:
     for phase, messages in state.refusals.items():
         yield f"{phase}: refused by its gate ({'; '.join(messages)})"
-    for step_id, mine in state.steps.items():
-        for number, failure in enumerate(mine.failures):
-            rung = mine.rungs[number] if number < len(mine.rungs) else ""
-            yield f"{step_id} try {number + 1}: {failure.message[:160]}" + (
-                f" -> {rung.replace('_', ' ')}" if rung else ""
-            )
+    yield from state.tried
 
 
 def _next_steps(state: RunState, verdict: Verdict) -> Iterable[str]:

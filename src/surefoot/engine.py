@@ -12,7 +12,7 @@ from surefoot._version import __version__
 from surefoot.conclusion import Observed, conclude, stopped
 from surefoot.config import ExecutionConfig
 from surefoot.errors import ModelError, SurefootError, UsageError
-from surefoot.machine import Stage
+from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import Outcome, Verdict
 from surefoot.phases.approach import approach
 from surefoot.phases.execute import execute
@@ -90,7 +90,7 @@ async def resume_run(services: Services, run_id: str, *, last: Stage | None = No
         if state.stage is Stage.WAITING:
             await run.enter(state.before_waiting, "resumed")
         elif state.stage is Stage.FAILED:
-            await run.enter(state.failed_at or Stage.UNDERSTANDING, "resumed")
+            await _try_again(run)
         return await _drive(run, last)
 
 
@@ -114,6 +114,16 @@ def _make_run(services: Services, state: RunState) -> Run:
     run = Run(services, state, workspace, services.toolbox or default_toolbox(), sandbox)
     run.verifier = Verifier(run)
     return run
+
+
+async def _try_again(run: Run) -> None:
+    """A person asks for more after the ladder was at its end: the failed step starts over, with all its tries."""
+    failed = run.state.steps.get(run.state.recovering)
+    if run.state.failed_at is Stage.RECOVERY and failed is not None and failed.status is StepStatus.FAILED:
+        await run.record(e.StepReset(step_id=failed.step.id, rung=Rung.ADJUST_PARAMETERS, by="user"))
+        await run.enter(Stage.EXECUTION, "resumed")
+    else:
+        await run.enter(run.state.failed_at or Stage.UNDERSTANDING, "resumed")
 
 
 async def _undo_interrupted(run: Run) -> None:
@@ -145,9 +155,12 @@ async def _drive(run: Run, last: Stage | None) -> RunState:
         remedy = f" ({error.remedy})" if error.remedy else ""
         what = "the model could not be asked: " if isinstance(error, ModelError) else ""
         await _stop(run, Verdict.FAILED, f"{what}{error}{remedy}")
-    except asyncio.CancelledError:
+    except BaseException as error:
+        # Stopped from outside, or a bug: either way it is written down, and the run can be resumed.
+        stopped_by_user = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+        reason = "stopped from outside" if stopped_by_user else f"{type(error).__name__}: {error}"
         with suppress(Exception):
-            await run.record(e.RunInterrupted(reason="stopped from outside"))
+            await run.record(e.RunInterrupted(reason=reason))
         raise
     return run.state
 

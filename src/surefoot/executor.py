@@ -51,7 +51,9 @@ class SequentialExecutor:
         if bus is not None:
             self.services.bus = bus
 
-    async def execute_task(self, task_description: str, *, checks: Sequence[Check | str] = ()) -> SequentialExecutionPlan:
+    async def execute_task(
+        self, task_description: str, *, checks: Sequence[Check | str] = ()
+    ) -> SequentialExecutionPlan:
         """Carry out a task to its end, or to where a person is needed. `checks` given as text are shell commands."""
         given = tuple(CommandCheck(command=c, origin="user") if isinstance(c, str) else c for c in checks)
         task = Task(text=task_description, workspace=str(self.workspace), checks=given)

@@ -46,7 +46,7 @@ def judge(points: Iterable[Point], threshold: float, warnings: Sequence[str] = (
 def judge_understanding(
     output: UnderstandingOutput, task: str, named_files: Sequence[str], threshold: float
 ) -> ValidationResult:
-    echo = output.understanding.strip().lower() == "string" or len(output.understanding.strip()) < 8
+    echo = output.understanding.strip().lower() == "string" or len(output.understanding.strip()) < 4
     files = set(output.target_files)
     odd = [f for f in files if f.startswith("/") or ".." in f.split("/") or any(c in f for c in "*?<>|\n")]
     shared = _words(output.understanding + " " + " ".join(output.key_requirements)) & _words(task)
@@ -61,7 +61,9 @@ def judge_understanding(
             ),
             Point(not odd, f"`files` must be plain relative paths; these are not: {', '.join(odd)}", 2),
             Point(
-                bool(shared), "the understanding shares no word with the task: it is about something else", 2, must=True
+                bool(shared),
+                "the understanding shares no word with the task: it is about something else",
+                2,
             ),
             Point(len(output.key_requirements) <= 12, "more than 12 requirements: keep what matters", 1),
         ],
@@ -75,7 +77,7 @@ def judge_approach(output: ApproachOutput, threshold: float) -> ValidationResult
     return judge(
         [
             Point(
-                len(output.approach.strip()) >= 8, "`approach` says nothing: describe how it will be done", 3, must=True
+                len(output.approach.strip()) >= 4, "`approach` says nothing: describe how it will be done", 3, must=True
             ),
             Point(bool(output.expected_outcomes), "`expected_outcomes` is empty: what will be there at the end?", 2),
             Point(bool(output.alternatives), "`alternatives` is empty: name one other way, in case this one fails", 1),

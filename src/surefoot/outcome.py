@@ -173,6 +173,8 @@ class ValidationOutput(Value):
 
 class FailureKind(StrEnum):
     CHECK_FAILED = "check_failed"
+    REFUTED = "refuted"
+    """The step's checks passed, and those on the final tree do not."""
     TOOL_ERROR = "tool_error"
     TIMEOUT = "timeout"
     MODEL_ERROR = "model_error"

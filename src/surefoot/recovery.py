@@ -98,11 +98,15 @@ def _alternative_tools(run: Run, mine: StepRun) -> Sequence[str]:
 
 
 async def _roll_back(run: Run, mine: StepRun) -> None:
-    """The workspace as it was before the step's attempt: exactly, whatever made the change."""
-    if not run.config.enable_auto_rollback or not mine.snapshot:
+    """The workspace as it was before the step's attempt: exactly, whatever made the change.
+
+    A step that only the final tree refuted is left in place: later steps have built on it."""
+    refuted = mine.failures[-1].kind is FailureKind.REFUTED
+    if not run.config.enable_auto_rollback or not mine.snapshot or refuted:
         return
     report = await asyncio.to_thread(run.workspace.restore, mine.snapshot, known=mine.after or None)
-    await run.record(e.RolledBack(step_id=mine.step.id, snapshot=mine.snapshot, paths=tuple(report.paths)))
+    paths = (*report.removed, *report.written, *report.adjusted)
+    await run.record(e.RolledBack(step_id=mine.step.id, snapshot=mine.snapshot, paths=paths))
 
 
 async def _carry_out(run: Run, mine: StepRun, rung: Rung, failure: Failure, reflection: StepReflection) -> None:

@@ -42,7 +42,7 @@ def reflect_by_rules(failure: Failure, workspace_modules: frozenset[str] = froze
         return _because(ErrorCategory.DEPENDENCY_ERROR, cause, f"{missing.group(1)} has to be made first", failure, 0.6)
     if _LACKING.search(text):
         return _because(ErrorCategory.ENVIRONMENT_ERROR, cause, "use what this machine has", failure, 0.7)
-    if failure.kind is FailureKind.CHECK_FAILED and _CONTENT_ERRORS.search(text):
+    if failure.kind in (FailureKind.CHECK_FAILED, FailureKind.REFUTED) and _CONTENT_ERRORS.search(text):
         return _because(ErrorCategory.PARAMETER_ERROR, cause, "mend what the check shows", failure, 0.8)
     return None
 

@@ -138,6 +138,8 @@ class RunState:
     consecutive_failures: int = 0
     recovering: str = ""
     """The step that recovery is about."""
+    tried: list[str] = field(default_factory=list)
+    """Every failed try and what was done about it, in order; kept when a new plan drops the step."""
     open_actions: dict[str, Action] = field(default_factory=dict)
     """Intents without a result."""
     questions: dict[str, Question] = field(default_factory=dict)
@@ -246,7 +248,11 @@ def _created(state: RunState, event: e.RunCreated, at: float) -> None:
 
 def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
     state.model = event.model
-    state.outcome = None
+    if state.outcome is not None:
+        # Somebody asks again after the end: phases get all their tries back, and steps by `_step_reset`.
+        state.outcome = None
+        state.refusals.clear()
+        state.phase_attempts.clear()
 
 
 def _entered(state: RunState, event: e.StageEntered, at: float) -> None:
@@ -426,6 +432,9 @@ def _judgement(checks: tuple[CheckResult, ...]) -> ValidationResult | None:
 def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
     run = state.steps[event.step_id]
     _set_status(run, StepStatus.PENDING)
+    if event.by == "user":
+        run.retries = run.repairs = run.temporary_retries = 0
+        state.replans = state.consecutive_failures = 0
     if event.note:
         run.notes.append(event.note)
     run.parameters = {**run.parameters, **event.parameters}
@@ -441,6 +450,8 @@ def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:
     if run is None:
         return
     run.rungs.append(event.rung)
+    failed = run.failures[-1].message[:160] if run.failures else ""
+    state.tried.append(f"{event.step_id} try {run.attempt}: {failed} -> {event.rung.replace('_', ' ')}")
     match event.rung:
         case Rung.RETRY_LATER:
             run.temporary_retries += 1

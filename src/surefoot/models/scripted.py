@@ -35,6 +35,11 @@ class Rule:
         return self.when(request)
 
 
+def _entry(entry: Any) -> Rule | Answer:
+    is_rule = isinstance(entry, dict) and {"when", "answer"} <= entry.keys() <= {"when", "answer", "times"}
+    return Rule(**entry) if is_rule else entry
+
+
 class ScriptedModel:
     """Takes the first rule that matches; with none, the next answer of the list.
 
@@ -63,12 +68,7 @@ class ScriptedModel:
             raise UsageError(f"cannot read the script {path}: {error}", remedy="give a JSON list of answers") from None
         if not isinstance(entries, list):
             raise UsageError(f"the script {path} is not a JSON list", remedy="give a JSON list of answers")
-        script = [
-            Rule(**entry) if isinstance(entry, dict) and {"when", "answer"} <= entry.keys() <= {"when", "answer", "times"}
-            else entry
-            for entry in entries
-        ]  # fmt: skip
-        return cls(script, name=f"scripted:{Path(path).name}")
+        return cls([_entry(e) for e in entries], name=f"scripted:{Path(path).name}")
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         self.requests.append(request)

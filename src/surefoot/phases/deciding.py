@@ -10,7 +10,7 @@ from surefoot.context import briefing, budget_chars, plan_text, quoted_files, re
 from surefoot.drafts import ActionDraft
 from surefoot.errors import UnknownTool, UnreadableAnswer
 from surefoot.models.reading import read_fenced, read_search_replace
-from surefoot.outcome import CheckResult
+from surefoot.outcome import CheckResult, FailureKind
 from surefoot.prompts import render
 from surefoot.run import Run
 from surefoot.state import StepRun
@@ -102,7 +102,8 @@ def what_failed(mine: StepRun, results: Sequence[CheckResult]) -> str:
     """What the next try must not ignore: the failing part of the checks, and what earlier attempts taught."""
     lines: list[str] = []
     red = [r for r in results if not r.passed]
-    if red and mine.actions:
+    refuted = bool(mine.failures) and mine.failures[-1].kind is FailureKind.REFUTED
+    if red and (mine.actions or refuted):
         lines.append("\n# It fails now")
         lines += [f"{r.check.label}\n{r.detail.strip()}" for r in red[:2]]
     if mine.notes:

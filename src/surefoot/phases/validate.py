@@ -68,7 +68,7 @@ async def _refute(run: Run, red: list[CheckResult]) -> None:
             status=StepStatus.FAILED,
             attempt=blamed.attempt,
             output=output.with_(status=ExecutionStatus.FAILED, proven=False),
-            failure=Failure(kind=FailureKind.CHECK_FAILED, message=message, evidence=evidence),
+            failure=Failure(kind=FailureKind.REFUTED, message=message, evidence=evidence),
             checks=tuple(red),
             snapshot=blamed.after,
         ),

@@ -1,0 +1,165 @@
+"""Interrupted anywhere, a run goes on where it stopped, and does nothing twice that was recorded as done."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kit import Bench, fenced, steps, understanding
+from surefoot import events as e
+from surefoot.errors import ModelRejected, UnknownRun
+from surefoot.machine import Stage, StepStatus
+from surefoot.models.base import ModelRequest
+from surefoot.outcome import Verdict
+from surefoot.plan import ExecutionStep
+from surefoot.state import fold
+from surefoot.tools.base import Writes, tool
+from surefoot.tools.registry import default_toolbox
+
+GOOD = "def add(a, b):\n    return a + b\n"
+CHECK = "python3 -c 'from adder import add; assert add(2, 3) == 5'"
+
+
+def _stop(_: ModelRequest) -> Any:
+    raise asyncio.CancelledError
+
+
+@pytest.mark.req("P14", "A11", "O10")
+async def test_a_run_goes_on_after_its_last_phase(bench: Bench) -> None:
+    with pytest.raises(asyncio.CancelledError):
+        await bench.run("Write adder.py with add(a, b).", [understanding("adder.py"), _stop], checks=[CHECK])
+    run_id = bench.journal.find("last")
+    assert fold(bench.journal.read(run_id)).stage is Stage.EXECUTION
+    state = await bench.resume(run_id, [fenced(GOOD)])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert state.model_calls == 2, "the understanding was not asked for again"
+
+
+@pytest.mark.req("P14", "X2")
+async def test_an_action_that_was_cut_off_is_undone_and_tried_again(bench: Bench) -> None:
+    started = asyncio.Event()
+    calls: list[str] = []
+
+    @tool(writes=Writes.FREE)
+    async def slow_write() -> str:
+        """Write a file and never come back, the first time."""
+        calls.append("called")
+        (bench.root / "half.txt").write_text("half" if len(calls) == 1 else "whole")
+        started.set()
+        if len(calls) == 1:
+            await asyncio.sleep(3600)
+        return "written"
+
+    bench.toolbox = default_toolbox().with_(slow_write)
+    plan = steps(
+        ExecutionStep(id="s1", name="write", tool="slow_write"),
+        ExecutionStep(id="s2", name="read", tool="list_files"),
+        after=[("s2", "s1")],
+    )
+    task = asyncio.create_task(bench.run_plan(plan))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    run_id = bench.journal.find("last")
+    seen_between: list[bool] = []
+    bench.records.clear()
+
+    def look(record: e.Record) -> None:
+        if isinstance(record.event, e.ActionInterrupted):
+            seen_between.append((bench.root / "half.txt").exists())
+
+    services = bench.services([])
+    services.bus.subscribe(look)
+    from surefoot.engine import resume_run
+
+    state = await resume_run(services, run_id)
+    assert seen_between == [False], "what the interrupted action wrote was gone before it was tried again"
+    assert (bench.root / "half.txt").read_text() == "whole"
+    assert state.steps["s2"].status is StepStatus.SUCCEEDED
+    assert calls == ["called", "called"]
+
+
+@pytest.mark.req("P14")
+async def test_finished_steps_are_not_run_again(bench: Bench) -> None:
+    calls: list[str] = []
+    fail = True
+
+    @tool
+    def count(name: str) -> str:
+        """Count."""
+        calls.append(name)
+        if name == "two" and fail:
+            raise RuntimeError("not yet")
+        return name
+
+    bench.toolbox = default_toolbox().with_(count)
+    plan = steps(
+        *(ExecutionStep(id=n, name=n, tool="count", parameters={"name": n}) for n in ("one", "two", "three")),
+        after=[("two", "one"), ("three", "two")],
+    )
+    limits = {"max_step_retries": 0, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
+    state = await bench.run_plan(plan, reflection=limits)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    fail = False
+    state = await bench.resume(state.run_id, [])
+    assert state.outcome is not None
+    assert calls.count("one") == 1
+    assert state.steps["three"].status is StepStatus.SUCCEEDED
+
+
+async def test_a_permanent_model_error_ends_with_a_diagnosis_and_can_be_resumed(bench: Bench) -> None:
+    answers = [understanding("adder.py"), ModelRejected("the key is wrong", remedy="set OPENAI_API_KEY")]
+    state = await bench.run("Write adder.py with add(a, b).", answers, checks=[CHECK])
+    assert state.outcome is not None
+    assert "the key is wrong" in state.outcome.summary
+    assert "OPENAI_API_KEY" in state.outcome.summary
+    state = await bench.resume(state.run_id, [fenced(GOOD)])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+
+
+async def test_resuming_what_is_done_changes_nothing(bench: Bench) -> None:
+    state = await bench.run("Write adder.py with add(a, b).", [understanding("adder.py"), fenced(GOOD)], checks=[CHECK])
+    before = state.seq
+    again = await bench.resume(state.run_id, [])
+    assert again.seq == before
+
+
+async def test_an_unknown_run_is_told(bench: Bench) -> None:
+    with pytest.raises(UnknownRun):
+        await bench.resume("nope", [])
+
+
+@pytest.mark.req("P12", "P14")
+async def test_a_confirmation_waits_beyond_the_process(bench: Bench) -> None:
+    answers = [understanding("adder.py")]
+    state = await bench.run("Write adder.py with add(a, b).", answers, checks=[CHECK], require_confirmation=True)
+    assert state.stage is Stage.WAITING
+    assert state.outcome is None
+    (question,) = state.open_questions
+    assert question.kind == "confirmation"
+    assert "understanding is done" in question.text
+
+    still = await bench.resume(state.run_id, [])
+    assert still.stage is Stage.WAITING, "nobody answered"
+
+    for _ in range(2):
+        bench.journal.send(state.run_id, {"type": "answer", "question_id": question.id, "answer": "yes"})
+        state = await bench.resume(state.run_id, [fenced(GOOD)])
+        if state.open_questions:
+            (question,) = state.open_questions
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.req("P12")
+async def test_a_no_ends_the_run(bench: Bench) -> None:
+    state = await bench.run("Write adder.py.", [understanding("adder.py")], require_confirmation=True)
+    (question,) = state.open_questions
+    bench.journal.send(state.run_id, {"type": "answer", "question_id": question.id, "answer": "no"})
+    state = await bench.resume(state.run_id, [])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.CANCELLED
