@@ -219,8 +219,28 @@ class TestCalling:
         assert (await returned(Point(x=1))).data == {"x": 1, "y": 0}
         assert (await returned(Size(3))).summary == '{\n "width": 3\n}'
         assert (await returned(5)).output == "5"
-        with pytest.raises(ToolError, match="which JSON cannot express"):
-            await returned(threading.Lock())
+        for value in (
+            threading.Lock(),
+            {"a": threading.Lock()},
+            ToolResult(ok=True, summary="", data=threading.Lock()),
+        ):
+            with pytest.raises(ToolError, match="which JSON cannot express"):
+                await returned(value)
+
+    async def test_whatever_is_returned_can_be_written_down(self, run: Run) -> None:
+        values: list[Any] = [
+            "\ud800",
+            {"a": float("nan"), "b": {1, 2}},
+            ToolResult(ok=True, summary="\ud800", data=(1,)),
+        ]
+        for value in values:
+
+            @tool
+            def give(value: Any = value) -> Any:
+                return value
+
+            result = await run(give)
+            assert ToolResult.model_validate_json(result.model_dump_json()) == result
 
     async def test_async_and_sync_functions_with_and_without_context(self, run: Run, root: Path) -> None:
         @tool
@@ -279,7 +299,7 @@ class TestCalling:
 
         with pytest.raises(ToolError, match="needs the network") as caught:
             await call(fetch, ToolContext(root=root), {})
-        assert "--network" in caught.value.remedy
+        assert "network = true" in caught.value.remedy
         assert (await call(fetch, ToolContext(root=root, network=True), {})).output == "fetched"
 
     async def test_declared_paths_are_judged_before_the_tool_runs(self, run: Run) -> None:

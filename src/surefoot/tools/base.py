@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_json
 
 from surefoot.errors import SurefootError, ToolError, ToolTimeout, ToolUnavailable
 from surefoot.tools.arguments import Adapters, read_arguments, read_signature, signature_text
@@ -207,7 +207,7 @@ async def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -
         raise ToolError(
             f"{tool.name} needs the network, which is off for this run",
             tool=tool.name,
-            remedy="work without it, or let the user allow it with --network or `network = true`",
+            remedy="work without it, or let the user allow it: network = true in the configuration",
         )
     argument = ""
     try:
@@ -272,22 +272,32 @@ async def _in_thread(work: Callable[[], Any], *, waits: bool) -> Any:
 
 
 def _as_result(tool: Tool, context: ToolContext, value: Any) -> ToolResult:
+    """What the tool returned, in a form that can be written down whatever it was."""
     if isinstance(value, ToolResult):
-        return value
+        changes = {"summary": _encodable(value.summary), "output": _encodable(value.output)}
+        return value.model_copy(update={**changes, "data": _as_json(tool, value.data)})
     if value is None:
         return ToolResult(ok=True, summary=f"{tool.name}: done")
     if isinstance(value, str):
-        return ToolResult(ok=True, summary=context.summary(value), output=value)
+        return ToolResult(ok=True, summary=context.summary(value), output=_encodable(value))
+    data = _as_json(tool, value)
+    text = json.dumps(data, ensure_ascii=False, indent=1 if isinstance(data, list | dict) else None)
+    return ToolResult(ok=True, summary=context.summary(text), output=text, data=data)
+
+
+def _as_json(tool: Tool, value: Any) -> Any:
     try:
-        data = to_jsonable_python(value)
+        return json.loads(to_json(value, inf_nan_mode="null"))
     except (PydanticSerializationError, ValueError) as error:
         raise ToolError(
             f"{tool.name} returned a {type(value).__name__}, which JSON cannot express: {error}",
             tool=tool.name,
             remedy="return text, numbers, lists, dicts, a dataclass or a pydantic model",
         ) from error
-    text = json.dumps(data, ensure_ascii=False, indent=1 if isinstance(data, list | dict) else None)
-    return ToolResult(ok=True, summary=context.summary(text), output=text, data=data)
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _as_tool_error(tool: Tool, error: BaseException) -> ToolError:
