@@ -102,6 +102,8 @@ def step_text(step: ExecutionStep) -> str:
     lines = [step.name]
     if step.description and step.description != step.name:
         lines.append(step.description)
+    if step.tool:
+        lines.append(f"Tool: {step.tool}({', '.join(f'{k}={v!r}' for k, v in step.parameters.items())})")
     if step.writes:
         lines.append("Files to write: " + ", ".join(step.writes))
     lines += [f"Must hold: {check.label}" for check in step.checks if check.origin != "engine"]

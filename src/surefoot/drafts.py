@@ -84,6 +84,7 @@ class ReflectionDraft(Draft):
     root_cause: str = ""
     recoverable: bool = True
     fix: str = ""
+    parameters: dict[str, Any] = Field(default={}, description="for a step that names its tool: what to change")
 
 
 def schema_of(draft: type[BaseModel]) -> dict[str, Any]:

@@ -60,6 +60,7 @@ async def _reflect(run: Run, mine: StepRun, failure: Failure) -> StepReflection:
         root_cause=draft.root_cause or failure.message,
         recoverable=draft.recoverable,
         suggested_fix=draft.fix,
+        adjusted_parameters=draft.parameters if mine.step.tool else {},
         confidence=0.5,
         evidence=failure.evidence[:800],
         decided_by="model",

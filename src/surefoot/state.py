@@ -61,6 +61,8 @@ class Action:
     output: str = ""
     command: str = ""
     data: Any = None
+    temporary: bool = False
+    """It failed, and the same call may work a moment later."""
 
 
 @dataclass(slots=True)
@@ -381,7 +383,7 @@ def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> Non
     for action in reversed(state.steps[event.step_id].actions):
         if action.id == event.action_id:
             action.ok, action.summary, action.output = event.ok, event.summary, event.output
-            action.command, action.data = event.command, event.data
+            action.command, action.data, action.temporary = event.command, event.data, event.temporary
             return
 
 

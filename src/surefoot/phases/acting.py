@@ -3,7 +3,6 @@
 The intent of an action is in the journal before its effect, and its result before the next decision.
 """
 
-import asyncio
 import hashlib
 import json
 import time
@@ -15,11 +14,11 @@ from surefoot import events as e
 from surefoot.errors import ToolError
 from surefoot.gates import decisive
 from surefoot.outcome import CheckResult, Failure, FailureKind
-from surefoot.phases.deciding import Proposal, next_proposal
+from surefoot.phases.deciding import Proposal, next_proposal, tool_context
 from surefoot.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.run import Run
 from surefoot.state import StepRun
-from surefoot.tools.base import Tool, ToolContext, ToolResult, Writes, call
+from surefoot.tools.base import Tool, ToolResult, Writes, call
 
 MAX_RED_ROUNDS = 2
 """Writes that left the checks red before an attempt is given up: a fresh start beats a third correction."""
@@ -83,6 +82,7 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
                 message=f"{last.tool}: {last.summary}",
                 evidence=last.summary,
                 tool=last.tool,
+                temporary=last.temporary,
             )
         )
     if run.toolbox.get(last.tool).writes is Writes.NONE and not mine.step.tool:
@@ -204,31 +204,7 @@ async def _call(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any],
     if tool.body_argument and body:
         arguments = {**arguments, tool.body_argument: body}
     try:
-        return await call(tool, _tool_context(run, action_id), arguments)
+        return await call(tool, tool_context(run, action_id), arguments)
     except ToolError as error:
         text = f"{error}" + (f"\n{error.remedy}" if error.remedy else "")
         return ToolResult(ok=False, summary=text, temporary=error.temporary)
-    except asyncio.CancelledError:
-        raise
-
-
-def _tool_context(run: Run, action_id: str) -> ToolContext:
-    journal = run.services.journal
-
-    async def ask(question: str) -> str:
-        return await run.ask_person("clarification", question)
-
-    return ToolContext(
-        root=run.root,
-        protected=frozenset(run.state.protected),
-        sandbox=run.sandbox,
-        network=run.config.network,
-        command_timeout=run.config.command_timeout_seconds,
-        read_blob=journal.get_blob,
-        results={a.id: a.output for r in run.state.steps.values() for a in r.actions if a.output},
-        step_outputs={s: r.output.outputs for s, r in run.state.steps.items() if r.output},
-        ask=ask,
-        action_id=action_id,
-        summary_chars=1_600 if run.model.traits.small else 4_000,
-        read_chars=4_000 if run.model.traits.small else 16_000,
-    )

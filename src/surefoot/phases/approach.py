@@ -27,7 +27,7 @@ async def approach(run: Run) -> None:
 
 
 def _not_needed(run: Run) -> str:
-    if run.config.phases is PhasePolicy.AUTO and understood(run).complexity is TaskComplexity.SIMPLE:
+    if run.config.phases is not PhasePolicy.FULL and understood(run).complexity is TaskComplexity.SIMPLE:
         return "the task is simple: there is nothing to choose between"
     return ""
 

@@ -14,6 +14,7 @@ from surefoot.outcome import CheckResult, FailureKind
 from surefoot.prompts import render
 from surefoot.run import Run
 from surefoot.state import StepRun
+from surefoot.tools.base import ToolContext
 
 WHOLE_FILE_LINES = 150
 """Longer files are changed by search and replace, shorter ones are written anew."""
@@ -61,8 +62,8 @@ async def _body_of(run: Run, mine: StepRun, path: str, results: Sequence[CheckRe
         step_id=mine.step.id,
         temperature=temperature(mine),
     )
-    if long and (edits := read_search_replace(reply.text)):
-        return Proposal("act", "edit_file", {"path": path, "edits": [edit.model_dump() for edit in edits]})
+    if long and read_search_replace(reply.text):
+        return Proposal("act", "edit_file", {"path": path}, reply.text)
     body = read_fenced(reply.text, path)
     if body is None:
         wanted = "no search/replace block and no fenced block" if long else "no fenced code block"
@@ -122,7 +123,7 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
         plan=plan_text(run.state),
         step=step_text(mine.step),
         context=_other_files(run, mine, ""),
-        tools=run.toolbox.describe(),
+        tools=run.toolbox.describe(run.toolbox.usable(tool_context(run))),
         history=_history(mine),
         failed=what_failed(mine, results),
         body_hint=_body_hint(inline),
@@ -140,10 +141,10 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
         raise UnreadableAnswer(str(error), answer=draft.tool) from None
     arguments = dict(draft.arguments)
     body = ""
-    if tool.body_argument:
+    if tool.needs_body(arguments):
         path = str(arguments.get("path", ""))
         body = str(arguments.pop(tool.body_argument, "") or "") or body_behind(answer, path)
-        if not body:
+        if not body and path:
             written = await _body_of(run, mine, path, results)
             return replace(written, thought=draft.thought)
     return Proposal("act", tool.name, arguments, body, draft.thought)
@@ -176,11 +177,37 @@ def _history(mine: StepRun) -> str:
 
 def _body_hint(inline: bool) -> str:
     if inline:
-        return "For write_file leave the content out of the JSON and put it in a fenced code block right after it.\n"
-    return "For write_file give only the path: the content is asked for next.\n"
+        return (
+            "For write_file, edit_file and run_python leave the content out of the JSON and put it right after it, "
+            "in a fenced code block; for edit_file the block holds SEARCH/REPLACE blocks.\n"
+        )
+    return "For write_file and edit_file give only the path: the content is asked for next.\n"
 
 
 def _left(run: Run, mine: StepRun) -> str:
     left = run.config.max_actions_per_step - len(mine.actions)
     budget = run.budget_left()
     return f"Actions left in this step: {left}." + (f" Left for the whole run: {budget}." if budget else "")
+
+
+def tool_context(run: Run, action_id: str = "") -> ToolContext:
+    journal = run.services.journal
+
+    async def ask(question: str) -> str:
+        return await run.ask_person("clarification", question)
+
+    return ToolContext(
+        root=run.root,
+        protected=frozenset(run.state.protected),
+        sandbox=run.sandbox,
+        network=run.config.network,
+        command_timeout=run.config.command_timeout_seconds,
+        read_blob=journal.get_blob,
+        results={a.id: a.output for r in run.state.steps.values() for a in r.actions if a.output},
+        step_outputs={s: r.output.outputs for s, r in run.state.steps.items() if r.output},
+        ask=ask,
+        on_output=run.services.bus.text,
+        action_id=action_id,
+        summary_chars=1_600 if run.model.traits.small else 4_000,
+        read_chars=4_000 if run.model.traits.small else 16_000,
+    )

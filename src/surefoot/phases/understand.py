@@ -31,9 +31,7 @@ async def understand(run: Run) -> None:
     if run.state.understanding is None:
         result = await gated(run, "understanding", ExecutionPhase.Understanding(), produce, judge)
         await run.record(e.Understood(result=result))
-    assert run.state.understanding is not None
-    output = run.state.understanding.output
-    assert output is not None
+    output = understood(run)
     if run.config.require_confirmation:
         for question in output.clarification_needed:
             await run.ask_person("clarification", question)
@@ -42,9 +40,11 @@ async def understand(run: Run) -> None:
 
 
 def understood(run: Run) -> UnderstandingOutput:
-    assert run.state.understanding is not None
-    assert run.state.understanding.output is not None
-    return run.state.understanding.output
+    """What was understood; a run that was started at a later phase has only the words of the task."""
+    result = run.state.understanding
+    if result is not None and result.output is not None:
+        return result.output
+    return UnderstandingOutput(understanding=run.task.text, key_requirements=(run.task.text,))
 
 
 def understanding_text(run: Run) -> str:
