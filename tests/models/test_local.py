@@ -113,7 +113,7 @@ def test_it_ends_with_a_parent_that_is_killed(when: str, monkeypatch: pytest.Mon
     assert parent.stdout is not None
     *holders, pid = (int(word) for word in parent.stdout.readline().split())
     if when == "loading":
-        wait_for(lambda: "local_server" in Path(f"/proc/{pid}/cmdline").read_text())
+        wait_for(lambda: "this goes to stdout" in LocalServer("tiny").log.read_text())
     parent.kill()
     parent.wait()
     assert ended(pid)

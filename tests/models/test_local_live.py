@@ -175,11 +175,11 @@ async def test_a_server_that_dies_is_told_and_started_again(model: LocalModel) -
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 async def test_the_server_ends_with_a_parent_that_is_killed_or_interrupted(how: signal.Signals) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", ASKING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", ASKING, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert parent.stdout is not None
-    pid = int(await asyncio.to_thread(parent.stdout.readline))
+    pid = int(await parent.stdout.readline())
     parent.send_signal(how)
     assert await asyncio.to_thread(ended, pid)
-    assert await asyncio.to_thread(parent.wait) != 0
+    assert await parent.wait() != 0

@@ -16,22 +16,23 @@ import sys
 import threading
 from collections.abc import Callable
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from surefoot import paths
 from surefoot.errors import ModelError, ModelRuntimeMissing, ModelUnavailable, UsageError, WeightsError
 from surefoot.models import local_server
 from surefoot.models.base import ModelReply, ModelRequest, ModelTraits, OnText
 from surefoot.models.cores import default_threads
+from surefoot.models.faults import is_loopback
 from surefoot.models.local_server import ServerAnswer, ServerSettings
+from surefoot.models.openai_compatible import OpenAICompatible
 from surefoot.models.weights import DEFAULT, PULL_AGAIN, known, weights_path
 
-if TYPE_CHECKING:
-    from surefoot.models.openai_compatible import OpenAICompatible
-
 CONTEXT_TOKENS = 8192
+SILENCE_SECONDS = 3600.0
+"""A long prompt is read for minutes before the first word comes, and for much longer on a machine that is busy."""
+LAST_MOMENT_SECONDS = 5.0
 LOG_LIMIT = 5_000_000
 SPINS = "1000"
 """How long a thread of the model waits awake for the others. By default it is so long that one other busy process
@@ -107,6 +108,12 @@ class LocalServer:
         """Until it ends by itself."""
         return self._process.wait() if self._process else 0
 
+    def is_gone(self) -> bool:
+        """Its connections close a moment before its process has ended; this waits for that moment."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process is None or self._process.wait(LAST_MOMENT_SECONDS) is not None
+        return False
+
     def obituary(self) -> ModelUnavailable:
         """For a server that was there and is gone."""
         return ModelUnavailable(
@@ -178,9 +185,9 @@ class LocalModel:
         try:
             return await client.complete(request, on_text)
         except ModelUnavailable as error:
-            if server.running:
-                raise
-            raise server.obituary() from error
+            if await asyncio.to_thread(server.is_gone):
+                raise server.obituary() from error
+            raise
 
     async def aclose(self) -> None:
         client, self._client = self._client, None
@@ -190,16 +197,14 @@ class LocalModel:
         if server is not None:
             await asyncio.to_thread(server.stop)
 
-    async def _ready(self) -> tuple["OpenAICompatible", LocalServer]:
+    async def _ready(self) -> tuple[OpenAICompatible, LocalServer]:
         async with self._starting:
             if self._client is not None and self.server is not None and self.server.running:
                 return self._client, self.server
             await self.aclose()
             return await self._start()
 
-    async def _start(self) -> tuple["OpenAICompatible", LocalServer]:
-        from surefoot.models.openai_compatible import OpenAICompatible
-
+    async def _start(self) -> tuple[OpenAICompatible, LocalServer]:
         # With the key of this one process other users of the machine cannot ask through the open port.
         key = secrets.token_urlsafe(32)
         server = self.server = LocalServer(
@@ -210,7 +215,9 @@ class LocalModel:
         except BaseException:
             server.stop()  # cancelled: the thread still waits for the model to load, and this ends its wait
             raise
-        self._client = OpenAICompatible(f"{server.address}/v1", self._name, key, traits=self.traits, name=self.name)
+        self._client = OpenAICompatible(
+            f"{server.address}/v1", self._name, key, traits=self.traits, name=self.name, timeout=SILENCE_SECONDS
+        )
         return self._client, server
 
 
@@ -226,7 +233,7 @@ def serve(
     on_ready: Callable[[str], None],
 ) -> None:
     """Run the server in the foreground until Ctrl-C. `on_ready` gets the base URL for OpenAI-compatible clients."""
-    if not api_key and not _is_loopback(host):
+    if not api_key and not is_loopback(f"http://{host}"):
         raise UsageError(f"anyone who reaches {host} could use the model", remedy="give an API key, or use 127.0.0.1")
     server = LocalServer(
         name, weights=weights, host=host, port=port, api_key=api_key, threads=threads, parallel=parallel
@@ -238,13 +245,6 @@ def serve(
         raise server.obituary()
     finally:
         server.stop()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _ask(process: "subprocess.Popen[str]", settings: ServerSettings) -> ServerAnswer:
