@@ -1,6 +1,7 @@
 """Asking the model: one call, one decision, every call in the journal."""
 
 import time
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from surefoot import events as e
@@ -14,6 +15,7 @@ from surefoot.prompts import render
 from surefoot.run import Run
 
 D = TypeVar("D", bound=Draft)
+T = TypeVar("T")
 
 MAX_READINGS = 3
 """How often the same thing is asked for when the answers cannot be read."""
@@ -23,33 +25,30 @@ async def ask_for(
     run: Run, purpose: str, prompt: str, into: type[D], *, step_id: str = "", temperature: float = 0.0
 ) -> D:
     """A draft of the asked shape, where the server can: by constrained decoding."""
-    draft, _ = await _ask(run, purpose, prompt, into, schema_of(into), step_id, temperature)
-    return draft
+
+    def read(reply: ModelReply) -> D:
+        return read_json(reply.text, into, truncated=reply.finish_reason == "length")
+
+    return await ask_read(run, purpose, prompt, read, schema_of(into), step_id=step_id, temperature=temperature)
 
 
-async def ask_with_body(
-    run: Run, purpose: str, prompt: str, into: type[D], *, step_id: str = "", temperature: float = 0.0
-) -> tuple[D, str]:
-    """A draft and the whole answer, which may carry a file body behind the JSON; so nothing constrains it."""
-    return await _ask(run, purpose, prompt, into, None, step_id, temperature)
-
-
-async def _ask(
+async def ask_read(
     run: Run,
     purpose: str,
     prompt: str,
-    into: type[D],
+    read: Callable[[ModelReply], T],
     schema: dict[str, Any] | None,
-    step_id: str,
-    temperature: float,
-) -> tuple[D, str]:
-    """An answer that cannot be read is asked for again with the exact problem, a few times."""
+    *,
+    step_id: str = "",
+    temperature: float = 0.0,
+) -> T:
+    """What `read` makes of the answer. One that it cannot read is asked for again with the exact problem, a few times."""
     messages = [Message(role="user", content=prompt)]
     for attempt in range(MAX_READINGS):
         request = _request(run, messages, temperature + 0.3 * attempt, schema)
         reply, started = await _complete(run, request)
         try:
-            draft = read_json(reply.text, into, truncated=reply.finish_reason == "length")
+            answer = read(reply)
         except UnreadableAnswer as error:
             _note(run, purpose, step_id, request, reply, started, unreadable=error.problem)
             if attempt == MAX_READINGS - 1:
@@ -61,7 +60,7 @@ async def _ask(
             ]
             continue
         _note(run, purpose, step_id, request, reply, started)
-        return draft, reply.text
+        return answer
     raise AssertionError("unreachable")
 
 

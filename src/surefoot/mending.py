@@ -144,6 +144,22 @@ def step_from(draft: StepDraft, old: ExecutionStep, protected: Collection[str]) 
     )
 
 
+def step_of(draft: StepDraft, step_id: str, protected: Collection[str]) -> ExecutionStep:
+    """The full step. A testing step writes nothing, and nobody writes given tests."""
+    path = _clean_path(draft.file) if draft.type is not StepType.TESTING else ""
+    path = "" if path in protected else path
+    check = check_from(draft.check, path)
+    return ExecutionStep(
+        id=step_id,
+        name=draft.name.strip(),
+        description=draft.description.strip(),
+        step_type=draft.type if path or draft.type not in _WRITES_FILES else StepType.COMMAND_EXECUTION,
+        writes=(path,) if path else (),
+        expected_outputs=(path,) if path else (),
+        checks=tuple(c for c in (_file_check(path) if path else None, check) if c),
+    )
+
+
 def fresh_id(taken: Collection[str]) -> str:
     return next(f"s{n}" for n in count(len(taken) + 1) if f"s{n}" not in taken)
 
@@ -220,21 +236,7 @@ def _with_ids(
     steps: list[ExecutionStep] = []
     dependencies: list[StepDependency] = []
     for sequence, (number, draft) in enumerate(numbered):
-        path = _clean_path(draft.file) if draft.type is not StepType.TESTING else ""
-        check = check_from(draft.check, path)
-        checks = tuple(c for c in (_file_check(path) if path else None, check) if c)
-        steps.append(
-            ExecutionStep(
-                id=f"s{number}",
-                sequence=sequence,
-                name=draft.name.strip(),
-                description=draft.description.strip(),
-                step_type=draft.type if path or draft.type not in _WRITES_FILES else StepType.COMMAND_EXECUTION,
-                writes=(path,) if path else (),
-                expected_outputs=(path,) if path else (),
-                checks=checks,
-            )
-        )
+        steps.append(step_of(draft, f"s{number}", ()).with_(sequence=sequence))
         for target in sorted({stands_for.get(n, n) for n in draft.after}):
             # Backward references only: a dependency on a later step is a slip of the pen that makes circles.
             if target in known and target < number:

@@ -89,15 +89,20 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
         return False
     here.results = await run.verifier.check(checks, "after", mine.step.id)
     if _all_green(here.results):
-        return bool(here.results) or bool(mine.step.tool)
+        # Green all along, the checks only guard: then there is more to a step than them, unless it is one call or file.
+        return _was_red(mine) or bool(mine.step.tool) or (_writes_one_file(mine) and bool(last.ok))
     if last.ok and not mine.step.tool:
         here.red += 1
-    if mine.step.tool or (here.red >= MAX_RED_ROUNDS and _needs_fresh_start(mine)):
+    if mine.step.tool or (here.red >= MAX_RED_ROUNDS and _writes_one_file(mine)):
         raise StepFailed(_red(here.results, "its checks fail"))
     return False
 
 
-def _needs_fresh_start(mine: StepRun) -> bool:
+def _was_red(mine: StepRun) -> bool:
+    return any(not result.passed for result in decisive(mine.baseline))
+
+
+def _writes_one_file(mine: StepRun) -> bool:
     return len(mine.step.writes) == 1
 
 

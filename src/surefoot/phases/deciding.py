@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from surefoot.asking import ask_for, ask_text, ask_with_body
+from surefoot.asking import ask_read, ask_text
 from surefoot.context import briefing, budget_chars, plan_text, quoted_files, read_text, step_text
-from surefoot.drafts import ActionDraft
+from surefoot.drafts import ActionDraft, schema_of
 from surefoot.errors import UnknownTool, UnreadableAnswer
-from surefoot.models.reading import read_fenced, read_search_replace
+from surefoot.models.base import ModelReply
+from surefoot.models.reading import read_control, read_fenced, read_json, read_search_replace
 from surefoot.outcome import CheckResult, FailureKind
+from surefoot.phases.revising import revise
 from surefoot.prompts import render
 from surefoot.run import Run
 from surefoot.state import StepRun
@@ -129,16 +131,20 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
         body_hint=_body_hint(inline),
         left=_left(run, mine),
     )
-    ask = ask_with_body if inline else _ask_bare
-    draft, answer = await ask(
-        run, "act", briefing(run) + "\n\n" + prompt, ActionDraft, step_id=mine.step.id, temperature=temperature(mine)
+    draft, answer = await ask_read(
+        run,
+        "act",
+        briefing(run) + "\n\n" + prompt,
+        lambda reply: _read_action(run, reply),
+        # A body behind the JSON and a schema that ends with the JSON exclude each other.
+        None if inline else schema_of(ActionDraft),
+        step_id=mine.step.id,
+        temperature=temperature(mine),
     )
+    await revise(run, mine.step.id, draft)
     if draft.decision != "act":
         return Proposal(draft.decision, thought=draft.reason or draft.thought)
-    try:
-        tool = run.toolbox.get(draft.tool)
-    except UnknownTool as error:
-        raise UnreadableAnswer(str(error), answer=draft.tool) from None
+    tool = run.toolbox.get(draft.tool)
     arguments = dict(draft.arguments)
     body = ""
     if tool.needs_body(arguments):
@@ -150,10 +156,20 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
     return Proposal("act", tool.name, arguments, body, draft.thought)
 
 
-async def _ask_bare(
-    run: Run, purpose: str, prompt: str, into: type[ActionDraft], *, step_id: str, temperature: float
-) -> tuple[ActionDraft, str]:
-    return await ask_for(run, purpose, prompt, into, step_id=step_id, temperature=temperature), ""
+def _read_action(run: Run, reply: ModelReply) -> tuple[ActionDraft, str]:
+    """The decision in an answer, also in the looser forms that models write; with the answer itself."""
+    match read_control(reply.text):
+        case "step_done":
+            return ActionDraft(decision="done", reason=reply.text[:300]), reply.text
+        case "replan":
+            return ActionDraft(decision="replan", reason=reply.text[:300]), reply.text
+    draft = read_json(reply.text, ActionDraft, truncated=reply.finish_reason == "length")
+    if draft.decision == "act":
+        try:
+            run.toolbox.get(draft.tool)
+        except UnknownTool as error:
+            raise UnreadableAnswer(f"{error}. {error.remedy}", answer=reply.text) from None
+    return draft, reply.text
 
 
 def body_behind(answer: str, path: str) -> str:
