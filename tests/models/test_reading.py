@@ -1,6 +1,7 @@
 """Reading answers: what models really write, and what nobody should ever have to read."""
 
 import json
+import sys
 from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Literal
@@ -8,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from surefoot.errors import UnreadableAnswer
 from surefoot.models import jsonish
@@ -97,6 +98,11 @@ def test_what_is_wrong_is_said_in_words_a_model_can_act_on(answer: str, problem:
     assert caught.value.answer == answer
 
 
+def test_the_problem_told_is_that_of_the_nearest_value() -> None:
+    with pytest.raises(UnreadableAnswer, match=r"^title: input should be a valid string, but it is 1; steps: "):
+        read_json('{} {"title": 1, "steps": 2, "confident": 3} [{"id": "x"}]', Plan)
+
+
 def test_many_problems_are_counted_not_listed() -> None:
     with pytest.raises(UnreadableAnswer, match=r"and 3 more of this kind"):
         read_json(json.dumps({"title": "t", "steps": [{}] * 5}), Plan)
@@ -123,6 +129,45 @@ def test_a_part_of_a_broken_object_does_not_pass_for_the_answer() -> None:
 
     with pytest.raises(UnreadableAnswer):
         read_json('{"title": "t", "steps": [{"id": "a"}, {"id": "b"}', Loose)
+
+
+class Draft(BaseModel):
+    """Takes anything, as the engine's own drafts do: then only the fields tell what is meant."""
+
+    model_config = ConfigDict(extra="ignore")
+    thought: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] = {}
+
+
+DECISION = '{"thought": "write it", "tool": "write_file", "arguments": {"path": "a.py"}}'
+
+
+@pytest.mark.req("O2", "X5")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"{DECISION}\n```python\ncache = {{}}\nx = {{'tool': 'hammer'}}\n```",
+        f"```json\n{DECISION}\n```\n```python\ncache = {{}}\n```",
+        f"{DECISION[:-1]},}}\n```json\n{{}}\n```",
+        f'{{"answer": {DECISION}}}',
+        f'Of {{}} and {{"thought": "draft", "tool": "", "arguments": {{}}}}: {DECISION}',
+    ],
+)
+def test_the_answer_is_told_from_the_code_below_it(answer: str) -> None:
+    draft = read_json(answer, Draft)
+    assert (draft.thought, draft.tool, draft.arguments) == ("write it", "write_file", {"path": "a.py"})
+
+
+def test_a_stranger_does_not_pass_because_everything_has_a_default() -> None:
+    with pytest.raises(UnreadableAnswer, match="none of the fields that were asked for: thought, tool, arguments"):
+        read_json('{"steps": [{"name": "x"}], "title": "a plan"}', Draft)
+    assert read_json("{}", Draft) == Draft()
+
+
+def test_a_cut_body_below_a_whole_decision_does_not_spoil_it() -> None:
+    answer = f"{DECISION}\n```python\nTABLE = {{'a': [1,"
+    assert read_json(answer, Draft, truncated=True).tool == "write_file"
 
 
 def test_any_pydantic_type_can_be_asked_for() -> None:
@@ -206,6 +251,16 @@ def test_a_megabyte_of_garbage_ends(monster: str, monkeypatch: pytest.MonkeyPatc
     read_control(monster)
     with suppress(UnreadableAnswer):
         read_search_replace(monster)
+
+
+def test_a_repair_is_stopped_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    profiles: list[Any] = []
+    monkeypatch.setattr(jsonish, "REPAIR_SECONDS", 0.02)
+    for garbage in ("{" * 2_000, "{'a' " * 2_000, "x{y] " * 2_000):
+        with pytest.raises(UnreadableAnswer):
+            read_json(garbage, Plan)
+        profiles.append(sys.getprofile())
+    assert profiles == [None] * 3
 
 
 def test_a_number_that_python_refuses_is_unreadable() -> None:

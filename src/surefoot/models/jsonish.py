@@ -47,6 +47,9 @@ class Span:
 class Candidate:
     value: Any
     exact: bool
+    """True when it is JSON as written, False when it was repaired."""
+    closed: bool = True
+    """False when its brackets never close, so that its end may be missing."""
 
 
 def spans(text: str, start: int = 0) -> list[Span]:
@@ -116,7 +119,7 @@ def candidates(text: str) -> list[Candidate]:
 
 def _read_each(found: list[Span], repairs: "_Repairs") -> Iterator[Candidate]:
     for span in found:
-        candidate = _exact(span.text) or _exact(_plain_punctuation(span.text)) or repairs.repair(span.text)
+        candidate = _exact(span.text) or _exact(_plain_punctuation(span.text)) or repairs.repair(span)
         if candidate is not None:
             yield candidate
 
@@ -152,7 +155,8 @@ class _Repairs:
         self._end = time.thread_time() + REPAIR_SECONDS
         self._calls = 0
 
-    def repair(self, text: str) -> Candidate | None:
+    def repair(self, span: Span) -> Candidate | None:
+        text = span.text
         if len(text) > LONGEST_REPAIR or time.thread_time() > self._end:
             return None
         from json_repair import repair_json
@@ -167,7 +171,7 @@ class _Repairs:
             sys.setprofile(before)
         # It turns `{so}` into a list: a guess of another kind than the bracket promised is no reading.
         expected = dict if text.startswith("{") else list
-        return Candidate(value, exact=False) if isinstance(value, expected) else None
+        return Candidate(value, exact=False, closed=span.closed) if isinstance(value, expected) else None
 
     def _watch(self, frame: FrameType, event: str, argument: Any) -> None:
         self._calls += 1

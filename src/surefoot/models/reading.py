@@ -13,7 +13,7 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from surefoot.errors import UnreadableAnswer
 from surefoot.models.control import Control, read_control
@@ -47,33 +47,46 @@ def read_json(
 ) -> T:
     """The value in `text`, validated as `into`.
 
-    Of several JSON values the last one that validates wins, exact JSON before repaired: models draft first and
-    correct themselves after. `truncated` says that the server stopped at its token limit (`finish_reason` "length");
-    then JSON that never closes is refused, because a repaired list would silently miss its end, unless
-    `allow_truncated` says that a part is welcome.
+    Of several JSON values that validate, the one with the most fields of `into` wins: a `{}` in the code below the
+    answer is not the answer. Among equals exact JSON comes before repaired, and the last before the first, because
+    models draft first and correct themselves after.
+
+    `truncated` says that the server stopped at its token limit (`finish_reason` "length"); then JSON that never
+    closes is refused, because a repaired list would silently miss its end, unless `allow_truncated` says that a part
+    is welcome.
     """
     answer = without_thinking(text)
-    if truncated and not allow_truncated:
-        _refuse_cut_json(answer, text)
     adapter = into if isinstance(into, TypeAdapter) else _adapter(cast(Hashable, into))
     found = candidates(answer)[-_MOST_CANDIDATES:]
+    whole_only = truncated and not allow_truncated
+    readings: list[tuple[int, bool, int, T]] = []
     failures: list[ValidationError] = []
-    for candidate in [*_last_first(found, exact=True), *_last_first(found, exact=False)]:
-        for value in _unwrapped(candidate):
+    stranger: BaseModel | None = None
+    for place, candidate in enumerate(found):
+        for value in _unwrapped(candidate) if candidate.closed or not whole_only else []:
             try:
-                return adapter.validate_python(value)
+                reading = adapter.validate_python(value)
             except ValidationError as failure:
                 failures.append(failure)
-    raise UnreadableAnswer(_problem(answer, failures), answer=text)
+                continue
+            if value and isinstance(reading, BaseModel) and not reading.model_fields_set:
+                stranger = reading  # it only passes because `into` asks for nothing and minds nothing
+                continue
+            readings.append((_fields_told(reading), candidate.exact, place, reading))
+    if readings:
+        return max(readings, key=lambda reading: reading[:3])[3]
+    if whole_only:
+        _refuse_cut_json(answer, text)
+    raise UnreadableAnswer(_problem(answer, failures, stranger), answer=text)
+
+
+def _fields_told(reading: object) -> int:
+    return len(reading.model_fields_set) if isinstance(reading, BaseModel) else 0
 
 
 @lru_cache(maxsize=256)
 def _adapter(into: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(cast(Any, into))
-
-
-def _last_first(found: list[Candidate], *, exact: bool) -> list[Candidate]:
-    return [candidate for candidate in reversed(found) if candidate.exact == exact]
 
 
 def _refuse_cut_json(answer: str, text: str) -> None:
@@ -96,14 +109,24 @@ def _unwrapped(candidate: Candidate) -> list[Any]:
     return [value]
 
 
-def _problem(answer: str, failures: list[ValidationError]) -> str:
-    if failures:
-        return _worded(min(failures, key=lambda failure: failure.error_count()))
+def _problem(answer: str, failures: list[ValidationError], stranger: BaseModel | None) -> str:
+    nearest = min(failures, key=_distance, default=None)
+    if stranger is not None and (nearest is None or _distance(nearest)[0]):
+        return f"the JSON has none of the fields that were asked for: {', '.join(type(stranger).model_fields)}"
+    if nearest is not None:
+        return _worded(nearest)
     if not answer.strip():
         return "the answer is empty; answer with one JSON object"
     if not spans(answer):
         return f"there is no JSON in the answer, which begins {_shown(answer.strip())}; answer with one JSON object"
     return f"the JSON cannot be read{_where_it_breaks(answer)}; answer with one complete JSON object"
+
+
+def _distance(failure: ValidationError) -> tuple[int, int]:
+    """How far a value is from what was asked: what lacks fields, or is of another kind altogether, is farthest."""
+    problems = failure.errors(include_url=False, include_context=False, include_input=False)
+    absent = sum(problem["type"] == "missing" or not problem["loc"] for problem in problems)
+    return absent, len(problems)
 
 
 def _where_it_breaks(answer: str) -> str:
