@@ -95,9 +95,20 @@ def test_a_value_equal_to_the_default_still_knows_where_it_was_set(place: Place)
 
 
 def test_the_model_has_a_short_variable(place: Place) -> None:
-    settings = place.load(SUREFOOT_MODEL="ollama:qwen3")
-    assert settings.model.model == "ollama:qwen3"
-    assert settings.source("model.model") == "SUREFOOT_MODEL"
+    place.user("[model]\nmodel = 'openai/gpt-5.4-mini'\n")
+    settings = place.load(SUREFOOT_MODEL="ollama/qwen3")
+    assert settings.listed["model.model"] == Sourced("ollama/qwen3", "SUREFOOT_MODEL")
+    assert settings.model.model == "openai/gpt-5.4-mini", "which key goes where is decided by what the files say"
+
+
+def test_a_project_that_names_its_own_server_does_not_get_the_user_s_key(place: Place) -> None:
+    place.user("[model]\nmodel = 'big'\nbase_url = 'https://models.example/v1'\napi_key_env = 'MY_KEY'\n")
+    place.own("[model]\ncontext_tokens = 4096\n")
+    model = place.load().model
+    assert (model.base_url, model.api_key_env, model.context_tokens) == ("https://models.example/v1", "MY_KEY", 4096)
+    place.own("[model]\nbase_url = 'http://127.0.0.1:9/v1'\n")
+    model = place.load().model
+    assert (model.model, model.base_url, model.api_key_env) == (None, "http://127.0.0.1:9/v1", None)
 
 
 def test_every_setting_can_be_given_by_its_variable() -> None:

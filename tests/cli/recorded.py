@@ -255,6 +255,8 @@ def finished(
 
 
 def _ok(phase: Any, output: Any) -> PhaseResult[Any]:
-    return PhaseResult[type(output)](  # type: ignore[misc]
+    shaped: Any = PhaseResult[type(output)]  # type: ignore[misc]
+    result: PhaseResult[Any] = shaped(
         phase=phase, status=PhaseStatus.SUCCESS, output=output, duration_ms=2_000, validation=PASSED
     )
+    return result

@@ -54,27 +54,18 @@ def test_verbose_tells_thoughts_and_answers() -> None:
 def test_every_kind_of_event_can_be_told_on_one_line_each() -> None:
     """Whatever stands in it: newlines and control characters of a model do not reach the terminal."""
     evil = "a\x1b[2Jb\r\nc\x07"
-    state = fold(recorded.records(recorded.phases()))
-    records = [
-        *recorded.records(recorded.phases()),
-        *(
-            e.Record(state.seq + number, 1.0, event)
-            for number, event in enumerate(
-                [
-                    e.Warned(message=evil),
-                    e.QuestionAsked(question_id="q", kind="clarification", text=evil),
-                    e.QuestionAnswered(question_id="q", answer=evil, by=evil),
-                    e.ControlReceived(command="skip", step_id="s0", by=evil, why=evil),
-                    e.RunInterrupted(reason=evil),
-                    e.ModelAnswered(purpose="act", prompt="p", answer="a", unreadable=evil),
-                    e.PlanRevised(by="model", reason=evil, removed=("s2",)),
-                    e.ActionRefused(step_id="s0", tool="x", arguments={"command": evil}, reason=evil),
-                    e.RolledBack(step_id="s0", snapshot="s", paths=(evil,)),
-                ],
-                1,
-            )
-        ),
+    said: list[e.Event] = [
+        e.Warned(message=evil),
+        e.QuestionAsked(question_id="q", kind="clarification", text=evil),
+        e.QuestionAnswered(question_id="q", answer=evil, by=evil),
+        e.ControlReceived(command="skip", step_id="s0", by=evil, why=evil),
+        e.RunInterrupted(reason=evil),
+        e.ModelAnswered(purpose="act", prompt="p", answer="a", unreadable=evil),
+        e.PlanRevised(by="model", reason=evil, removed=("s2",)),
+        e.ActionRefused(step_id="s0", tool="x", arguments={"command": evil}, reason=evil),
+        e.RolledBack(step_id="s0", snapshot="s", paths=(evil,)),
     ]
+    records = recorded.records([*recorded.phases(), *said])
     lines = plain(records, verbose=True)
     assert not [line for line in lines if any(character < " " for character in line)]
     assert sum("b c" in line for line in lines) == 9
@@ -86,7 +77,7 @@ def test_lines_can_be_written_where_there_is_only_ascii() -> None:
     for record in recorded.records([recorded.created(text="读一读 the file")]):
         watcher.on_record(record)
     stream.flush()
-    assert b"the file" in stream.buffer.getvalue()  # type: ignore[attr-defined]
+    assert b"the file" in stream.buffer.getvalue()
 
 
 def test_json_lines_read_back_as_the_events() -> None:

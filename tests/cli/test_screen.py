@@ -61,7 +61,7 @@ def test_an_unchanged_picture_writes_nothing() -> None:
     screen = Painted(terminal)
     written: list[str] = []
     screen.paint([Text("one", style="red")])
-    screen._write = written.append  # type: ignore[method-assign]
+    screen.terminal.feed = written.append  # type: ignore[method-assign,assignment]
     screen.paint([Text("one", style="red")])
     assert written == []
 

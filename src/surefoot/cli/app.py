@@ -91,21 +91,27 @@ def run_cli(arguments: Sequence[str]) -> int:
     except SurefootError as error:
         if debug:
             traceback.print_exc()
-        return _failed(str(error), error.remedy, 2 if isinstance(error, _USAGE_ERRORS) else 1)
+        code = 2 if isinstance(error, _USAGE_ERRORS) else 1
+        return _failed(str(error), "; ".join((error.remedy, *_notes(error))).removeprefix("; "), code)
     except Exception as error:
         if debug:
             traceback.print_exc()
         known = isinstance(error, OSError)
         said = str(error) if known else f"unexpected error: {type(error).__name__}: {error}"
-        return _failed(said, "SUREFOOT_DEBUG=1 shows where it happened", 1)
+        return _failed(said, "; ".join(("SUREFOOT_DEBUG=1 shows where it happened", *_notes(error))), 1)
+
+
+def _notes(error: Exception) -> list[str]:
+    """What was added to an error on its way, such as how to go on with the run that it stopped."""
+    return list(getattr(error, "__notes__", ()))
 
 
 def _failed(message: str, remedy: str, code: int) -> int:
     from surefoot.redact import neutralise
 
     print(f"surefoot: {' '.join(neutralise(message).split())}", file=sys.stderr)
-    if remedy:
-        print(f"          {' '.join(neutralise(remedy).split())}", file=sys.stderr)
+    for line in neutralise(remedy).splitlines():
+        print(f"          {line}", file=sys.stderr)
     return code
 
 

@@ -103,9 +103,10 @@ def _phase(name: str, result: PhaseResult[Any], said: str, marks: Marks) -> Text
     if result.retry_count:
         facts.append(f"after {words.count(result.retry_count, 'refusal')}")
     if result.status is PhaseStatus.SKIPPED:
-        messages = result.validation.messages if result.validation else ()
-        said = "skipped: " + (result.error or "; ".join(messages) or "not needed")
-    line = Text.assemble((f"{mark} ", style), (f"{name}  ", "bold"), words.line(result.error or said, 400))
+        said = f"skipped: {words.why_skipped(result)}"
+    elif result.error:
+        said = result.error
+    line = Text.assemble((f"{mark} ", style), (f"{name}  ", "bold"), words.line(said, 400))
     return line.append(f"  {', '.join(facts)}", style="dim") if facts else line
 
 

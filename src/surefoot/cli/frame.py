@@ -7,7 +7,7 @@ plan is shown around the step that runs.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.cells import chop_cells
+from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 from surefoot.cli import words
@@ -32,7 +32,12 @@ class Room:
 def frame(follower: Follower, marks: Marks, room: Room, *, isolation: str = "", seconds: float = 0.0) -> list[Text]:
     """`isolation` says how commands are kept in; `seconds` is the time spent so far."""
     state = follower.state
-    head = [_title(state, seconds, room.width), _place(state, marks, isolation), Text(), phase_bar(state, marks, room)]
+    head = [
+        _title(state, seconds, room.width),
+        _place(state, marks, isolation, room.width),
+        Text(),
+        phase_bar(state, marks, room),
+    ]
     foot = [*_checks(follower, marks, room.width), *_recovery(follower, marks), _usage(state, marks)]
     space = room.height - len(head) - len(foot) - 2
     if space >= 4:
@@ -42,6 +47,14 @@ def frame(follower: Follower, marks: Marks, room: Room, *, isolation: str = "", 
         head, foot = [head[0], head[-1]], foot if room.height >= 8 else []
         lines = [*head, *_body(follower, marks, room, max(room.height - len(head) - len(foot), 1)), *foot]
     return [_cut(line, room.width) for line in lines[: max(room.height, 1)]]
+
+
+def starting(marks: Marks, room: Room) -> list[Text]:
+    """Before there is a run: a model is looked for, the workspace is looked at."""
+    turning = marks.spinner[int(room.clock * 8) % len(marks.spinner)]
+    return [
+        _cut(Text.assemble((f"{turning} ", ACCENT), ("surefoot", f"bold {ACCENT}"), ("  starting", "dim")), room.width)
+    ]
 
 
 # -- the top -------------------------------------------------------------------------------------------------------
@@ -58,9 +71,15 @@ def _title(state: RunState, seconds: float, width: int) -> Text:
     return Text.assemble(name, task, "  ", (clock, "dim"))
 
 
-def _place(state: RunState, marks: Marks, isolation: str) -> Text:
-    parts = [words.line(state.model), words.folder(state.task.workspace) if state.task else "", isolation]
-    return Text(f" {marks.dot} ".join(part for part in parts if part), style="dim")
+def _place(state: RunState, marks: Marks, isolation: str, width: int) -> Text:
+    """A folder that is too long loses its beginning: the end tells more."""
+    model, folder = words.line(state.model), words.folder(state.task.workspace) if state.task else ""
+    room = width - 8 - cell_len(model) - cell_len(isolation)
+    if cell_len(folder) > room >= 12:
+        folder = "…" + "".join(folder[-room:])
+        while cell_len(folder) > room:
+            folder = "…" + folder[2:]
+    return Text(f" {marks.dot} ".join(part for part in (model, folder, isolation) if part), style="dim")
 
 
 def phase_bar(state: RunState, marks: Marks, room: Room) -> Text:
@@ -235,7 +254,7 @@ def _checks(follower: Follower, marks: Marks, width: int) -> list[Text]:
     else:
         running = [run for run in state.steps.values() if _is_active(state, run)]
         results = tuple(result for run in running for result in (run.checks or run.baseline))
-    line = Text("  checks", style="dim")
+    line = Text.assemble(("  checks", "dim"))
     lines = []
     for result in results:
         mark, style = marks.of_check(result.passed)

@@ -64,18 +64,40 @@ def pull(name: str | None, source: str) -> int:
 @_NAME
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 is any free one.")
-@click.option(
-    "--threads", type=click.IntRange(1, 1024), help="How many cores to use. Default: all but the shared ones."
-)
-def serve(name: str | None, host: str, port: int, threads: int | None) -> int:
+@click.option("--threads", type=click.IntRange(1, 1024), help="How many cores to use; without it, what is free.")
+@click.option("--parallel", type=click.IntRange(1, 64), default=1, show_default=True, help="Answers at the same time.")
+@click.option("--api-key-env", metavar="NAME", help="The variable that holds the key which clients must send.")
+def serve(name: str | None, host: str, port: int, threads: int | None, parallel: int, api_key_env: str | None) -> int:
     """Serve the embedded model over HTTP until Ctrl-C, for many runs at once."""
+    import os
+    from contextlib import suppress
+
+    from surefoot.errors import UsageError
     from surefoot.models.local import serve as serve_model
     from surefoot.models.weights import DEFAULT
 
-    def ready(address: str) -> None:
-        click.echo(f"ready at {address}; use it with: -m {address} (Ctrl-C ends it)")
+    api_key = os.environ.get(api_key_env, "") if api_key_env else None
+    if api_key == "":
+        raise UsageError(
+            f"the variable {api_key_env} is not set", remedy="put the key into it, or leave out the option"
+        )
 
-    return int(serve_model(name or DEFAULT, host=host, port=port, threads=threads, on_ready=ready) or 0)
+    def ready(address: str) -> None:
+        click.echo(f"ready at {address} (Ctrl-C ends it); in another terminal:")
+        key = f"SUREFOOT_MODEL__API_KEY_ENV={api_key_env} " if api_key_env else ""
+        click.echo(f"  {key}surefoot run -m {address} ...")
+
+    with suppress(KeyboardInterrupt):
+        serve_model(
+            name or DEFAULT,
+            host=host,
+            port=port,
+            threads=threads,
+            parallel=parallel,
+            api_key=api_key,
+            on_ready=ready,
+        )
+    return 0
 
 
 # -- showing a download --------------------------------------------------------------------------------------------

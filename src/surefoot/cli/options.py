@@ -9,7 +9,7 @@ import click
 PHASE_NAMES = ("understanding", "approach", "planning", "execution", "validation")
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[float]):
     """`90`, `90s`, `10m`, `1h30m`: seconds as a float."""
 
     name = "time"
@@ -28,7 +28,7 @@ class Duration(click.ParamType):
         return total
 
 
-class Amount(click.ParamType):
+class Amount(click.ParamType[int]):
     """`50000`, `50k`, `2m`: a whole number."""
 
     name = "number"
@@ -69,7 +69,10 @@ workspace_option = click.option(
     help="The folder to work in. Nothing outside of it is written.",
 )
 model_option = click.option(
-    "-m", "--model", metavar="MODEL", help="Which model to ask, such as openai:gpt-5, ollama:qwen3 or local."
+    "-m",
+    "--model",
+    metavar="MODEL",
+    help="Which model to ask: local, openai/NAME, ollama/NAME, http://HOST/v1#NAME, ...",
 )
 
 watching_options = together(

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 from surefoot import events as e
 from surefoot.cli import words
@@ -84,9 +84,9 @@ def _gate_refused(event: e.GateRefused, state: RunState, marks: Marks) -> list[s
     return [head, *(f"  {words.line(message)}" for message in event.messages)]
 
 
-def _phase_end(name: str, result: PhaseResult[object], said: str, marks: Marks) -> str:
+def _phase_end(name: str, result: PhaseResult[Any], said: str, marks: Marks) -> str:
     if result.status is PhaseStatus.SKIPPED:
-        return f"{marks.skipped} {name} skipped" + (f": {words.line(result.error)}" if result.error else "")
+        return f"{marks.skipped} {name} skipped: {words.why_skipped(result)}"
     if result.status is PhaseStatus.FAILED:
         return f"{marks.failed} {name}: {words.line(result.error or said)}"
     return f"{marks.done} {name}: {words.line(said)}"
@@ -134,7 +134,7 @@ def _checks(event: e.ChecksRan, state: RunState, marks: Marks) -> list[str]:
     for result in event.results:
         lines.append(f"  {marks.of_check(result.passed)[0]} {words.line(result.check.label)}")
         if not result.passed and result.detail:
-            lines += [f"      {words.line(part)}" for part in result.detail.splitlines()[:5]]
+            lines += [f"      {part}" for part in words.telling(result.detail)]
     return lines
 
 

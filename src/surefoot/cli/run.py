@@ -1,5 +1,6 @@
 """`run`, `plan` and `resume`: what is asked for on the command line becomes one run of the engine."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from surefoot.state import RunState
 
 _FLAGS = {
-    "model": ("model.model", "-m"),
     "phases": ("execution.phases", "--phases"),
     "sandbox": ("execution.sandbox", "--sandbox"),
     "network": ("execution.network", "--network"),
@@ -93,9 +93,20 @@ def resume(run_id: str | None, last: bool, until_phase: str | None, model: str |
         isolation=isolation_line(state.config.sandbox, state.task.folder, state.config.network),
         until=until_phase or "",
     )
-    settings = _settings(str(state.task.folder), {"model": model})
+    settings = _settings(str(state.task.folder), {})
     stage = _stage(until_phase)
-    return carry_out(lambda s: resume_run(s, run_id, last=stage), model, settings.model, showing, before)
+    spec = model or _same_model(state.model)
+    return carry_out(lambda s: resume_run(s, run_id, last=stage), spec, settings.model, showing, before)
+
+
+def _same_model(name: str) -> str | None:
+    """The model that the run has used so far, where its name is enough to find it again and no other is asked for."""
+    import os
+
+    from surefoot.models.choose import PROVIDERS, VARIABLE
+
+    known = name.partition("/")[0] in (*PROVIDERS, "local")
+    return name if known and not os.environ.get(VARIABLE) else None
 
 
 def _start(words: tuple[str, ...], options: dict[str, Any], *, with_plan: bool = False) -> int:
@@ -128,11 +139,8 @@ def _start(words: tuple[str, ...], options: dict[str, Any], *, with_plan: bool =
         until=options.get("until_phase") or "",
     )
     last = _stage(options.get("until_phase"))
-    based_on = base.run_id if base else ""
     return carry_out(
-        lambda s: start_run(
-            s, task, config, first=first or Stage.UNDERSTANDING, last=last, based_on=based_on, given=given
-        ),
+        lambda s: start_run(s, task, config, first=first or Stage.UNDERSTANDING, last=last, given=given),
         options["model"],
         settings.model,
         showing,
@@ -170,8 +178,8 @@ def flags_of(options: dict[str, Any]) -> "dict[str, Sourced]":
 def _task_text(words: tuple[str, ...]) -> str:
     if words != ("-",):
         return " ".join(words)
-    stdin = click.get_binary_stream("stdin")
-    return stdin.read(2_000_000).decode(errors="replace")
+    # More than a task can be, so that one that is too long is told as such.
+    return sys.stdin.buffer.read(2_000_000).decode(errors="replace")
 
 
 # -- beginning in the middle ---------------------------------------------------------------------------------------

@@ -60,7 +60,8 @@ class Screen:
 
     def clear(self) -> None:
         """Take the block away, so that something else can be written where it was."""
-        self._write(f"{self._back_to_top(self.size())}\x1b[J{_SHOW_CURSOR}")
+        if self._lines:
+            self._write(f"{self._back_to_top(self.size())}\x1b[J{_SHOW_CURSOR}")
         self._lines, self._cells, self._size = [], [], self.size()
 
     def forget(self) -> None:

@@ -20,7 +20,6 @@ from surefoot.cli.places import open_journal
 from surefoot.cli.stdout import print_lines, stdout_marks
 from surefoot.cli.summary import plan_lines, summary
 from surefoot.cli.watch import Watcher, choose_watcher, watch
-from surefoot.errors import SurefootError
 from surefoot.events import Record
 from surefoot.models.base import LanguageModel
 from surefoot.models.choose import ModelSettings, choose_model
@@ -52,7 +51,7 @@ def isolation_line(mode: Any, workspace: Path, network: bool) -> str:
     from surefoot.workspace.sandbox import choose_sandbox
 
     sandbox, said = choose_sandbox(mode, workspace, state_folders=[paths.state_home()])
-    return f"{said}, {'network on' if network else 'no network'}" if sandbox else said
+    return f"sandbox {sandbox.name}, {'network on' if network else 'no network'}" if sandbox else said
 
 
 def carry_out(drive: Drive, model: str | None, settings: ModelSettings, showing: Showing, before: list[Record]) -> int:
@@ -62,10 +61,11 @@ def carry_out(drive: Drive, model: str | None, settings: ModelSettings, showing:
     )
     try:
         state = asyncio.run(_watched(drive, model, settings, showing, watcher, before))
-    except SurefootError as error:
+    except Exception as error:
         if run_id := watcher.follower.state.run_id:
-            error.remedy = f"{error.remedy}; then go on with: surefoot resume {run_id}".removeprefix("; ")
-        _tell_json(watcher, showing, {"type": "error", "message": str(error), "remedy": error.remedy})
+            error.add_note(f"then go on with: surefoot resume {run_id}")
+        remedy = getattr(error, "remedy", "")
+        _tell_json(watcher, showing, {"type": "error", "message": str(error), "remedy": remedy})
         raise
     except (asyncio.CancelledError, KeyboardInterrupt):
         return _interrupted(watcher, showing)
@@ -81,10 +81,9 @@ async def _watched(
     before: list[Record],
 ) -> RunState:
     with _stoppable(watcher):
-        async with _services(model, settings, showing, watcher) as services:
+        async with watcher, _services(model, settings, showing, watcher) as services:
             watch(services.bus, watcher, before)
-            async with watcher:
-                return await drive(services)
+            return await drive(services)
 
 
 @asynccontextmanager

@@ -1,10 +1,14 @@
 """`config`, `trust` and `untrust`: every setting with its source, and which projects may set any."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from surefoot.cli.options import workspace_option
+
+if TYPE_CHECKING:
+    from surefoot.trust import TrustStore
 
 _FOLDER = click.argument("folder", metavar="[DIR]", default=".")
 
@@ -78,7 +82,7 @@ def untrust(folder: str) -> int:
     return 0
 
 
-def _store():  # type: ignore[no-untyped-def]
+def _store() -> "TrustStore":
     from surefoot import paths
     from surefoot.trust import TrustStore
 

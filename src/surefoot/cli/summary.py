@@ -18,6 +18,14 @@ _STYLES: dict[Verdict, str] = {
     Verdict.CANCELLED: "yellow",
     Verdict.INTERRUPTED: "yellow",
 }
+_DIAGNOSIS_TITLES = (
+    "What failed",
+    "Root cause",
+    "Evidence",
+    "Tried, in order",
+    "Left in the workspace",
+    "What to do next",
+)
 _MOST_FILES = 12
 _MOST_CHECKS = 10
 
@@ -88,7 +96,7 @@ def _checks(results: tuple[CheckResult, ...], marks: Marks) -> Iterator[Text]:
         said = Text.assemble((f"{mark} ", style), words.line(result.check.label))
         yield _row("checks" if index == 0 else "", said)
         if not result.passed and result.detail:
-            for part in words.block(result.detail).splitlines()[:6]:
+            for part in words.telling(result.detail):
                 yield _row("", Text(f"    {part}", style="dim"))
     if len(ordered) > _MOST_CHECKS:
         yield _row("", Text(f"{marks.more} {len(ordered) - _MOST_CHECKS} more pass", style="dim"))
@@ -123,10 +131,8 @@ def _diagnosis(outcome: Outcome | None) -> Iterator[Text]:
     yield Text()
     for row in words.block(outcome.diagnosis.as_text()).splitlines():
         title, colon, rest = row.partition(":")
-        if colon and not row.startswith(" "):
-            yield Text.assemble("  ", (title + colon, "bold"), rest)
-        else:
-            yield Text(f"  {row}")
+        is_title = title in _DIAGNOSIS_TITLES
+        yield Text.assemble("  ", (title + colon, "bold" if is_title else ""), rest)
 
 
 def _next(state: RunState, verdict: Verdict) -> Iterator[Text]:

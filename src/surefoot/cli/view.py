@@ -10,7 +10,7 @@ from typing import Self, TextIO
 
 from surefoot import events as e
 from surefoot.cli.follow import Follower
-from surefoot.cli.frame import Room, frame
+from surefoot.cli.frame import Room, frame, starting
 from surefoot.cli.keys import quiet_keys
 from surefoot.cli.marks import Marks, marks_for
 from surefoot.cli.screen import Screen
@@ -69,12 +69,14 @@ class LiveView:
 
     def paint(self) -> None:
         columns, rows = self._screen.size()
-        state = self.follower.state
-        if not state.run_id or self._aside:
-            return
-        now = time.time()
-        seconds = state.active_seconds + (0.0 if state.outcome else max(now - state.updated_at, 0.0))
+        state, now = self.follower.state, time.time()
         room = Room(columns, rows - 1, clock=now)
+        if self._aside:
+            return
+        if not state.run_id:
+            self._screen.paint(starting(self.marks, room))
+            return
+        seconds = state.active_seconds + (0.0 if state.outcome else max(now - state.updated_at, 0.0))
         self._screen.paint(frame(self.follower, self.marks, room, isolation=self._isolation, seconds=seconds))
 
     async def _keep_painting(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.machine import Rung, Stage, StepStatus
-from surefoot.outcome import Verdict
+from surefoot.outcome import PhaseResult, Verdict
 from surefoot.redact import neutralise
 from surefoot.state import Action, RunState
 
@@ -69,6 +69,17 @@ def block(text: str, limit: int = 4_000) -> str:
     """Any text with its lines kept, and nothing in it that a terminal would obey."""
     clean = neutralise(text[:limit]).replace("\t", "    ")
     return clean + ("\n…" if len(text) > limit else "")
+
+
+def why_skipped(result: PhaseResult[Any]) -> str:
+    messages = result.validation.messages if result.validation else ()
+    return line(result.error or "; ".join(messages) or "not needed", 300)
+
+
+def telling(detail: str, most: int = 6) -> list[str]:
+    """The last lines of a check's output that say something: that is where the reason stands."""
+    rows = [row.rstrip() for row in block(detail, 20_000).splitlines() if any(c.isalnum() for c in row)]
+    return [line_of if len(line_of) <= 200 else line_of[:199] + "…" for line_of in rows[-most:]]
 
 
 def count(number: int, noun: str) -> str:

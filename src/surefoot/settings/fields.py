@@ -49,7 +49,8 @@ def checked(name: str, item: Sourced, *, strict: bool) -> Any:
     field = dict(known_fields()).get(name)
     if field is None:
         raise _unknown_key(item.source, name)
-    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])
+    kind: Any = Annotated[field.annotation, field]
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
     try:
         if strict:
             value = adapter.validate_json(json.dumps(item.value, default=str), strict=True)

@@ -18,6 +18,8 @@ from surefoot.trust import TrustStore
 class Settings:
     execution: ExecutionConfig
     model: ModelSettings
+    """Which model the files name. SUREFOOT_MODEL and -m are for `choose_model`: it must be able to tell a model that
+    is named for one run from the configured one, because a key configured for one place must not go to another."""
     listed: Mapping[str, Sourced]
     """Every setting by its full name, such as `budget.max_tokens`."""
     notices: tuple[str, ...] = ()
@@ -37,14 +39,18 @@ def load(
     if (content := read(user)) is not None:
         given |= from_toml(user, content)
     project, notice = trusted_project(workspace, environ)
+    if "model.model" in project or "model.base_url" in project:
+        # A project that names a place of its own does not get the key that the user has for another.
+        given = {name: item for name, item in given.items() if not name.startswith("model.")}
     given |= project
     notices += [notice] if notice else []
+    in_files = given.get("model.model")
     given |= from_environment(environ)
     given |= {name: Sourced(checked(name, item, strict=False), item.source) for name, item in (flags or {}).items()}
-    return _assembled(given, tuple(notices))
+    return _assembled(given, in_files.value if in_files else None, tuple(notices))
 
 
-def _assembled(given: Mapping[str, Sourced], notices: tuple[str, ...]) -> Settings:
+def _assembled(given: Mapping[str, Sourced], model: str | None, notices: tuple[str, ...]) -> Settings:
     values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     listed: dict[str, Sourced] = {}
     for name, field in known_fields():
@@ -54,7 +60,7 @@ def _assembled(given: Mapping[str, Sourced], notices: tuple[str, ...]) -> Settin
     nested = {section: SECTIONS[section](**values[section]) for section in NESTED}
     return Settings(
         execution=ExecutionConfig(**values["execution"], **nested),
-        model=ModelSettings(**values["model"]),
+        model=ModelSettings(**{**values["model"], "model": model}),
         listed=listed,
         notices=notices,
     )

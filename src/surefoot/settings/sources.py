@@ -11,7 +11,7 @@ from surefoot.errors import ConfigError
 from surefoot.settings.fields import SECTIONS, Sourced, checked, known_fields, unknown_section
 
 PREFIX = "SUREFOOT_"
-OTHER_VARIABLES = ("SUREFOOT_HOME", "SUREFOOT_CACHE", "SUREFOOT_WEIGHTS", "SUREFOOT_DEBUG")
+OTHER_VARIABLES = ("SUREFOOT_HOME", "SUREFOOT_CACHE", "SUREFOOT_WEIGHTS", "SUREFOOT_DEBUG", "SUREFOOT_COMMAND")
 """Read elsewhere; they are no settings of a run."""
 
 
