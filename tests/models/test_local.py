@@ -116,9 +116,11 @@ def test_it_ends_with_a_parent_that_is_killed(when: str, monkeypatch: pytest.Mon
         wait_for(lambda: "this goes to stdout" in LocalServer("tiny").log.read_text())
     parent.kill()
     parent.wait()
-    assert ended(pid)
-    for holder in holders:
-        os.kill(holder, signal.SIGKILL)
+    try:
+        assert ended(pid)
+    finally:
+        for holder in holders:
+            os.kill(holder, signal.SIGKILL)
 
 
 def wait_for(truth: Callable[[], bool]) -> None:

