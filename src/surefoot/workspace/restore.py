@@ -77,7 +77,7 @@ class Rollback:
         goal = self.excludes.without(self.goal.entries)
         found, plan = self._look(goal)
         closed = _closed_folders(found, goal)
-        self._refuse_to_hurt(plan, found, closed, resumed=resumed)
+        self._refuse_to_hurt(plan.touched() | closed, found, goal, resumed=resumed)
         if not (plan or closed or found.leftovers):
             intent.remove()
             return self._report(plan, kept=plan.kept)
@@ -110,11 +110,11 @@ class Rollback:
         read_contents(found, self.tree, hash_of, could_be_equal)
         return found, plan_restore(found.entries(), goal, found.excluded)
 
-    def _refuse_to_hurt(self, plan: Plan, found: Scan, closed: set[str], *, resumed: bool) -> None:
+    def _refuse_to_hurt(self, touched: set[str], found: Scan, goal: Mapping[str, Entry], *, resumed: bool) -> None:
         if self.known is None or self.force:
             return
-        touched = plan.touched() | closed
-        hurt = conflicts(touched, found.entries(), self.excludes.without(self.known.entries), resumed=resumed)
+        known = self.excludes.without(self.known.entries)
+        hurt = conflicts(touched, now=found.entries(), known=known, goal=goal, resumed=resumed)
         if hurt:
             raise RestoreConflict([shown(path) for path in hurt])
 

@@ -19,6 +19,8 @@ from surefoot.workspace.restore_plan import Plan
 from surefoot.workspace.scan import Record, Scan
 from surefoot.workspace.tree import TEMP_NAME, Tree, above, split
 
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
+
 
 class Restorer:
     """With `careful`, a path that no longer looks as the scan saw it when its turn comes was changed by someone in
@@ -121,8 +123,10 @@ class Restorer:
         first_in, first = split(entry.group)
         try:
             os.link(first, TEMP_NAME, src_dir_fd=self._tree.folder(first_in), dst_dir_fd=folder, follow_symlinks=False)
-        except OSError:  # a file system without hard links: the content is what matters most
-            self._write(entry)
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                raise
+            self._write(entry)  # a copy for another file system: the content is what matters most
             return
         with _cleared_on_failure(folder):
             self._rename(entry.path, folder, name)

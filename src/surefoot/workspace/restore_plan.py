@@ -83,9 +83,14 @@ def is_closed_folder(entry: Entry) -> bool:
 
 
 def conflicts(
-    touched: Iterable[str], now: Mapping[str, Entry], known: Mapping[str, Entry], *, resumed: bool
+    touched: Iterable[str],
+    *,
+    now: Mapping[str, Entry],
+    known: Mapping[str, Entry],
+    goal: Mapping[str, Entry],
+    resumed: bool,
 ) -> list[str]:
-    """The touched paths that someone else changed since `known`.
+    """The touched paths where someone else's change would be lost: neither as it was known nor as it will be.
 
     A restore that was killed has itself removed files and opened folders: finding those is no conflict.
     """
@@ -93,6 +98,6 @@ def conflicts(
     for path in sorted(touched):
         have = now.get(path)
         undone_by_us = resumed and (have is None or have.kind == "dir")
-        if not undone_by_us and not alike(have, known.get(path)):
+        if not undone_by_us and not alike(have, known.get(path)) and not alike(have, goal.get(path)):
             found.append(path)
     return found

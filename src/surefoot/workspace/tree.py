@@ -54,9 +54,10 @@ class Tree:
             self._open.move_to_end(path)
             return fd
         parent, name = split(path)
-        if parent in self._open or not parent:
-            return self._keep(path, os.open(name, _FOLDER, dir_fd=self.folder(parent)))
-        return self._walk_to(path)
+        above_it = self._open.get(parent) if parent else self._root
+        if above_it is None:
+            above_it = self._walk_to(parent)
+        return self._keep(path, os.open(name, _FOLDER, dir_fd=above_it))
 
     def forget(self, path: str) -> None:
         """To be called when a folder was removed: its name may soon mean another one."""
@@ -89,15 +90,13 @@ class Tree:
             os.close(fd)
 
     def _walk_to(self, path: str) -> int:
-        """Step by step from the root, a loop because a tree may be deeper than Python's stack."""
-        fd = os.dup(self._root)
-        for name in path.split("/"):
-            try:
-                deeper = os.open(name, _FOLDER, dir_fd=fd)
-            finally:
-                os.close(fd)
-            fd = deeper
-        return self._keep(path, fd)
+        """Step by step from the root, a loop because a tree may be deeper than Python's stack. Keeps the folders on
+        the way, because those who work from the bottom up need them next."""
+        fd = self._root
+        for folder in [*above(path), path]:
+            kept = self._open.get(folder)
+            fd = kept if kept is not None else self._keep(folder, os.open(split(folder)[1], _FOLDER, dir_fd=fd))
+        return fd
 
     def _keep(self, path: str, fd: int) -> int:
         self._open[path] = fd
