@@ -85,7 +85,7 @@ class Bubblewrap:
                 case "read":
                     words += ["--ro-bind", path, path]
                 case "nothing":
-                    words += ["--ro-bind", "/dev/null", path]
+                    words += ["--ro-bind", str(INSIDE / "nothing"), path]
                 case "empty":
                     words += ["--perms", "0555", "--tmpfs", path]
                     closing += ["--remount-ro", path]
@@ -139,15 +139,14 @@ class Bubblewrap:
 
 def inside_argv(orders: Sequence[str], argv: Sequence[str]) -> list[str]:
     """The command line of the small program that starts `argv`, watches it and ends what it leaves."""
-    return [sys.executable, "-I", "-S", str(INSIDE), *orders, "--", *argv]
+    return [sys.executable, "-I", "-S", str(INSIDE / "__main__.py"), *orders, "--", *argv]
 
 
 def _nearest(views: dict[str, View], path: str) -> View | None:
     """What is seen at the closest folder above `path` (or at it) that the plan mentions."""
-    for folder in (Path(path), *Path(path).parents):
-        if view := views.get(str(folder)):
-            return view
-    return None
+    while path not in views and path != "/":
+        path = os.path.dirname(path)  # noqa: PTH120 - on plain strings, many times a command
+    return views.get(path)
 
 
 def _in_reach(path: str) -> bool:

@@ -48,9 +48,9 @@ def survey(root: Path, guarded: Iterable[Guarded]) -> Survey:
                 (found.read_only if target.exists() else found.to_watch).append(target)
         elif kind == "there" and not _is_stand_in(path):
             found.read_only.append(path)
-        elif kind == "there" or item.missing == "block":
+        elif kind == "there" or (kind == "missing" and item.missing == "block"):
             found.to_stand_in.append(path)
-        elif item.missing == "remove":
+        elif kind == "missing" and item.missing == "remove":
             found.to_watch.append(path)
     for paths in (found.read_only, found.to_stand_in, found.to_watch):
         paths[:] = dict.fromkeys(paths)
@@ -67,6 +67,8 @@ def _how_far(root: Path, path: Path) -> tuple[str, Path]:
             return "there", current
         except FileNotFoundError:
             return "missing", current / part
+        except PermissionError:
+            return "closed", current  # to us, and so to the command
         current /= part
         if stat.S_ISLNK(mode):
             return "link", current

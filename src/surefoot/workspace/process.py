@@ -240,7 +240,7 @@ class _Command:
     def raise_if_not_started(self, timed_out: bool) -> None:
         if self.trouble is not None:
             raise self.trouble
-        if "started" in self.said or timed_out:
+        if timed_out or ("started" in self.said and "failed" not in self.said):
             return
         name = self.argv[0]
         stage, _, code = self.said.get("failed", "").partition(" ")

@@ -6,6 +6,7 @@ Plain lists and small look-ups; how they are enforced is the sandbox's business.
 import os
 import pwd
 import re
+import stat
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -111,6 +112,9 @@ def _guarded_in_git(root: Path) -> Iterable[Guarded]:
 
 def _own_hooks_folder(root: Path, config: Path) -> Iterable[Path]:
     try:
+        # Anything but a plain file of ordinary size is a trap: a pipe would keep us reading for ever.
+        if not stat.S_ISREG(config.lstat().st_mode) or config.stat().st_size > 1_000_000:
+            return
         text = config.read_text(errors="replace")
     except OSError:
         return

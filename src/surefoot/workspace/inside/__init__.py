@@ -1,5 +1,5 @@
 """What runs between Surefoot and a command, in its own small process.
 
-This folder is started as `python -I -S <folder> orders -- argv`, inside the sandbox where there is one. It sees no
+It is started as `python -I -S __main__.py orders -- argv`, inside the sandbox where there is one. It sees no
 installed packages, not even Surefoot's own, so its files use the standard library and each other, nothing else.
 """

@@ -1,7 +1,7 @@
 """The parent of a command: starts it, watches it, and leaves nothing of it behind.
 
 Orders come as words `key=value` before `--`, the command after it. What happened goes down the status pipe, one
-line each: `started` or `failed STAGE ERRNO`; `over COUNT` (too many processes) or `ended`; `left COUNT` (were still
+line each: `started` (this program); `failed STAGE ERRNO` or `over COUNT` (too many processes) or `ended`; `left COUNT` (were still
 running); `clear` or `stuck COUNT`; `exit CODE` or `signal NUMBER`; `kept FOLDER` (could not be removed).
 
 Everything the command ever started is found again: as process 1 of its own process namespace this program owns all
@@ -85,11 +85,11 @@ class Supervisor:
         if self.orders.scratch:
             self.orders.scratch = make_scratch(self.orders.scratch)
         try:
-            problem = self.start(argv)
-            if problem:
+            # Before the command can strike: whoever hears this and nothing more knows that it did.
+            self.tell("started")
+            if problem := self.start(argv):
                 self.tell("failed " + problem)
                 return 127
-            self.tell("started")
             asked_to_stop = self.watch()
             self.clear(asked_to_stop)
         finally:
