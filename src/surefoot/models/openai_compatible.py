@@ -3,7 +3,6 @@
 Answers are always streamed: the live view shows them as they come, and a silent server is told from a slow one.
 """
 
-import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -71,10 +70,14 @@ class OpenAICompatible:
         """What the server offers, as it describes it; nothing where it does not say."""
         import openai
 
-        with contextlib.suppress(openai.OpenAIError, ValueError):
-            page = await self._client().models.list(timeout=LISTING_SECONDS)
-            return [entry.to_dict() for entry in page.data or () if isinstance(entry.id, str)]
-        return []
+        options: Any = {"timeout": LISTING_SECONDS, "headers": self._headers()}
+        try:
+            # Not through `models.list`, which trusts what it gets: servers have all kinds of pages there.
+            told: Any = await self._client().get("/models", cast_to=object, options=options)
+        except (openai.OpenAIError, ValueError):
+            return []
+        entries = told.get("data") if isinstance(told, dict) else None
+        return [entry for entry in entries or () if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
 
     async def aclose(self) -> None:
         client, self._sdk = self._sdk, None
@@ -85,7 +88,9 @@ class OpenAICompatible:
         import openai
 
         hearing = _Hearing(on_text)
-        stream = await self._client().chat.completions.create(model=self._place.model, stream=True, **sent)
+        stream = await self._client().chat.completions.create(
+            model=self._place.model, stream=True, extra_headers=self._headers(), **sent
+        )
         async with stream:
             content_type = stream.response.headers.get("content-type", "")
             try:
@@ -130,18 +135,23 @@ class OpenAICompatible:
         if self._sdk is None:
             import openai
 
-            key, address = self._place.api_key, self._place.base_url
+            address = self._place.base_url
             self._sdk = openai.AsyncOpenAI(
                 base_url=address,
                 # Without a key of its own the SDK would take OPENAI_API_KEY and send it to whatever server this is.
-                api_key=key or "none",
-                default_headers={"Authorization": f"Bearer {key}" if key else openai.Omit()},  # type: ignore[dict-item]
+                api_key=self._place.api_key or "none",
                 timeout=openai.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS)),
                 max_retries=0,
                 # A proxy that leads to the world does not lead back to this machine.
                 http_client=openai.DefaultAsyncHttpxClient(trust_env=not faults.is_loopback(address)),
             )
         return self._sdk
+
+    def _headers(self) -> dict[str, Any]:
+        import openai
+
+        key = self._place.api_key
+        return {"Authorization": f"Bearer {key}" if key else openai.Omit()}
 
 
 class _Hearing:
