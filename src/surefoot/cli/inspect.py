@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 @click.command("list")
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first."
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many, newest first.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def list_runs(limit: int, as_json: bool) -> int:
@@ -45,7 +51,14 @@ def list_runs(limit: int, as_json: bool) -> int:
 @click.option("--diff", is_flag=True, help="What the run changed in the workspace.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON; with --events one object a line.")
 @click.option("--svg", "svg", metavar="FILE", help="Write the live view's last picture to an SVG file.")
-@click.option("--width", type=click.IntRange(40, 300), default=100, show_default=True, help="Columns of that picture.")
+@click.option(
+    "--width",
+    metavar="N",
+    type=click.IntRange(40, 300),
+    default=100,
+    show_default=True,
+    help="Columns of that picture.",
+)
 def show(run_id: str, events: bool, diff: bool, as_json: bool, svg: str | None, width: int) -> int:
     """Show a run: phases, plan, steps, checks, files, costs, diagnosis.
 

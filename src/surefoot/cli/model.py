@@ -62,10 +62,21 @@ def pull(name: str | None, source: str) -> int:
 
 @model.command()
 @_NAME
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 is any free one.")
-@click.option("--threads", type=click.IntRange(1, 1024), help="How many cores to use; without it, what is free.")
-@click.option("--parallel", type=click.IntRange(1, 64), default=1, show_default=True, help="Answers at the same time.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 is any free one."
+)
+@click.option(
+    "--threads", metavar="N", type=click.IntRange(1, 1024), help="How many cores to use; without it, what is free."
+)
+@click.option(
+    "--parallel",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Answers at the same time.",
+)
 @click.option("--api-key-env", metavar="NAME", help="The variable that holds the key which clients must send.")
 def serve(name: str | None, host: str, port: int, threads: int | None, parallel: int, api_key_env: str | None) -> int:
     """Serve the embedded model over HTTP until Ctrl-C, for many runs at once."""

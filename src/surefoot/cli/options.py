@@ -93,22 +93,26 @@ limit_options = together(
     click.option("--max-cost", type=float, metavar="USD", help="Stop after so much money; see [budget] for prices."),
 )
 
-behaviour_options = together(
-    click.option(
-        "--phases",
-        type=click.Choice(("auto", "full", "plan")),
-        help="auto skips what a simple task does not need, full skips nothing, plan stops when the plan is made.",
-    ),
+phases_option = click.option(
+    "--phases",
+    type=click.Choice(("auto", "full", "plan")),
+    help="auto skips what a simple task does not need, full skips nothing, plan stops when the plan is made.",
+)
+isolation_options = together(
     click.option(
         "--sandbox",
         type=click.Choice(("auto", "strict", "off")),
         help="How commands are kept in: what there is, or refuse without full isolation, or not at all.",
     ),
     click.option("--network/--no-network", default=None, help="Whether commands may reach the network."),
+)
+step_options = together(
     click.option(
         "--static/--dynamic", "static", default=None, help="Follow the plan as it was made, one action a step."
     ),
     click.option("--rollback/--no-rollback", default=None, help="Whether a failed step is undone."),
+)
+telling_options = together(
     click.option("--confirm/--no-confirm", default=None, help="Ask at the end of every phase."),
     click.option("-v", "--verbose", is_flag=True, default=None, help="Tell more: thoughts, answers, tokens."),
 )

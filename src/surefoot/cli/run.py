@@ -7,10 +7,13 @@ import click
 
 from surefoot.cli.options import (
     PHASE_NAMES,
-    behaviour_options,
+    isolation_options,
     limit_options,
     model_option,
     phase_options,
+    phases_option,
+    step_options,
+    telling_options,
     together,
     watching_options,
     workspace_option,
@@ -36,20 +39,21 @@ _FLAGS = {
 }
 """Options that set a setting: the setting's name, and what the source is called."""
 
-run_options = together(
+task_options = together(
     workspace_option,
     model_option,
     click.option("--check", "checks", multiple=True, metavar="CMD", help="A command that must succeed at the end."),
-    behaviour_options,
-    limit_options,
-    watching_options,
 )
+common_options = together(isolation_options, telling_options, limit_options, watching_options)
 
 
 @click.command()
 @click.argument("task", nargs=-1)
-@run_options
+@task_options
+@phases_option
 @phase_options
+@step_options
+@common_options
 def run(task: tuple[str, ...], **options: Any) -> int:
     """Carry out TASK, given in plain words; - reads it from standard input.
 
@@ -60,7 +64,8 @@ def run(task: tuple[str, ...], **options: Any) -> int:
 
 @click.command()
 @click.argument("task", nargs=-1)
-@run_options
+@task_options
+@common_options
 def plan(task: tuple[str, ...], **options: Any) -> int:
     """Make the plan for TASK, print it, and change nothing."""
     return _start(task, {**options, "phases": "plan"}, with_plan=True)
@@ -165,13 +170,13 @@ def _settings(folder: str, options: dict[str, Any]) -> Any:
 def flags_of(options: dict[str, Any]) -> "dict[str, Sourced]":
     from surefoot.settings import Sourced
 
-    flags = {
-        name: Sourced(options[option], source)
-        for option, (name, source) in _FLAGS.items()
-        if options.get(option) is not None
-    }
-    if options.get("static") is not None:
-        flags["execution.dynamic"] = Sourced(not options["static"], "--static")
+    flags = {}
+    for option, (name, source) in _FLAGS.items():
+        value = options.get(option)
+        if value is not None:
+            flags[name] = Sourced(value, source.replace("--", "--no-") if value is False else source)
+    if (static := options.get("static")) is not None:
+        flags["execution.dynamic"] = Sourced(not static, "--static" if static else "--dynamic")
     return flags
 
 

@@ -36,7 +36,7 @@ def config(workspace: str, as_json: bool) -> int:
         return 0
     widest = max(len(name) for name in settings.listed)
     for name, item in settings.listed.items():
-        click.echo(neutralise(f"{name:<{widest}}  {_shown(item.value):<12}  {item.source}"))
+        click.echo(neutralise(f"{name:<{widest}}  {as_text(item.value):<12}  {item.source}"))
     click.echo()
     for title, place in (
         ("user config", paths.user_config()),
@@ -62,7 +62,7 @@ def trust(folder: str) -> int:
     _store().add(path, content)
     click.echo(neutralise(f"trusted: {path}"))
     for name, item in found.items():
-        click.echo(neutralise(f"  {name} = {_shown(item.value)}"))
+        click.echo(neutralise(f"  {name} = {as_text(item.value)}"))
     return 0
 
 
@@ -93,7 +93,7 @@ def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _shown(value: object) -> str:
+def as_text(value: object) -> str:
     if value is None:
         return "none"
     if isinstance(value, bool):

@@ -1,0 +1,122 @@
+"""The reference pages say what the program really has: every option, every setting, every example."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from surefoot.cli.app import EXIT_CODES, cli
+from surefoot.cli.settings import as_text
+from surefoot.outcome import EXIT_CODES as VERDICT_CODES
+from surefoot.settings.fields import SECTIONS, allowed, known_fields
+from surefoot.settings.sources import OTHER_VARIABLES, from_environment, from_toml
+
+DOCS = Path(__file__).parents[2] / "docs"
+COMMANDS = (DOCS / "cli.md").read_text()
+CONFIGURATION = (DOCS / "configuration.md").read_text()
+
+
+def commands(name: str = "surefoot", command: click.Command = cli) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        for own, sub in command.commands.items():
+            yield from commands(f"{name} {own}", sub)
+
+
+def section(page: str, title: str) -> str:
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    assert found, f"there is no section {title!r}"
+    return found[1]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of a table's rows, without its head."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+
+
+def written(option: click.Option, command: click.Command) -> str:
+    """An option as the pages write it."""
+    names = [f"`{name}`" for name in option.opts]
+    if not option.is_flag:
+        names[-1] = f"`{option.opts[-1]} {option.make_metavar(click.Context(command))}`"
+    positive = ", ".join(names)
+    return f"{positive} / `{option.secondary_opts[0]}`" if option.secondary_opts else positive
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()))
+def test_every_option_is_in_its_command_s_table(name: str, command: click.Command) -> None:
+    listed = [row[0] for row in rows(section(COMMANDS, name))]
+    real = [written(parameter, command) for parameter in command.params if isinstance(parameter, click.Option)]
+    assert listed == real
+    assert command.help, "and it tells what it does"
+
+
+def test_no_command_is_described_that_is_not_there() -> None:
+    titles = re.findall(r"^## (surefoot.*)$", COMMANDS, re.MULTILINE)
+    assert sorted(titles) == sorted(name for name, _ in commands())
+
+
+def test_the_exit_codes_are_the_real_ones() -> None:
+    told = {int(row[0]) for row in rows(section(COMMANDS, "Exit codes"))}
+    assert told == {*VERDICT_CODES.values(), 2}
+    assert told == {int(code) for code in re.findall(r"^ +(\d+) ", EXIT_CODES, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("part", list(SECTIONS))
+def test_every_setting_is_in_its_section_s_table(part: str) -> None:
+    real = []
+    for name, field in known_fields():
+        if name.startswith(f"{part}."):
+            default = field.get_default(call_default_factory=True)
+            real.append([f"`{name.partition('.')[2]}`", as_text(default), allowed(field)])
+    assert [row[:3] for row in rows(section(CONFIGURATION, part))] == real
+
+
+def test_the_other_variables_are_told() -> None:
+    told = {row[0].strip("`") for row in rows(section(CONFIGURATION, "Variables"))}
+    # SUREFOOT_COMMAND is for the commands that a run starts, not for people.
+    assert told == {*OTHER_VARIABLES, "NO_COLOR"} - {"SUREFOOT_COMMAND"}
+
+
+def snippets(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+
+
+def test_every_example_is_a_command_line_that_is_understood() -> None:
+    lines = [line for page in (COMMANDS, CONFIGURATION) for text in snippets(page, "sh") for line in text.splitlines()]
+    examples = [line for line in lines if line.startswith("surefoot ")]
+    assert len(examples) > 10
+    for line in examples:
+        words = shlex.split(line.partition(" < ")[0])[1:]
+        command: click.Command = cli
+        while isinstance(command, click.Group):
+            command = command.commands[words.pop(0)]
+        command.make_context(command.name, words)
+
+
+def test_every_example_of_a_config_can_be_used() -> None:
+    texts = snippets(CONFIGURATION, "toml")
+    assert texts
+    for text in texts:
+        assert from_toml(Path("surefoot.toml"), text.encode())
+    exported = dict(
+        shlex.split(line.removeprefix("export "))[0].split("=", 1)
+        for text in snippets(CONFIGURATION, "sh")
+        for line in text.splitlines()
+        if line.startswith("export ")
+    )
+    assert len(from_environment(exported)) == len(exported) == 4
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in ("cli.md", "configuration.md"):
+        for target in re.findall(r"\]\(([^)]+)\)", (DOCS / page).read_text()):
+            file, _, anchor = target.partition("#")
+            text = (DOCS / (file or page)).read_text()
+            titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+            anchors = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert not anchor or anchor in anchors, target
