@@ -254,6 +254,7 @@ def test_read_only_and_closed_folders_are_opened_for_the_work_only(folder: Path,
         (root / "fixed/inner/closed").chmod(0)
         (root / "fixed/inner").chmod(0o500)
         (root / "fixed").chmod(0)
+        root.chmod(0)
         workspace.restore(before)
         assert photograph(root) == picture
 

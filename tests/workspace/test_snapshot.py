@@ -1,5 +1,6 @@
 """What a snapshot captures, what it costs, and what it refuses."""
 
+import errno
 import os
 import socket
 import threading
@@ -12,7 +13,7 @@ import pytest
 from surefoot.errors import SnapshotOverQuota, UsageError, WorkspaceError
 from surefoot.workspace.blobs import BlobStore
 from surefoot.workspace.snapshot import Workspace
-from trees import NOBODY, as_nobody, assert_blobs_are_whole, photograph, scratch
+from trees import NOBODY, FailingCalls, as_nobody, assert_blobs_are_whole, photograph, scratch
 
 
 @pytest.fixture
@@ -110,6 +111,19 @@ def test_a_change_within_the_same_tick_of_the_clock_is_seen(root: Path, workspac
             file.write(b"%04d" % number)
         digests.add(workspace.manifest(workspace.snapshot()).entries["file"].digest)
     assert len(digests) == 200
+
+
+@pytest.mark.req("X2")
+def test_a_file_is_read_again_until_its_time_is_clearly_past(
+    root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same with a clock that ticks once an hour, where every file is too young to be trusted."""
+    monkeypatch.setattr("surefoot.workspace.scan._TICK_NS", 3600 * 10**9)
+    (root / "file").write_text("content")
+    first = workspace.snapshot()
+    reads = CountedReads(monkeypatch)
+    assert workspace.snapshot() == first
+    assert reads.count > 0
 
 
 def test_a_change_that_hides_behind_an_old_time_is_seen(root: Path, workspace: Workspace) -> None:
@@ -268,6 +282,13 @@ def test_excluded_paths_are_listed_and_not_captured(folder: Path, root: Path, pa
     assert set(manifest.excluded) == {path for path in missing if Path(path).parent.as_posix() not in missing}
 
 
+def test_what_is_excluded_is_told_as_it_is_now(folder: Path, root: Path) -> None:
+    workspace = Workspace(root, folder / "home", excludes=["*.log"])
+    assert workspace.manifest(workspace.snapshot()).excluded == ()
+    (root / "a.log").write_text("log")
+    assert workspace.manifest(workspace.snapshot()).excluded == ("a.log",)
+
+
 @pytest.mark.parametrize("pattern", ["", "/", "!keep", "a/**/b"])
 def test_a_pattern_that_is_not_understood_is_said(folder: Path, root: Path, pattern: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -331,6 +352,20 @@ def test_after_garbage_collection_nobody_believes_the_content_is_stored(folder: 
     (root / "file").write_text("changed")
     workspace.restore(first)
     assert (root / "file").read_text() == "content"
+
+
+@pytest.mark.req("X2")
+def test_garbage_collection_spares_what_a_half_done_restore_needs(root: Path, workspace: Workspace) -> None:
+    (root / "a").write_text("before")
+    (root / "b").write_text("before")
+    before = workspace.snapshot()
+    (root / "a").write_text("after")
+    (root / "b").write_text("after")
+    with FailingCalls(["rename"], 2, errno.EIO), pytest.raises(WorkspaceError):
+        workspace.restore(before)
+    assert workspace.collect_garbage([], min_age_seconds=0).manifests_removed == 0
+    workspace.finish_restore()
+    assert workspace.snapshot() == before
 
 
 def test_several_threads_may_take_snapshots(root: Path, workspace: Workspace) -> None:

@@ -39,7 +39,7 @@ def collect(
     manifests: ManifestStore,
     generation: Generation,
     *,
-    keep: Collection[str],
+    keep: Collection[str | None],
     keep_blobs: Collection[str],
     min_age_seconds: float,
 ) -> GcReport:
@@ -47,7 +47,7 @@ def collect(
     before the first blob goes."""
     older_than = time.time() - min_age_seconds
     stored = manifests.ids()
-    dropped = [snapshot for snapshot, used in stored.items() if snapshot not in set(keep) and used <= older_than]
+    dropped = [snapshot for snapshot, used in stored.items() if snapshot not in keep and used <= older_than]
     needed = set(keep_blobs)
     for snapshot in stored.keys() - set(dropped):
         needed |= manifests.needed_blobs(snapshot)

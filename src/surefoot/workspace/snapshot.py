@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,14 +40,16 @@ class Workspace:
         self.excludes = Excludes(excludes)
         self.quota_bytes = quota_bytes
         with typed("prepare the folder for snapshots"):
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
             own = self.home / "workspaces" / key_of(self.root)
-            own.mkdir(parents=True, exist_ok=True, mode=0o700)
+            own.mkdir(parents=True, exist_ok=True)
             self.blobs = BlobStore(self.home / "blobs")
             self._manifests = ManifestStore(self.home / "manifests", self.blobs)
         self._generation = Generation(self.home / "generation")
         self._cache = StatCache(own / "stat-cache.json", self._generation.read)
         self._intent = IntentFile(own / "restore.json")
         self._last_id = ""
+        self._last_excluded: list[str] = []
         self._one_at_a_time = threading.RLock()
 
     def snapshot(self) -> str:
@@ -55,8 +58,9 @@ class Workspace:
             found = scan(tree, self._cache.known(), self.excludes)
             self._refuse_over_quota(found)
             read_contents(found, tree, self.blobs.put_open)
-            if not (self._cache.is_last(found) and self._last_id and self._manifests.touch(self._last_id)):
+            if not (self._is_last(found) and self._manifests.touch(self._last_id)):
                 self._last_id = self._manifests.save(found.entries(), self.excludes.patterns, found.excluded)
+                self._last_excluded = found.excluded
             self._cache.remember(found)
             return self._last_id
 
@@ -128,11 +132,12 @@ class Workspace:
         remaining one needs. What was taken or used within `min_age_seconds` stays: a run that is just going on may
         not have written down yet that it needs it."""
         with self._one_at_a_time, typed("collect garbage"), flocked(self.home / "store.lock", fcntl.LOCK_EX):
+            half_done = [IntentFile(file).read() for file in self.home.glob("workspaces/*/restore.json")]
             return collect(
                 self.blobs,
                 self._manifests,
                 self._generation,
-                keep=keep,
+                keep={*keep, *(name for intent in half_done if intent for name in (intent.snapshot, intent.known))},
                 keep_blobs=keep_blobs,
                 min_age_seconds=min_age_seconds,
             )
@@ -148,6 +153,9 @@ class Workspace:
         read_contents(found, tree, read)
         return found
 
+    def _is_last(self, found: Scan) -> bool:
+        return bool(self._last_id) and self._cache.is_last(found) and found.excluded == self._last_excluded
+
     def _changes(self, tree: Tree, before: str, after: str | None) -> list[Change]:
         """A path that either side was told to exclude is no change."""
         old = self._manifests.load(before)
@@ -160,6 +168,7 @@ class Workspace:
         goal = self._manifests.load(intent.snapshot)
         known = self._manifests.load(intent.known) if intent.known else None
         patterns = [*self.excludes.patterns, *goal.excludes, *(known.excludes if known else ())]
+        _let_us_in(self.root)
         with Tree(self.root) as tree:
             rollback = Rollback(tree, self.blobs, self._cache.known(), goal, known, intent.force, Excludes(patterns))
             return rollback.run(self._intent, resumed=resumed)
@@ -191,6 +200,13 @@ def _checked(root: Path, home: Path) -> tuple[Path, Path]:
             remedy="choose a home outside of it: a snapshot must not contain itself",
         )
     return root, home
+
+
+def _let_us_in(root: Path) -> None:
+    """A workspace that closed itself to us cannot even be looked at; its mode comes back with the rest."""
+    mode = stat.S_IMODE(root.stat().st_mode)
+    if mode & 0o500 != 0o500 and os.geteuid() != 0:
+        root.chmod(mode | 0o700)
 
 
 def _link_text(entry: Entry) -> bytes:
