@@ -62,6 +62,7 @@ class Anthropic:
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         client = self._client()
         import anthropic
+        import httpx2
 
         system, turns = self._said(request)
         for _ in range(MOST_PHRASINGS):
@@ -72,9 +73,10 @@ class Anthropic:
                 status = error.status_code if error.status_code >= 400 else faults.status_told_in(error.body)
                 if not self._habits.learn(status, faults.complaint_of(error.body), request, sent):
                     raise self._refused(status, error.body, error.response.headers) from error
-            except anthropic.APITimeoutError as error:
+            # The SDK puts what happens before the stream into its own errors, and what happens in it not.
+            except (anthropic.APITimeoutError, httpx2.TimeoutException) as error:
                 raise faults.timed_out(self._place, self._timeout) from error
-            except anthropic.APIConnectionError as error:
+            except (anthropic.APIConnectionError, httpx2.RequestError) as error:
                 raise faults.unreachable(self._place, error) from error
         raise faults.refusal(self._place, 400, "it refuses the question however it is put")
 
