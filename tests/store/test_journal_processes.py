@@ -37,7 +37,7 @@ async def test_processes_write_their_own_runs_into_one_file(tmp_path: Path, exis
         before = SqliteJournal(path)
         await before.append("r", [created("r")])
         await before.aclose()
-    count = 300
+    count = 150
     drivers = [worker(_DRIVER, path, f"p{n}", str(count)) for n in range(3)]
     for driver in drivers:
         assert driver.stdout is not None

@@ -173,11 +173,13 @@ async def test_a_run_that_another_process_went_on_with_is_left_to_it(
 ) -> None:
     await journal.append("r1", [said("mine")])
     await journal.append("r2", [created("r2")])
+    journal.send("r1", {"command": "pause"})
     other = SqliteJournal(path)
     await other.append("r1", [said("theirs")])
 
     if company:
         journal.note("r1", said("noted"))
+        journal.acknowledge("r1", [item.id for item in journal.receive("r1")])
         mine, unharmed = await asyncio.gather(
             journal.append("r1", [said("too late")]), journal.append("r2", [said("unharmed")]), return_exceptions=True
         )
@@ -190,6 +192,7 @@ async def test_a_run_that_another_process_went_on_with_is_left_to_it(
             await journal.append("r1", [said("too late")])
 
     assert messages(journal.read("r1")) == ["mine", "theirs"]
+    assert [item.body for item in other.receive("r1")] == [{"command": "pause"}], "it is for those who go on"
     assert numbers(await journal.append("r1", [said("mine again")])) == [4]
     await other.aclose()
 
