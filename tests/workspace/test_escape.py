@@ -67,18 +67,21 @@ async def test_the_workspace_itself_can_be_worked_in(kind: str, world: World) ->
         set -e
         echo new > new; mkdir -p a/b; mv new a/b/; ln -s a/b/new l; ln a/b/new h; chmod 755 h; rm h
         temporary=$(mktemp); echo x > $temporary; test -s $temporary
-        git add -A
-        git -c advice.ignoredHook=0 -c user.name=n -c user.email=e commit -qm one
-        git ls-files
         python3 -c 'import socket; socket.socketpair()'
+        if command -v git > /dev/null; then
+            git add -A
+            git -c advice.ignoredHook=0 -c user.name=n -c user.email=e commit -qm one
+            git ls-files
+        fi
         cat < <(echo done) > >(cat)
     """
     sandbox = sandbox_for(kind, world)
     result = await run_process(["/bin/bash", "-c", script], cwd=world.workspace, env=world.env, sandbox=sandbox)
     assert result.exit_code == 0, result.output
-    tracked = result.output.split()
-    assert tracked[-1] == "done"
-    assert "a/b/new" in tracked
+    *tracked, last = result.output.split()
+    assert last == "done"
+    if shutil.which("git"):
+        assert "a/b/new" in tracked
     assert not {".envrc", "surefoot.toml"} & set(tracked), "stand-ins must be invisible to git"
     assert world.damage(result.output) == []
     assert (world.workspace / "a/b/new").read_text() == "new\n"

@@ -43,7 +43,7 @@ class BoundedOutput:
         head = _without_cut_end(bytes(self._head))
         tail = bytes(self._tail[-self._tail_limit :]) if self._tail_limit else b""
         # A tail that starts in the middle of a character starts with continuation bytes, at most three.
-        start = next((i for i in range(min(4, len(tail))) if tail[i] & 0xC0 != 0x80), 0)
+        start = next((i for i in range(min(4, len(tail))) if tail[i] & 0xC0 != 0x80), len(tail) if len(tail) < 4 else 0)
         left_out = self.total - len(head) - len(tail) + start
         return (
             head.decode("utf-8", "replace")

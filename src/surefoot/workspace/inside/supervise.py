@@ -1,8 +1,8 @@
 """The parent of a command: starts it, watches it, and leaves nothing of it behind.
 
 Orders come as words `key=value` before `--`, the command after it. What happened goes down the status pipe, one
-line each: `started` (this program); `failed STAGE ERRNO` or `over COUNT` (too many processes) or `ended`; `left COUNT` (were still
-running); `clear` or `stuck COUNT`; `exit CODE` or `signal NUMBER`; `kept FOLDER` (could not be removed).
+line each: `started` (this program); `failed STAGE ERRNO`, or `over COUNT` (too many processes), or `ended`; `left
+COUNT` (were still running); `clear` or `stuck COUNT`; `exit CODE` or `signal NUMBER`; `kept FOLDER` (not removed).
 
 Everything the command ever started is found again: as process 1 of its own process namespace this program owns all
 there is in it; elsewhere it is the "subreaper" to which orphans fall, so a process that forked twice and made its own
