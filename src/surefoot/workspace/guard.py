@@ -46,7 +46,7 @@ def survey(root: Path, guarded: Iterable[Guarded]) -> Survey:
             target = item.path.resolve()
             if target.is_relative_to(root) and target != root:
                 (found.read_only if target.exists() else found.to_watch).append(target)
-        elif kind == "there" and not _is_stand_in(path):
+        elif kind == "there" and not is_stand_in(path):
             found.read_only.append(path)
         elif kind == "there" or (kind == "missing" and item.missing == "block"):
             found.to_stand_in.append(path)
@@ -130,7 +130,7 @@ def _put_up(root: Path, paths: Iterable[Path]) -> None:
                 continue
             parent = path.parent
             before = parent.stat().st_mtime_ns
-            if not _is_stand_in(path):
+            if not is_stand_in(path):
                 try:
                     path.mkdir(0o555)
                 except OSError:
@@ -154,7 +154,7 @@ def _take_down(root: Path) -> None:
         if folder.is_dir() and folder.stat().st_mtime_ns == last
     ]
     for path in site.standing:
-        if _is_stand_in(path):
+        if is_stand_in(path):
             with suppress(OSError):
                 path.rmdir()
     for folder, time in untouched:
@@ -162,7 +162,8 @@ def _take_down(root: Path) -> None:
             os.utime(folder, ns=(folder.stat().st_atime_ns, time))
 
 
-def _is_stand_in(path: Path) -> bool:
+def is_stand_in(path: Path) -> bool:
+    """Whether this is one of the empty folders that keep a guarded path from being made while a command runs."""
     try:
         look = path.lstat()
         return stat.S_ISDIR(look.st_mode) and look.st_mtime_ns == STAND_IN_TIME and not any(path.iterdir())

@@ -32,7 +32,8 @@ SECRETS_AT_HOME = (
     ".config/microsoft-edge", ".config/vivaldi", ".config/opera", ".local/share/keyrings", ".local/share/kwalletd",
     "snap/firefox", "snap/chromium",
     # other agents and model providers
-    ".claude", ".claude.json", ".codex", ".gemini", ".config/openai", ".config/anthropic", ".cache/huggingface/token",
+    ".claude", ".claude.json", ".codex", ".gemini", ".config/openai", ".config/anthropic", ".config/surefoot",
+    ".cache/huggingface/token",
 )  # fmt: skip
 
 SECRETS_OF_THE_SYSTEM = (
