@@ -17,6 +17,9 @@ from surefoot.run import Run
 D = TypeVar("D", bound=Draft)
 T = TypeVar("T")
 
+ANSWER_TOKENS = {"understand": 500, "approach": 700, "plan": 1_200, "act": 500, "reflect": 300, "repair": 400}
+"""How long a decision may be. One that runs on has lost its way; file bodies have only the configured limit."""
+
 MAX_READINGS = 3
 """How often the same thing is asked for when the answers cannot be read."""
 
@@ -45,7 +48,7 @@ async def ask_read(
     """What `read` makes of the answer. One that it cannot read is asked for again with the exact problem, a few times."""
     messages = [Message(role="user", content=prompt)]
     for attempt in range(MAX_READINGS):
-        request = _request(run, messages, temperature + 0.3 * attempt, schema)
+        request = _request(run, purpose, messages, temperature + 0.3 * attempt, schema)
         reply, started = await _complete(run, request)
         try:
             answer = read(reply)
@@ -66,19 +69,22 @@ async def ask_read(
 
 async def ask_text(run: Run, purpose: str, prompt: str, *, step_id: str = "", temperature: float = 0.0) -> ModelReply:
     """A free answer: file bodies and edits, which do not belong into JSON."""
-    request = _request(run, [Message(role="user", content=prompt)], temperature, None)
+    request = _request(run, purpose, [Message(role="user", content=prompt)], temperature, None)
     reply, started = await _complete(run, request)
     _note(run, purpose, step_id, request, reply, started)
     return reply
 
 
-def _request(run: Run, messages: list[Message], temperature: float, schema: dict[str, Any] | None) -> ModelRequest:
+def _request(
+    run: Run, purpose: str, messages: list[Message], temperature: float, schema: dict[str, Any] | None
+) -> ModelRequest:
     system = Message(role="system", content=render("system"))
+    limit = run.config.max_output_tokens
     return ModelRequest(
         messages=alternate((system, *messages)),
         output_schema=schema,
         temperature=min(temperature, 1.0),
-        max_tokens=run.config.max_output_tokens,
+        max_tokens=min(ANSWER_TOKENS.get(purpose, limit), limit),
         # Two tries at the same prompt with the same seed would be the same try.
         seed=1,
     )

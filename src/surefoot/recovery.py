@@ -106,7 +106,7 @@ async def _roll_back(run: Run, mine: StepRun) -> None:
     if not run.config.enable_auto_rollback or not mine.snapshot or refuted:
         return
     report = await asyncio.to_thread(run.workspace.restore, mine.snapshot, known=mine.after or None)
-    paths = (*report.removed, *report.written, *report.adjusted)
+    paths = tuple(path for path in (*report.removed, *report.written, *report.adjusted) if path != ".")
     await run.record(e.RolledBack(step_id=mine.step.id, snapshot=mine.snapshot, paths=paths))
 
 

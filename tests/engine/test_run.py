@@ -91,6 +91,10 @@ async def test_what_failed_is_not_run_again(bench: Bench) -> None:
     assert state.outcome.verdict is Verdict.VERIFIED
     assert len(bench.events(e.ActionRefused)) == 2
     assert len(bench.events(e.ActionStarted)) == 2
+    temperatures = [request.temperature for request in bench.model.requests[1:]]
+    assert temperatures == sorted(temperatures), "each fresh start is warmer"
+    assert temperatures[0] == 0
+    assert temperatures[-1] > 0
 
 
 @pytest.mark.req("P18")

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from surefoot.errors import UnreadableAnswer
 from surefoot.models import jsonish
-from surefoot.models.reading import find_body, read_control, read_fenced, read_json, read_search_replace
+from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.values import Value
 
 
@@ -194,8 +193,6 @@ def test_garbage_is_unreadable_and_nothing_worse(text: str) -> None:
         body = read_fenced(text, path)
         assert body is None or isinstance(body, str)
     read_control(text)
-    with suppress(UnreadableAnswer):
-        read_search_replace(text)
 
 
 json_values: st.SearchStrategy[Any] = st.recursive(
@@ -249,8 +246,6 @@ def test_a_megabyte_of_garbage_ends(monster: str, monkeypatch: pytest.MonkeyPatc
     find_body(monster, "src/b.py")
     find_body(monster, "b.md")
     read_control(monster)
-    with suppress(UnreadableAnswer):
-        read_search_replace(monster)
 
 
 def test_a_repair_is_stopped_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:

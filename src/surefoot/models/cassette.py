@@ -9,7 +9,7 @@ import os
 from collections import defaultdict
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from surefoot.errors import CassetteMiss, UsageError
 from surefoot.models.base import LanguageModel, ModelReply, ModelRequest, ModelTraits, OnText
@@ -54,7 +54,8 @@ class RecordingModel:
             "reply": reply.model_dump(mode="json"),
         }
         lines.append(_redacted(json.dumps(exchange, ensure_ascii=False)))
-        with self._path.open("a", encoding="utf-8") as file:
+        with self._path.open("a+", encoding="utf-8") as file:
+            _cut_torn_line(file)
             file.write("".join(line + "\n" for line in lines))
             file.flush()
             os.fsync(file.fileno())
@@ -71,7 +72,6 @@ class ReplayModel:
         header = self._load()
         self.name = fallback.name if fallback else str(header.get("model", "cassette"))
         self.traits = fallback.traits if fallback else ModelTraits.model_validate(header.get("traits", {}))
-        self._last: dict[str, ModelReply] = {}
         self.misses = 0
 
     def _load(self) -> dict[str, Any]:
@@ -79,30 +79,32 @@ class ReplayModel:
             if self._fallback is None:
                 raise UsageError(f"there is no cassette {self._path}", remedy="record one with --record")
             return {}
-        lines = self._path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines(): an answer may hold any of the other characters that end a line for Unicode.
+        *lines, _torn = self._path.read_text(encoding="utf-8").split("\n")
         header = _parsed(lines[0], self._path, 1) if lines else {}
         if header.get("surefoot_cassette") != FORMAT:
             raise UsageError(
                 f"{self._path} is not a cassette of format {FORMAT}", remedy="record it again with this version"
             )
         for number, line in enumerate(lines[1:], 2):
-            if not line.strip():
-                continue
-            if number == len(lines) and not line.endswith("}"):
-                break  # the recording was cut off in the middle of its last line
             exchange = _parsed(line, self._path, number)
-            self._exchanges[exchange["key"]].append(ModelReply.model_validate(exchange["reply"]))
-            self._prompts.append(exchange["request"]["messages"][-1]["content"])
+            try:
+                self._exchanges[exchange["key"]].append(ModelReply.model_validate(exchange["reply"]))
+                self._prompts.append(exchange["request"]["messages"][-1]["content"])
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise UsageError(
+                    f"{self._path} line {number} is not an exchange", remedy="record the cassette again"
+                ) from None
         return header
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         key = request.fingerprint()
         recorded = self._exchanges.get(key)
         if recorded:
-            self._last[key] = recorded.pop(0)
+            reply = recorded.pop(0)
             if on_text is not None:
-                on_text(self._last[key].text)
-            return self._last[key]
+                on_text(reply.text)
+            return reply
         self.misses += 1
         if self._fallback is not None:
             return await self._fallback.complete(request, on_text)
@@ -129,6 +131,20 @@ class ReplayModel:
             if line != other:
                 return f"asked {line[:120]!r}, recorded {other[:120]!r}"
         return "one prompt is longer than the recorded one"
+
+
+def _cut_torn_line(file: TextIO) -> None:
+    """A recording that was killed in the middle of a line leaves a torn one; it must not swallow the next."""
+    data = file.buffer
+    size = data.seek(0, os.SEEK_END)
+    if size == 0:
+        return
+    data.seek(max(size - 1, 0))
+    if data.read(1) == b"\n":
+        return
+    data.seek(0)
+    file.truncate(data.read().rfind(b"\n") + 1)
+    file.seek(0, os.SEEK_END)
 
 
 def _parsed(line: str, path: Path, number: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
     read_json(text, into)             a value, from JSON that may be wrapped, broken or followed by prose
     read_fenced(text, path)           a file's body, from a fenced block
-    read_search_replace(text)         edits, from SEARCH / REPLACE blocks
     read_control(text)                "step_done" or "replan", from the envelopes models write
 
 What cannot be read raises `UnreadableAnswer`, whose `problem` is worded for the model that is asked again.
@@ -17,20 +16,17 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from surefoot.errors import UnreadableAnswer
 from surefoot.models.control import Control, read_control
-from surefoot.models.edits import Edit, read_search_replace
 from surefoot.models.fences import FileBody, find_body, read_fenced
 from surefoot.models.jsonish import Candidate, candidates, spans
 from surefoot.models.thinking import without_thinking
 
 __all__ = [
     "Control",
-    "Edit",
     "FileBody",
     "find_body",
     "read_control",
     "read_fenced",
     "read_json",
-    "read_search_replace",
     "without_thinking",
 ]
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from surefoot.errors import ModelError, ModelRateLimited
 from surefoot.models.base import LanguageModel, ModelReply, ModelRequest, OnText
 
-LONGEST_WAIT = 60.0
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+LONGEST_WAIT = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +33,32 @@ async def complete_with_retries(
     on_text: OnText | None = None,
 ) -> ModelReply:
     """The waits double, with jitter; a server that says how long to wait is believed, within reason."""
-    import stamina
+    import tenacity
 
-    def worth_another(error: Exception) -> bool | float:
-        if not isinstance(error, ModelError) or not error.temporary:
-            return False
-        return _asked_wait(error) or True
+    doubling = tenacity.wait_exponential_jitter(multiplier=first_wait, max=LONGEST_WAIT, jitter=first_wait / 2)
 
-    async for attempt in stamina.retry_context(
-        on=worth_another,
-        attempts=attempts,
-        timeout=None,
-        wait_initial=first_wait,
-        wait_max=LONGEST_WAIT,
-        wait_jitter=first_wait / 2,
-    ):
-        with attempt:
-            try:
-                return await model.complete(request, on_text)
-            except ModelError as error:
-                if error.temporary and attempt.num < attempts and on_retry is not None:
-                    on_retry(RetryNotice(attempt.num, attempts, _asked_wait(error) or attempt.next_wait, error))
-                raise
-    raise AssertionError("stamina raises the last error itself")
+    def wait(state: "RetryCallState") -> float:
+        error = _error(state)
+        if isinstance(error, ModelRateLimited) and error.retry_after is not None:
+            return min(max(error.retry_after, 0.0), LONGEST_WAIT)
+        return doubling(state)
+
+    def tell(state: "RetryCallState") -> None:
+        if on_retry is not None:
+            on_retry(RetryNotice(state.attempt_number, attempts, state.upcoming_sleep, _error(state)))
+
+    retrying = tenacity.AsyncRetrying(
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, ModelError) and error.temporary),
+        stop=tenacity.stop_after_attempt(attempts),
+        wait=wait,
+        before_sleep=tell,
+        reraise=True,
+    )
+    return await retrying(model.complete, request, on_text)
 
 
-def _asked_wait(error: ModelError) -> float | None:
-    if isinstance(error, ModelRateLimited) and error.retry_after is not None:
-        return min(max(error.retry_after, 0.001), LONGEST_WAIT)
-    return None
+def _error(state: "RetryCallState") -> ModelError:
+    assert state.outcome is not None
+    error = state.outcome.exception()
+    assert isinstance(error, ModelError)
+    return error

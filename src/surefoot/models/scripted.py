@@ -4,7 +4,7 @@ works with real models."""
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ When = str | re.Pattern[str] | Callable[[ModelRequest], bool]
 
 @dataclass
 class Rule:
-    """`when` is looked for in the last message; `answer` may be text, something to write as JSON, an exception to
+    """`when` is looked for in the messages; `answer` may be text, something to write as JSON, an exception to
     raise, or a function of the request. `times` limits how often the rule answers."""
 
     when: When
@@ -27,7 +27,7 @@ class Rule:
     def matches(self, request: ModelRequest) -> bool:
         if self.times == 0:
             return False
-        text = request.messages[-1].content
+        text = "\n".join(message.content for message in request.messages)
         if isinstance(self.when, str):
             return self.when in text
         if isinstance(self.when, re.Pattern):
@@ -56,7 +56,8 @@ class ScriptedModel:
         self.name = name
         self.traits = traits or ModelTraits(inline_bodies=False)
         self.requests: list[ModelRequest] = []
-        self._rules = [entry for entry in script if isinstance(entry, Rule)]
+        # Copies: a rule counts down how often it may answer, and the caller may want to use it again.
+        self._rules = [replace(entry) for entry in script if isinstance(entry, Rule)]
         self._answers = [entry for entry in script if not isinstance(entry, Rule)]
 
     @classmethod

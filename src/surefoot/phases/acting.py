@@ -158,6 +158,9 @@ async def _refuse(run: Run, mine: StepRun, proposal: Proposal, reason: str, resu
     await run.record(
         e.ActionRefused(step_id=mine.step.id, tool=proposal.tool, arguments=proposal.arguments, reason=reason)
     )
+    if _writes_one_file(mine) and mine.actions:
+        # Shown its own draft, a model writes it again, however warm: only a fresh start helps.
+        raise StepFailed(_red(results, "the correction was the same as what had failed"))
     if mine.refusals >= MAX_REFUSALS:
         raise StepFailed(_with_evidence(FailureKind.LOOP, "the model keeps proposing what already failed", results))
 

@@ -10,13 +10,14 @@ from surefoot.context import briefing, budget_chars, plan_text, quoted_files, re
 from surefoot.drafts import ActionDraft, schema_of
 from surefoot.errors import UnknownTool, UnreadableAnswer
 from surefoot.models.base import ModelReply
-from surefoot.models.reading import read_control, read_fenced, read_json, read_search_replace
+from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
 from surefoot.phases.revising import revise
 from surefoot.prompts import render
 from surefoot.run import Run
 from surefoot.state import StepRun
 from surefoot.tools.base import ToolContext
+from surefoot.tools.matching import read_blocks
 
 WHOLE_FILE_LINES = 150
 """Longer files are changed by search and replace, shorter ones are written anew."""
@@ -64,7 +65,7 @@ async def _body_of(run: Run, mine: StepRun, path: str, results: Sequence[CheckRe
         step_id=mine.step.id,
         temperature=temperature(mine),
     )
-    if long and read_search_replace(reply.text):
+    if long and read_blocks(reply.text):
         return Proposal("act", "edit_file", {"path": path}, reply.text)
     body = read_fenced(reply.text, path)
     if body is None:
@@ -133,7 +134,7 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
     )
     draft, answer = await ask_read(
         run,
-        "act",
+        "act and write" if inline else "act",
         briefing(run) + "\n\n" + prompt,
         lambda reply: _read_action(run, reply),
         # A body behind the JSON and a schema that ends with the JSON exclude each other.
@@ -173,10 +174,11 @@ def _read_action(run: Run, reply: ModelReply) -> tuple[ActionDraft, str]:
 
 
 def body_behind(answer: str, path: str) -> str:
-    """The fenced block that follows the JSON, if there is one."""
-    rest = answer[answer.rfind("}\n") + 1 :] if "```" in answer[answer.find("{") :] else ""
-    blocks = [block for block in rest.split("```") if block.strip()]
-    return (read_fenced(rest, path) or "") if blocks else ""
+    """The fenced block that comes with the decision, if there is one and it is whole."""
+    if "```" not in answer:
+        return ""
+    body = find_body(answer, path)
+    return body.text if body is not None and body.closed else ""
 
 
 def _history(mine: StepRun) -> str:
