@@ -26,6 +26,8 @@ class Trick:
     script: str
     gap: str = ""
     """Why Landlock alone does not stop it (docs/security.md says so too)."""
+    abi: int = 0
+    """The first version of Landlock that does."""
 
     @property
     def argv(self) -> list[str]:
@@ -153,7 +155,7 @@ REACHING_OUT = (
             print("ESCAPED")
         """,
     ),
-    Trick("killing another process", "kill -9 $VICTIM"),
+    Trick("killing another process", "kill -9 $VICTIM", abi=6),
     Trick(
         "tracing another process",
         """

@@ -198,6 +198,14 @@ async def test_programs_below_tmp_stay_in_sight(tmp_path: Path, monkeypatch: pyt
     assert (await shell("my-tool", sandbox_of("bubblewrap", workspace), workspace)).output == "found"
 
 
+async def test_surefoot_may_be_installed_in_a_hidden_folder(workspace: Path) -> None:
+    above = Path(sys.prefix).resolve().parent
+    if workspace.is_relative_to(above):
+        pytest.skip(f"the workspace is in {above} too")
+    result = await shell("echo fine", sandbox_of("bubblewrap", workspace, hidden=(above,)), workspace)
+    assert result.output == "fine\n"
+
+
 async def test_a_hidden_place_behind_a_closed_door_is_no_obstacle(tmp_path: Path, workspace: Path) -> None:
     """Root sees into folders of others; root in a sandbox does not, and cannot mount anything there either."""
     if os.geteuid() != 0:

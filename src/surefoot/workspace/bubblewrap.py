@@ -105,6 +105,9 @@ class Bubblewrap:
             real = os.path.realpath(path)
             if _nearest(views, real) not in ("scratch", "empty") and _in_reach(real):
                 views[real] = "empty" if os.path.isdir(real) else "nothing"  # noqa: PTH112
+        for path in _own_parts():  # also where Surefoot is installed below its own state folder
+            if _nearest(views, path) == "empty":
+                views[path] = "read"
         for place in (self.root, *self.writable):
             if place.exists():
                 views[str(place.resolve())] = "write"
@@ -169,17 +172,23 @@ def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114
 
 
+def _own_parts() -> list[str]:
+    """What the program inside is made of."""
+    parts = (sys.prefix, sys.base_prefix, str(INSIDE), sys.executable)
+    return [path for path in map(os.path.realpath, parts) if path != "/"]
+
+
 def _needed_by_programs(network: bool) -> Iterable[str]:
     """Folders that must stay visible although they may lie below /tmp or /run."""
-    wanted = [sys.prefix, sys.base_prefix, str(INSIDE), os.path.realpath(sys.executable), *map(str, home_folders())]
+    wanted = [*map(str, home_folders()), "/run/current-system", "/run/opengl-driver"]
     for entry in os.environ.get("PATH", "").split(":"):
         folder = Path(entry)
         if folder.is_absolute():
             wanted.append(str(folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder))
-    wanted += ["/run/current-system", "/run/opengl-driver"]
     if network:
-        wanted.append(os.path.realpath("/etc/resolv.conf"))
-    return dict.fromkeys(path for path in map(os.path.realpath, wanted) if path != "/" and os.path.exists(path))  # noqa: PTH110
+        wanted.append("/etc/resolv.conf")
+    real = (path for path in map(os.path.realpath, wanted) if path != "/" and os.path.exists(path))  # noqa: PTH110
+    return dict.fromkeys([*_own_parts(), *real])
 
 
 def _listening_sockets() -> Iterable[str]:
