@@ -255,8 +255,49 @@ def test_doctor_names_a_broken_config_and_goes_on(surefoot: Surefoot) -> None:
     assert found["disk"]["ok"]
 
 
+def test_doctor_is_content_where_a_run_could_start(surefoot: Surefoot) -> None:
+    ended = surefoot("doctor", "-m", surefoot.script("x"))
+    assert ended.code == 0, ended.out
+    assert "as you asked" in ended.out
+    assert "a run can start" in ended.out
+
+
+# -- the embedded model --------------------------------------------------------------------------------------------
+
+
 def test_the_embedded_models_are_listed(surefoot: Surefoot) -> None:
     told = surefoot("model", "list")
     assert told.code == 0
     assert "Apache-2.0" in told.out
     assert "not fetched" in told.out
+
+
+def test_weights_that_are_not_the_right_ones_are_refused(surefoot: Surefoot) -> None:
+    wrong = surefoot.home / "wrong.gguf"
+    wrong.write_bytes(b"not a model")
+    refused = surefoot("model", "pull", "--source", str(wrong))
+    assert refused.code == 1
+    assert refused.lines[-2].startswith("surefoot: ")
+    assert surefoot("model", "pull", "--source", "nowhere").code == 1
+    assert surefoot("model", "pull", "gpt").code == 2
+
+
+def test_serving_needs_weights_and_a_key_that_is_set(surefoot: Surefoot) -> None:
+    missing = surefoot("model", "serve", "--port", "0")
+    assert missing.code == 1
+    assert "surefoot model pull" in missing.err
+    assert "NO_SUCH_KEY is not set" in surefoot("model", "serve", "--api-key-env", "NO_SUCH_KEY").err
+
+
+def test_a_download_is_shown_as_lines_or_as_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    from surefoot.cli.model import _Bar, _Lines
+    from surefoot.models.weights import PullProgress
+
+    for shown in (_Lines(), _Bar()):
+        for done in range(0, 101, 10):
+            shown.update(PullProgress(source="here", phase="fetching part 1 of 2", done=done * 10**6, total=10**8))
+        shown.update(PullProgress(source="here", phase="checking", done=10**8, total=10**8))
+        shown.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["fetching part 1 of 2 from here: 0 of 100 MB", "checking from here: 100 of 100 MB"]
+    assert "checking" in lines[-1]

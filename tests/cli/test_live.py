@@ -132,3 +132,5 @@ def test_the_second_control_c_kills(surefoot: Surefoot) -> None:
     terminal.signal(signal.SIGTERM)
     terminal.signal(signal.SIGCONT)
     assert terminal.end() in (-signal.SIGINT, 130)
+    assert terminal.echoes()
+    assert terminal.output.rfind("\x1b[?25h") > terminal.output.rfind("\x1b[?25l")

@@ -126,8 +126,11 @@ def test_beginning_in_the_middle_needs_something_to_begin_from(surefoot: Surefoo
 
 
 def test_a_recorded_run_can_be_played_again(surefoot: Surefoot) -> None:
+    """The first answer is right, so that no output of a test, with its times, stands in a later prompt."""
     cassette = surefoot.home / "run.jsonl"
-    assert surefoot(*good_script(surefoot), "--record", str(cassette)).code == 0
+    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    script = surefoot.script(UNDERSTANDING, adder("+"))
+    assert surefoot("run", TASK, "-m", script, "--check", CHECK, "--record", str(cassette)).code == 0
     (surefoot.workspace / "adder.py").unlink()
     again = surefoot("run", TASK, "-m", f"cassette:{cassette}", "--check", CHECK)
     assert again.code == 0, again.err
@@ -163,6 +166,39 @@ def test_no_ends_the_run(surefoot: Surefoot) -> None:
     ended = surefoot("resume", "-m", surefoot.script(adder("+")))
     assert ended.code == 130, ended.out
     assert not (surefoot.workspace / "adder.py").exists()
+
+
+def test_a_finished_run_needs_no_model_to_be_told_again(surefoot: Surefoot) -> None:
+    surefoot(*good_script(surefoot))
+    again = surefoot("resume")
+    assert again.code == 0, again.err
+    assert again.out.startswith("✓ Verified")
+    (last,) = surefoot("resume", "--json").objects
+    assert last["verdict"] == "verified"
+
+
+def test_what_a_run_changed_can_be_seen(surefoot: Surefoot) -> None:
+    surefoot(*good_script(surefoot))
+    diff = surefoot("show", "--diff").out
+    assert "+++ b/adder.py" in diff
+    assert "+    return a + b" in diff
+    assert "test_adder" not in diff
+
+
+def test_a_key_never_gets_into_the_journal(surefoot: Surefoot) -> None:
+    """Also under a name that does not sound like one, if the settings say that it is one."""
+    surefoot.environ |= {
+        "SUREFOOT_MODEL__API_KEY_ENV": "MINE",
+        "MINE": "correct-horse-battery",
+        "SERVICE_TOKEN": "abcdef123456",
+    }
+    ended = surefoot(
+        "plan", f"{TASK} correct-horse-battery abcdef123456", "-m", surefoot.script(UNDERSTANDING), "--json"
+    )
+    assert ended.code == 0, ended.err
+    assert "correct-horse" not in ended.out + surefoot("show", "--events").out
+    assert "abcdef123456" not in ended.out
+    assert "[redacted]" in ended.out
 
 
 # -- stopping ------------------------------------------------------------------------------------------------------

@@ -38,7 +38,12 @@ def frame(follower: Follower, marks: Marks, room: Room, *, isolation: str = "", 
         Text(),
         phase_bar(state, marks, room),
     ]
-    foot = [*_checks(follower, marks, room.width), *_recovery(follower, marks), _usage(state, marks)]
+    foot = [
+        *_checks(follower, marks, room.width),
+        *_recovery(follower, marks),
+        *_outcome(state, marks),
+        _usage(state, marks),
+    ]
     space = room.height - len(head) - len(foot) - 2
     if space >= 4:
         lines = [*head, Text(), *_body(follower, marks, room, space), Text(), *foot]
@@ -274,6 +279,14 @@ def _recovery(follower: Follower, marks: Marks) -> list[Text]:
         return []
     said = f"  {marks.arrow} {words.RUNGS[rung.rung]}: {words.line(rung.why, 300)}"
     return [Text(said, style="yellow")]
+
+
+def _outcome(state: RunState, marks: Marks) -> list[Text]:
+    if state.outcome is None:
+        return []
+    mark, style = marks.of_verdict(state.outcome.verdict)
+    said = f"  {words.line(state.outcome.summary, 300)}"
+    return [Text.assemble((f"  {mark} {words.VERDICTS[state.outcome.verdict]}", f"bold {style}"), said)]
 
 
 def _usage(state: RunState, marks: Marks) -> Text:

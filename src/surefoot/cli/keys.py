@@ -34,6 +34,14 @@ def quiet_keys(keyboard: TextIO, *, loud: bool = False) -> Iterator[None]:
             termios.tcsetattr(fd, termios.TCSANOW, before)
 
 
+def loud_again(keyboard: TextIO) -> None:
+    """Echo keys from now on, whatever was before; for a process that has no time to leave in good order."""
+    with contextlib.suppress(termios.error, OSError, ValueError):
+        mode = termios.tcgetattr(keyboard.fileno())
+        mode[3] |= termios.ECHO
+        termios.tcsetattr(keyboard.fileno(), termios.TCSANOW, mode)
+
+
 async def read_line(keyboard: TextIO) -> str | None:
     """One line, or None at its end (Ctrl-D). Waiting for it can be cancelled, which `input()` in a thread cannot."""
     loop = asyncio.get_running_loop()

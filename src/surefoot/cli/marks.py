@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from surefoot.machine import StepStatus
+from surefoot.outcome import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,14 @@ class Marks:
             case StepStatus.SKIPPED | StepStatus.BLOCKED:
                 return self.skipped, "yellow" if status is StepStatus.BLOCKED else "dim"
         return self.pending, "dim"
+
+    def of_verdict(self, verdict: Verdict) -> tuple[str, str]:
+        match verdict:
+            case Verdict.VERIFIED:
+                return self.done, "green"
+            case Verdict.UNVERIFIED | Verdict.WAITING | Verdict.CANCELLED | Verdict.INTERRUPTED:
+                return self.partial, "yellow"
+        return self.failed, "red"
 
     def of_check(self, passed: bool) -> tuple[str, str]:
         return (self.done, "green") if passed else (self.failed, "red")

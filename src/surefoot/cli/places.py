@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from surefoot.store.sqlite import SqliteJournal
 
 
-def open_journal(*, read_only: bool = False) -> "SqliteJournal":
+def open_journal(*, read_only: bool = False, key_variable: str | None = None) -> "SqliteJournal":
+    """The journal, which keeps secrets out: those whose variables sound like it, and the one in `key_variable`."""
     from surefoot.redact import Redactor
     from surefoot.store.sqlite import SqliteJournal
 
-    redact = Redactor.from_environment(os.environ).redact
+    named = {"API_KEY": os.environ.get(key_variable, "")} if key_variable else {}
+    redact = Redactor.from_environment({**os.environ, **named}).redact
     return SqliteJournal(paths.journal_file(paths.state_home()), redact=redact, read_only=read_only)
 
 

@@ -80,8 +80,9 @@ def plan(task: tuple[str, ...], **options: Any) -> int:
 def resume(run_id: str | None, last: bool, until_phase: str | None, model: str | None, **watching: Any) -> int:
     """Go on with a run where it stopped. RUN is the beginning of its id; without one it is the newest."""
     from surefoot.cli.places import open_journal
-    from surefoot.cli.session import Showing, carry_out, isolation_line
+    from surefoot.cli.session import Showing, already_ended, carry_out, isolation_line
     from surefoot.engine import resume_run
+    from surefoot.machine import Stage
     from surefoot.state import fold
 
     if run_id and last:
@@ -98,6 +99,8 @@ def resume(run_id: str | None, last: bool, until_phase: str | None, model: str |
         isolation=isolation_line(state.config.sandbox, state.task.folder, state.config.network),
         until=until_phase or "",
     )
+    if state.stage is Stage.COMPLETED:
+        return already_ended(state, showing)
     settings = _settings(str(state.task.folder), {})
     stage = _stage(until_phase)
     spec = model or _same_model(state.model)

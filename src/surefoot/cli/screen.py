@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from rich.console import Console
-from rich.text import Text
+from rich.text import Span, Text
 
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronised output; terminals without it ignore these
 _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
@@ -21,6 +21,9 @@ class Screen:
         self.console = Console(file=stream, force_terminal=True, highlight=False, markup=False, emoji=False)
         self._lines: list[str] = []
         self._cells: list[int] = []
+        self._painted = False
+        """Something was painted since the last clearing, and the cursor is hidden."""
+        self._known: dict[tuple[str, str, tuple[Span, ...]], str] = {}
         self._size = self.size()
 
     def size(self) -> tuple[int, int]:
@@ -33,7 +36,7 @@ class Screen:
 
     def paint(self, lines: Sequence[Text]) -> None:
         size = self.size()
-        drawn = [self._ansi(line) for line in lines[: size[1] - 1]]
+        drawn = self._drawn(lines[: size[1] - 1])
         if drawn == self._lines and size == self._size:
             return
         out = [_BEGIN, _HIDE_CURSOR]
@@ -43,6 +46,7 @@ class Screen:
             out += [self._back_to_top(size), "\x1b[J", *(f"{line}\r\n" for line in drawn)]
         self._write("".join([*out, _END]))
         self._lines, self._cells, self._size = drawn, [line.cell_len for line in lines], size
+        self._painted = True
 
     def _difference(self, drawn: Sequence[str]) -> list[str]:
         out = [self._back_to_top(self._size)]
@@ -60,13 +64,22 @@ class Screen:
 
     def clear(self) -> None:
         """Take the block away, so that something else can be written where it was."""
-        if self._lines:
+        if self._painted:
             self._write(f"{self._back_to_top(self.size())}\x1b[J{_SHOW_CURSOR}")
-        self._lines, self._cells, self._size = [], [], self.size()
+        self._lines, self._cells, self._size, self._painted = [], [], self.size(), False
 
     def forget(self) -> None:
         """Something else has been on the screen meanwhile (the job was stopped): paint below it."""
         self._lines, self._cells = [], []
+
+    def _drawn(self, lines: Sequence[Text]) -> list[str]:
+        """The lines with their colours; most are those of the last picture and are not worked out again."""
+        keys = [(line.plain, str(line.style), tuple(line.spans)) for line in lines]
+        known = self._known
+        self._known = {
+            key: known[key] if key in known else self._ansi(line) for key, line in zip(keys, lines, strict=True)
+        }
+        return [self._known[key] for key in keys]
 
     def _ansi(self, line: Text) -> str:
         with self.console.capture() as capture:

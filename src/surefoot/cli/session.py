@@ -91,7 +91,7 @@ async def _services(
     spec: str | None, settings: ModelSettings, showing: Showing, watcher: Watcher
 ) -> AsyncIterator[Services]:
     async with contextlib.AsyncExitStack() as stack:
-        journal = open_journal()
+        journal = open_journal(key_variable=settings.api_key_env)
         stack.push_async_callback(journal.aclose)
         model: LanguageModel = await choose_model(spec, settings)
         stack.push_async_callback(model.aclose)
@@ -114,8 +114,7 @@ def _stoppable(watcher: Watcher) -> Any:
         nonlocal asked
         asked += 1
         if asked > 1:
-            sys.stderr.write("\x1b[?25h" if sys.stderr.isatty() else "")
-            sys.stderr.flush()
+            watcher.abandon()
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGINT)
         watcher.remark("stopping; Ctrl-C again ends it at once")
@@ -129,6 +128,12 @@ def _stoppable(watcher: Watcher) -> Any:
     finally:
         for number in stops:
             loop.remove_signal_handler(number)
+
+
+def already_ended(state: RunState, showing: Showing) -> int:
+    """For a run that is finished: nothing is left to do, so no model is needed to say what came of it."""
+    watcher = choose_watcher(live=False if not showing.as_json else None, as_json=showing.as_json, verbose=False)
+    return _ended(state, watcher, showing)
 
 
 # -- what is said at the end ---------------------------------------------------------------------------------------

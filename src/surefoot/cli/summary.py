@@ -11,13 +11,6 @@ from surefoot.outcome import CheckResult, Outcome, Verdict
 from surefoot.plan import DetailedPlan
 from surefoot.state import RunState
 
-_STYLES: dict[Verdict, str] = {
-    Verdict.VERIFIED: "green",
-    Verdict.UNVERIFIED: "yellow",
-    Verdict.WAITING: "yellow",
-    Verdict.CANCELLED: "yellow",
-    Verdict.INTERRUPTED: "yellow",
-}
 _DIAGNOSIS_TITLES = (
     "What failed",
     "Root cause",
@@ -73,13 +66,12 @@ def plan_lines(plan: DetailedPlan, marks: Marks) -> Iterator[Text]:
 
 
 def _headline(state: RunState, verdict: Verdict, marks: Marks, until: str) -> Text:
-    style = _STYLES.get(verdict, "red")
+    mark, style = marks.of_verdict(verdict)
     title = words.VERDICTS[verdict]
     if verdict is Verdict.UNVERIFIED and _only_planned(state):
-        title, style = "Plan made", "green"
+        title, mark, style = "Plan made", marks.done, "green"
     elif verdict is Verdict.UNVERIFIED and until and state.outcome is None:
         title = f"Stopped after {until}, as asked"
-    mark = marks.done if style == "green" else marks.partial if style == "yellow" else marks.failed
     task = words.line(state.task.text if state.task else "", 100)
     return Text.assemble((f"{mark} {title}", f"bold {style}"), "  ", task, (f"  {state.run_id}", "dim"))
 

@@ -11,7 +11,7 @@ from typing import Self, TextIO
 from surefoot import events as e
 from surefoot.cli.follow import Follower
 from surefoot.cli.frame import Room, frame, starting
-from surefoot.cli.keys import quiet_keys
+from surefoot.cli.keys import loud_again, quiet_keys
 from surefoot.cli.marks import Marks, marks_for
 from surefoot.cli.screen import Screen
 
@@ -42,6 +42,10 @@ class LiveView:
 
     def remark(self, said: str) -> None:
         self.follower.now = said
+
+    def abandon(self) -> None:
+        self._screen.clear()
+        loud_again(self._keyboard)
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()

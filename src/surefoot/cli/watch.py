@@ -24,6 +24,10 @@ class Watcher(Protocol):
         """Something about the watching itself, such as that a stop was asked for."""
         ...
 
+    def abandon(self) -> None:
+        """The process ends here and now: leave the terminal as it was."""
+        ...
+
     def aside(self) -> contextlib.AbstractContextManager[TextIO]:
         """Where a question can be put, with nothing painted over it meanwhile."""
         ...
@@ -46,6 +50,9 @@ class LineWatcher:
         with contextlib.suppress(OSError):
             print(said, file=sys.stderr, flush=True)
 
+    def abandon(self) -> None:
+        pass
+
     @contextlib.contextmanager
     def aside(self) -> Iterator[TextIO]:
         yield sys.stderr
@@ -57,7 +64,7 @@ class LineWatcher:
         pass
 
 
-def choose_watcher(*, live: bool | None, as_json: bool, verbose: bool, isolation: str) -> Watcher:
+def choose_watcher(*, live: bool | None, as_json: bool, verbose: bool = False, isolation: str = "") -> Watcher:
     """What was asked for, else the live view where a person looks at both streams."""
     if as_json:
         if live is not None:
