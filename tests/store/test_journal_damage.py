@@ -146,6 +146,14 @@ def test_a_standing_that_does_not_exist_is_not_shown(intact: Path, tmp_path: Pat
         _altered(intact, tmp_path, statement).summaries()
 
 
+@pytest.mark.parametrize("prefix", ["last", "x", "r2"])
+def test_a_run_whose_id_was_changed_is_not_found_under_either(intact: Path, tmp_path: Path, prefix: str) -> None:
+    journal = _altered(intact, tmp_path, "UPDATE runs SET run_id = 'x2' WHERE run_id = 'r2'")
+    with pytest.raises(JournalBroken, match="was changed"):
+        journal.find(prefix)
+    journal.close()
+
+
 def test_content_that_was_taken_out_is_missed(intact: Path, tmp_path: Path) -> None:
     journal = _altered(intact, tmp_path, "DELETE FROM blobs")
     with pytest.raises(JournalBroken, match="no content under the hash"):

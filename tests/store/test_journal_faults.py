@@ -191,6 +191,33 @@ async def _check_survivors(survivors: Path, folder: Path, told: list[Record]) ->
     shutil.rmtree(folder)
 
 
+async def test_a_cut_while_the_file_is_made_leaves_one_that_can_be_read_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left then has a rollback file, which one who only reads cannot use."""
+
+    def cut(folder: Path) -> None:
+        raise SystemExit
+
+    with registered_disk() as disk:
+        survivors = disk.survivors = tmp_path / "survivors"
+        survivors.mkdir()
+        journal = SqliteJournal(tmp_path / "journal.db")
+        monkeypatch.setattr("surefoot.store.connection.sync_folder", cut)
+        with pytest.raises(SystemExit):
+            await journal.append("r1", [created("r1")])
+        monkeypatch.undo()
+    assert sorted(file.name for file in survivors.iterdir()) == ["journal.db", "journal.db-journal"]
+
+    reader = SqliteJournal(survivors / "journal.db", read_only=True)
+    assert reader.summaries() == []
+    journal = SqliteJournal(survivors / "journal.db")
+    await journal.append("r1", [created("r1")])
+    assert reader.find("last") == "r1"
+    await journal.aclose()
+    reader.close()
+
+
 async def test_reading_from_a_failing_disk_is_told_too(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "journal.db")
     await journal.append("r1", [created("r1")])

@@ -1,6 +1,7 @@
 """Several processes with the same journal: each writes its own runs, all may read, all may leave messages."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,47 @@ async def test_processes_write_their_own_runs_into_one_file(tmp_path: Path, exis
         assert numbers(journal.read(f"p{n}")) == list(range(1, 2 * count + 2))
     assert {summary.events for summary in journal.summaries()} == ({1} if exists else set()) | {2 * count + 1}
     journal.close()
+
+
+def _create_run(path: Path, run_id: str, start: int) -> None:
+    os.read(start, 1)
+
+    async def write() -> None:
+        journal = SqliteJournal(path, busy_timeout=60)
+        await journal.append(run_id, [created(run_id)])
+        await journal.aclose()
+
+    asyncio.run(write())
+
+
+def _exit_codes(path: Path, processes: int) -> list[int]:
+    """Of processes that all make the same new journal at the same moment."""
+    start, go = os.pipe()
+    children = []
+    for n in range(processes):
+        child = os.fork()
+        if child == 0:
+            os.close(go)
+            code = 1
+            try:
+                _create_run(path, f"p{n}", start)
+                code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    os.close(start)
+    os.close(go)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+def test_processes_may_make_the_file_at_the_same_moment(tmp_path: Path) -> None:
+    for n in range(20):
+        path = tmp_path / f"{n}.db"
+        assert _exit_codes(path, 6) == [0] * 6
+        journal = SqliteJournal(path)
+        assert {summary.run_id for summary in journal.summaries()} == {f"p{m}" for m in range(6)}
+        journal.close()
 
 
 _SENDER = """

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import stat
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -329,6 +330,20 @@ async def test_content_that_cannot_be_kept_is_an_error(path: Path, journal: Sqli
 async def test_the_file_is_for_its_owner_only(path: Path, journal: SqliteJournal) -> None:
     for file in (path, path.with_name("journal.db-wal"), path.with_name("journal.db-shm")):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+async def test_one_that_looks_at_a_new_file_is_waited_for(path: Path) -> None:
+    path.touch()
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN; SELECT * FROM sqlite_schema")
+    with pytest.raises(JournalBusy):
+        await SqliteJournal(path, busy_timeout=0.02).append("r1", [created("r1")])
+    leaving = threading.Timer(0.1, other.execute, ["COMMIT"])
+    leaving.start()
+    journal = SqliteJournal(path, busy_timeout=60)
+    await journal.append("r1", [created("r1")])
+    await journal.aclose()
+    leaving.join()
 
 
 async def test_a_sqlite_with_a_known_fault_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

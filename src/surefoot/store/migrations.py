@@ -63,9 +63,12 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (create_tables,)
 
 def schema_of(connection: apsw.Connection, path: Path) -> int:
     """How many migrations the file has seen; 0 is an empty file. Raises when it is not one that we can read."""
-    application, schema = connection.pragma("application_id"), connection.pragma("user_version")
+    # One look at one moment: another process may be making the journal right now.
+    with connection:
+        empty = connection.execute("SELECT count(*) FROM sqlite_schema").fetchall() == [(0,)]
+        application, schema = connection.pragma("application_id"), connection.pragma("user_version")
     if application != APPLICATION_ID:
-        if application == 0 and schema == 0 and not connection.execute("SELECT 1 FROM sqlite_schema").fetchall():
+        if application == 0 and schema == 0 and empty:
             return 0
         raise JournalBroken(
             f"{path} is not a Surefoot journal but a database of another program",
