@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
@@ -228,10 +229,12 @@ async def test_also_when_the_command_strikes_its_supervisor(
 ) -> None:
     monkeypatch.setattr(process, "PATIENCE", 0.5)
     sandbox = None if kind == "none" else sandbox_of(kind, tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path.parent))
     command = f"setsid sleep {marked} & kill -{blow} $PPID; sleep {marked}"
     result = await shell(command, tmp_path, sandbox, limits=Limits(timeout=1))
     assert survivors(marked) == []
     assert result.exit_code is None
+    assert not list(tmp_path.parent.glob("surefoot-*")), "its temporary folder was left"
 
 
 async def test_in_bubblewrap_the_supervisor_cannot_be_struck(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ import asyncio
 import errno
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -219,6 +221,7 @@ class _Command:
             await self._end_by_force()
         if "clear" not in self.said:
             _kill(_marked(self.mark))
+            shutil.rmtree(Path(tempfile.gettempdir(), f"surefoot-{self.mark}"), ignore_errors=True)
         # All writers are dead, so what is still in the pipe is all there is. A writer that got away must not hold us.
         if not await _within(1.0, self._silent):
             self._loop.remove_reader(self._out)

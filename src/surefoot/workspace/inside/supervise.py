@@ -279,7 +279,8 @@ def shell_code(status: int) -> int:
 
 
 def make_scratch(folder: str) -> str:
-    path = f"{folder}/surefoot-{os.urandom(8).hex()}"
+    # Named by the command's mark where it has one, so that Surefoot finds it if this program is killed.
+    path = f"{folder}/surefoot-{os.environ.get('SUREFOOT_COMMAND') or os.urandom(16).hex()}"
     os.mkdir(path, 0o700)
     return path
 
