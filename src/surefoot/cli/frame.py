@@ -290,6 +290,8 @@ def _outcome(state: RunState, marks: Marks) -> list[Text]:
 
 
 def _usage(state: RunState, marks: Marks) -> Text:
+    if not state.model_calls:
+        return Text()
     calls = words.count(state.model_calls, "call")
     return Text(f"  {words.spent(state)} {marks.dot} {calls}", style="dim")
 

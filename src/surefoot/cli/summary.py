@@ -90,8 +90,10 @@ def _checks(results: tuple[CheckResult, ...], marks: Marks) -> Iterator[Text]:
         if not result.passed and result.detail:
             for part in words.telling(result.detail):
                 yield _row("", Text(f"    {part}", style="dim"))
-    if len(ordered) > _MOST_CHECKS:
-        yield _row("", Text(f"{marks.more} {len(ordered) - _MOST_CHECKS} more pass", style="dim"))
+    if rest := ordered[_MOST_CHECKS:]:
+        red = sum(not result.passed for result in rest)
+        said = f"{len(rest)} more" + (f", {red} of them fail" if red else " pass")
+        yield _row("", Text(f"{marks.more} {said}", style="red" if red else "dim"))
 
 
 def _files(outcome: Outcome) -> Iterator[Text]:
