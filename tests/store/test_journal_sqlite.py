@@ -1,11 +1,13 @@
 """What is particular to the journal in a file: sharing commits, syncing, redacting, and several who have it open."""
 
 import asyncio
+import errno
 import os
 import stat
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -16,6 +18,7 @@ from surefoot.errors import JournalBroken, JournalBusy, JournalError, UnknownRun
 from surefoot.store import sqlite
 from surefoot.store.blobs import LARGE
 from surefoot.store.sqlite import SqliteJournal
+from surefoot.store.writing import JournalWriter
 
 
 @pytest.fixture
@@ -198,6 +201,65 @@ async def test_a_run_that_another_process_went_on_with_is_left_to_it(
     await other.aclose()
 
 
+async def test_one_who_only_noted_is_told_at_the_next_call(path: Path, journal: SqliteJournal) -> None:
+    await journal.append("r2", [created("r2")])
+    other = SqliteJournal(path)
+    await other.append("r1", [said("theirs")])
+    journal.note("r1", said("lost"))
+    await journal.append("r2", [said("another run takes the note along")])
+
+    with pytest.raises(JournalBusy, match="another process is writing run r1"):
+        journal.note("r1", said("too late"))
+    assert numbers(await journal.append("r1", [said("knowing that")])) == [3]
+    assert messages(journal.read("r1")) == ["theirs", "knowing that"]
+    await other.aclose()
+
+
+async def test_one_alone_with_a_note_is_told(path: Path, journal: SqliteJournal) -> None:
+    await journal.append("r1", [said("this task is alone now")])
+    other = SqliteJournal(path)
+    await other.append("r1", [said("theirs")])
+    journal.note("r1", said("lost"))
+    with pytest.raises(JournalBusy, match="another process is writing run r1"):
+        await journal.append("r1", [said("too late")])
+    await other.aclose()
+
+
+@pytest.mark.parametrize("method", ["write_one", "write"])
+async def test_an_interrupt_just_after_the_commit_is_not_taken_for_another_process(
+    journal: SqliteJournal, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    await journal.append("r1", [said("this task is alone now")])
+    write = getattr(JournalWriter, method)
+
+    def interrupted(*arguments: Any) -> None:
+        write(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(JournalWriter, method, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        await journal.append("r1", [said("written")] * (1 if method == "write_one" else 2))
+    monkeypatch.undo()
+    await journal.append("r1", [said("after")])
+    assert messages(journal.read("r1"))[1:] == ["written"] * (1 if method == "write_one" else 2) + ["after"]
+
+
+async def test_a_fault_of_ours_is_told_to_all_who_wait(journal: SqliteJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(JournalWriter, "write", lambda *_: 1 / 0)
+    results = await asyncio.gather(*(journal.append("r1", [said("a")]) for _ in range(2)), return_exceptions=True)
+    assert [type(result) for result in results] == [ZeroDivisionError] * 2
+
+
+async def test_closing_says_what_could_not_be_written(path: Path, journal: SqliteJournal) -> None:
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    journal.note("r1", said("lost"))
+    with pytest.raises(JournalBusy):
+        await journal.aclose()
+    other.close()
+    assert numbers(await journal.append("r1", [said("opened again")])) == [2]
+
+
 async def test_two_cannot_create_the_same_run(path: Path, journal: SqliteJournal) -> None:
     other = SqliteJournal(path)
     journal.note("r2", created("r2", text="mine"))
@@ -322,6 +384,21 @@ async def test_content_that_cannot_be_kept_is_an_error(path: Path, journal: Sqli
     with pytest.raises(JournalError, match="could not be kept") as caught:
         journal.put_blob(os.urandom(LARGE + 1))
     assert caught.value.remedy
+
+
+async def test_content_that_could_not_be_kept_leaves_nothing_behind(
+    path: Path, journal: SqliteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    data = os.urandom(LARGE + 1)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(JournalError, match="No space left"):
+        journal.put_blob(data)
+    monkeypatch.undo()
+    assert not [file for file in path.with_name("journal.db-blobs").rglob("*") if file.is_file()]
+    assert journal.get_blob(journal.put_blob(data)) == data
 
 
 # opening

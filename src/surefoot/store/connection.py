@@ -40,7 +40,7 @@ def open_writer(path: Path, durability: Durability, busy_timeout: float) -> apsw
         migrate(connection, path)
     except BaseException as error:
         connection.close()
-        if isinstance(error, READ_FAULTS):
+        if isinstance(error, (*READ_FAULTS, OSError)):
             raise journal_error(path, error) from error
         raise
     return connection
@@ -61,7 +61,7 @@ def open_reader(path: Path, busy_timeout: float) -> apsw.Connection:
             schema_of(connection, path)
     except BaseException as error:
         connection.close()
-        if isinstance(error, READ_FAULTS):
+        if isinstance(error, (*READ_FAULTS, OSError)):
             raise journal_error(path, error) from error
         raise
     return connection
@@ -97,7 +97,7 @@ def journal_error(path: Path, error: Exception) -> JournalError:
             )
         case apsw.CorruptError() | apsw.NotADBError() | apsw.SQLError() | apsw.FormatError() | UnicodeDecodeError():
             return broken(path, str(error))
-        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | OSError():
             return _cannot_open(path, error)
         case apsw.IOError():
             code = getattr(error, "extendedresult", apsw.SQLITE_IOERR)

@@ -5,8 +5,10 @@ tasks make at the same time share a transaction; a task that writes alone commit
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,8 @@ class SqliteJournal:
         self._writer: JournalWriter | None = None
         self._files = BlobFiles(path)
         self._runs: dict[str, Run] = {}
+        self._lost: set[str] = set()
+        """Runs that another process has gone on with, which nobody here was told yet."""
         # What the next transaction takes along.
         self._queue: list[Entry] = []
         self._blobs: dict[str, Blob] = {}
@@ -96,7 +100,7 @@ class SqliteJournal:
             return [self._commit_one(known, events[0])]
         run, records = self._enqueue(run_id, events, awaited=True)
         if run in self._commit():
-            raise _taken_over(run)
+            raise self._taken_over(run_id)
         return records
 
     def note(self, run_id: str, event: Event) -> Record:
@@ -138,6 +142,8 @@ class SqliteJournal:
     def close(self) -> None:
         """Like `aclose`, for those who have no event loop. What still waits is written first."""
         error = self._commit_for_all()
+        for pending in (self._runs, self._queue, self._blobs, self._acknowledged):
+            pending.clear()
         self._reader.close()
         if self._writer:
             self._writer.close()
@@ -174,6 +180,8 @@ class SqliteJournal:
 
     def _look_up(self, run_id: str) -> Run | None:
         self._writing()
+        if run_id in self._lost:
+            raise self._taken_over(run_id)
         position = self._reader.position(run_id)
         return Run(run_id, *position) if position else None
 
@@ -214,7 +222,7 @@ class SqliteJournal:
         except apsw.Error as error:
             if isinstance(error, apsw.ConstraintError) and self._moved_on({run}):
                 del self._runs[run.id]
-                raise _taken_over(run) from error
+                raise self._taken_over(run.id) from error
             raise journal_error(self.path, error) from error
         except BaseException:
             # It may or may not be on the disk: look there before going on.
@@ -239,23 +247,23 @@ class SqliteJournal:
         self._turns_alone = 0
         self._commit_for_all()
 
-    def _commit_for_all(self) -> JournalError | None:
-        """Commit, and tell everyone who waits."""
+    def _commit_for_all(self) -> Exception | None:
+        """Commit, and tell everyone who waits, whatever happened."""
         waiting, self._waiting = self._waiting, []
         lost: Collection[Run] = ()
-        failure: JournalError | None = None
+        failure: Exception | None = None
         try:
             lost = self._commit()
-        except JournalError as error:
+        except Exception as error:
             failure = error
         for done, run in waiting:
             if done.done() or done.get_loop().is_closed():
                 continue
             if failure:
                 # One for each: an error collects the tracebacks of all who raise it.
-                done.set_exception(type(failure)(str(failure), remedy=failure.remedy))
+                done.set_exception(copy(failure).with_traceback(None))
             elif run in lost:
-                done.set_exception(_taken_over(run))
+                done.set_exception(self._taken_over(run.id))
             else:
                 done.set_result(None)
         return failure
@@ -303,12 +311,13 @@ class SqliteJournal:
             del self._runs[run.id]
 
     def _moved_on(self, runs: Collection[Run]) -> set[Run]:
-        """Those that someone else has written to since we last did."""
+        """Those that someone else has written to since we last did; none if that cannot be found out."""
         lost = set()
-        for run in runs:
-            position = self._reader.position(run.id)
-            if position and (position.number, position.last) != (run.number, run.durable):
-                lost.add(run)
+        with contextlib.suppress(JournalError):
+            for run in runs:
+                position = self._reader.position(run.id)
+                if position and (position.number, position.last) != (run.number, run.durable):
+                    lost.add(run)
         return lost
 
     def _put_back_without(self, lost: set[Run], batch: list[Entry], acknowledged: dict[int, str]) -> None:
@@ -317,10 +326,12 @@ class SqliteJournal:
         self._acknowledged = {key: run_id for key, run_id in acknowledged.items() if run_id not in ids}
         for run_id in ids:
             del self._runs[run_id]
+        self._lost |= ids
 
-
-def _taken_over(run: Run) -> JournalBusy:
-    return JournalBusy(
-        f"another process is writing run {run.id}: what this one was about to write was left out",
-        remedy="let the other one go on, or stop it and resume here",
-    )
+    def _taken_over(self, run_id: str) -> JournalBusy:
+        """Said once. Who goes on after that goes on from where the other one is."""
+        self._lost.discard(run_id)
+        return JournalBusy(
+            f"another process is writing run {run_id}: what this one was about to write was left out",
+            remedy="let the other one go on, or stop it and resume here",
+        )
