@@ -198,6 +198,10 @@ async def test_a_run_to_base_on_that_does_not_exist(surefoot: Surefoot) -> None:
     refused(surefoot("run", "--based-on", "nothing", "-m", surefoot.script()), 2, "there is no run 'nothing'")
 
 
+def test_a_cassette_that_cannot_be_written(surefoot: Surefoot) -> None:
+    refused(surefoot(*usable(surefoot), "--record", "/proc/nowhere/run.jsonl"), 2, "/proc/nowhere", "--record")
+
+
 # -- settings and arguments ----------------------------------------------------------------------------------------
 
 

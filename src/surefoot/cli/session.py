@@ -8,7 +8,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from surefoot.cli.places import open_journal
 from surefoot.cli.stdout import print_lines, stdout_marks
 from surefoot.cli.summary import plan_lines, summary
 from surefoot.cli.watch import Watcher, choose_watcher, watch
+from surefoot.errors import UsageError
 from surefoot.events import Record
 from surefoot.models.base import LanguageModel
 from surefoot.models.choose import ModelSettings, choose_model
@@ -96,15 +97,26 @@ async def _services(
         model: LanguageModel = await choose_model(spec, settings)
         stack.push_async_callback(model.aclose)
         if showing.cassette:
-            from surefoot.models.cassette import RecordingModel
-
-            model = RecordingModel(model, Path(showing.cassette))
+            model = _recording(model, Path(showing.cassette))
         person = TerminalPerson(sys.stdin, watcher.aside, yes=showing.yes)
         yield Services(journal=journal, model=model, home=paths.state_home(), person=person)
 
 
+def _recording(model: LanguageModel, path: Path) -> LanguageModel:
+    from surefoot.models.cassette import RecordingModel
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a").close()
+    except OSError as error:
+        raise UsageError(
+            f"the cassette {path} cannot be written: {error.strerror}", remedy="name another file with --record"
+        ) from error
+    return RecordingModel(model, path)
+
+
 @contextlib.contextmanager
-def _stoppable(watcher: Watcher) -> Any:
+def _stoppable(watcher: Watcher) -> Iterator[None]:
     """The first Ctrl-C (or a polite kill) stops the run where nothing is lost; the second ends the process."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
