@@ -48,7 +48,7 @@ class TrustStore:
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
             entries = json.loads(self.path.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError) as error:
             raise ConfigError(

@@ -92,8 +92,8 @@ def _checks(results: tuple[CheckResult, ...], marks: Marks) -> Iterator[Text]:
                 yield _row("", Text(f"    {part}", style="dim"))
     if rest := ordered[_MOST_CHECKS:]:
         red = sum(not result.passed for result in rest)
-        said = f"{len(rest)} more" + (f", {red} of them fail" if red else " pass")
-        yield _row("", Text(f"{marks.more} {said}", style="red" if red else "dim"))
+        more = f"{len(rest)} more" + (f", {red} of them fail" if red else " pass")
+        yield _row("", Text(f"{marks.more} {more}", style="red" if red else "dim"))
 
 
 def _files(outcome: Outcome) -> Iterator[Text]:
