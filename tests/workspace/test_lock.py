@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -82,6 +83,19 @@ def test_a_name_left_by_the_dead_is_not_believed(root: Path, home: Path) -> None
     file.write_text(json.dumps({**said, "pid": os.getppid()}))
     with WorkspaceLock(root, home, "run-2"):
         assert json.loads(file.read_text())["run_id"] == "run-2"
+
+
+@pytest.mark.req("X2")
+def test_the_dead_owner_is_not_named_while_the_new_one_is_still_writing(root: Path, home: Path) -> None:
+    with WorkspaceLock(root, home, "run-new"):
+        (file,) = (home / "locks").iterdir()
+        said = file.read_text()
+        file.write_text(json.dumps({**json.loads(said), "run_id": "run-dead", "started": 1}))
+        writing = threading.Timer(0.3, file.write_text, [said])
+        writing.start()
+        with pytest.raises(WorkspaceLocked, match="run-new"):
+            WorkspaceLock(root, home, "run-2").acquire()
+        writing.join()
 
 
 @pytest.mark.req("X2")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from surefoot.errors import RestoreConflict, WorkspaceError
+from surefoot.workspace.restore import Intent, IntentFile
 from surefoot.workspace.snapshot import Workspace
 from surefoot.workspace.tree import TEMP_NAME
 from trees import IS_ROOT, NOBODY, as_nobody, photograph, scratch
@@ -137,6 +138,31 @@ def test_a_hard_link_outside_the_tree_is_not_written_through(folder: Path, root:
     workspace.restore(before)
     assert (root / "file").read_text() == "before"
     assert (folder / "outside").read_text() == "after"
+
+
+@pytest.mark.req("X2")
+def test_a_folder_swapped_for_a_symlink_at_the_wrong_moment_leads_nowhere(
+    folder: Path, root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the look at the tree, before the first file is written."""
+    (folder / "outside").mkdir()
+    (root / "door/inner/deeper").mkdir(parents=True)
+    (root / "door/inner/file").write_text("before")
+    before = workspace.snapshot()
+    (root / "door/inner/file").unlink()
+    real = IntentFile.write
+
+    def write(self: IntentFile, intent: Intent) -> None:
+        real(self, intent)
+        (root / "door").rename(folder / "moved")
+        (root / "door").symlink_to(folder / "outside")
+        (folder / "outside/inner").mkdir(exist_ok=True)
+
+    monkeypatch.setattr(IntentFile, "write", write)
+    monkeypatch.setattr("surefoot.workspace.tree._KEPT_OPEN", 1)  # only the deepest is still open from the look
+    with pytest.raises(WorkspaceError, match="Not a directory"):
+        workspace.restore(before)
+    assert [path.name for path in (folder / "outside").rglob("*")] == ["inner"]
 
 
 @pytest.mark.req("X2")

@@ -130,8 +130,6 @@ class Restorer:
             return
         with _cleared_on_failure(folder):
             self._rename(entry.path, folder, name)
-        with contextlib.suppress(FileNotFoundError):  # renaming one link over another to the same file leaves both
-            os.unlink(TEMP_NAME, dir_fd=folder)
 
     def _rename(self, path: str, folder: int, name: str) -> None:
         self._look_again(path, folder, name)
