@@ -12,8 +12,8 @@ echo "Working in $folder"
 if [ -n "$task" ]; then
     exec "$surefoot" run "$task" -C "$folder" -m local
 fi
-cp "$here"/wordstats/* "$folder"
-"$surefoot" run "Write wordstats.py as SPEC.md says." -C "$folder" -m local --check "python3 -m unittest -q"
+cp "$here"/stats/* "$folder"
+"$surefoot" run "Write stats.py as SPEC.md says." -C "$folder" -m local --check "python3 -m unittest -q"
 echo
-echo "It wrote $folder/wordstats.py:"
-cat "$folder/wordstats.py"
+echo "It wrote $folder/stats.py:"
+cat "$folder/stats.py"
