@@ -1,16 +1,14 @@
 """What tests of the engine share: a workspace, a scripted model, and a run that ends."""
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from surefoot.models.scripted import ScriptedModel
-
 from surefoot import events as e
 from surefoot.config import ExecutionConfig
 from surefoot.engine import resume_run, start_run
+from surefoot.models.scripted import ScriptedModel
 from surefoot.plan import CommandCheck, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.run import Person, Services
 from surefoot.state import RunState
@@ -118,9 +116,3 @@ def steps(*given: ExecutionStep, after: Sequence[tuple[str, str]] = ()) -> Detai
     numbered = tuple(step.with_(sequence=i) for i, step in enumerate(given))
     dependencies = tuple(StepDependency(step_id=s, depends_on=d) for s, d in after)
     return DetailedPlan(steps=numbered, dependencies=dependencies)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Waits for something that will happen, however slow the machine is."""
-    while not condition():
-        await asyncio.sleep(0.01)

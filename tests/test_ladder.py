@@ -115,7 +115,7 @@ def _counted(facts: Facts, rung: Rung) -> Facts:
 def test_layers_are_climbed_in_order() -> None:
     """With everything failing the same way, no cheaper rung comes after a dearer one."""
     facts, order = replace(TOOL, temporary=True, alternatives_left=1), list(Rung)
-    taken = []
+    taken: list[Rung] = []
     while not taken or taken[-1] is not Rung.GIVE_UP:
         taken.append(next_rung(facts)[0])
         if taken[-1] is not Rung.GIVE_UP:

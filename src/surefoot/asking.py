@@ -45,7 +45,7 @@ async def ask_read(
     step_id: str = "",
     temperature: float = 0.0,
 ) -> T:
-    """What `read` makes of the answer. One that it cannot read is asked for again with the exact problem, a few times."""
+    """What `read` makes of the answer. What it cannot read is asked for again with the exact problem, a few times."""
     messages = [Message(role="user", content=prompt)]
     for attempt in range(MAX_READINGS):
         request = _request(run, purpose, messages, temperature + 0.3 * attempt, schema)

@@ -33,7 +33,7 @@ ONE_FILE = {
     "how to run it": f"```python\n{CODE}```\nRun it:\n```bash\npython -m pytest -q -k double --maxfail=1 -x\n```",
     "an example of use": f"```python\n{CODE}```\nExample:\n```python\ndouble(2)\n```",
     "an example that is no Python": f"```python\n{CODE}```\nIt prints:\n```\n>>> double(2), and it is 4 there\n```",
-    "a decision before it": f'```json\n{{"action": "write", "path": "src/double.py", "n": 1}}\n```\n```python\n{CODE}```',
+    "a decision before it": f'```json\n{{"action": "write", "path": "src/double.py", "n": 1}}\n```\n```python\n{CODE}```',  # noqa: E501
     "a draft before it": f"```python\n# double.py\nx = 1\n```\nCorrected:\n```python\n# double.py\n{CODE}```",
     "tests after it": f"**double.py**\n```python\n{CODE}```\n**test_double.py**\n```python\n{TESTS}```",
     "tests before it": f"**test_double.py**\n```python\n{TESTS}```\n**double.py**\n```python\n{CODE}```",

@@ -3,6 +3,7 @@ a name that looks like a hash always holds that content, whatever happened while
 
 import contextlib
 import hashlib
+import itertools
 import os
 import re
 import secrets
@@ -32,22 +33,13 @@ class BlobStore:
         (folder / _DRAFTS).mkdir(parents=True, exist_ok=True, mode=0o700)
         self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._fd)
+        self._own_drafts = secrets.token_hex(12)
+        self._draft_numbers = itertools.count()
         self._unsynced: set[str] = set()
 
     def put(self, data: bytes) -> str:
-        digest = hashlib.sha256(data).hexdigest()
-        name = _name(digest)
-
-        def fill(fd: int) -> tuple[str, int]:
-            write_all(fd, data)
-            return digest, len(data)
-
         with typed("store a file's content"):
-            if self._is_whole(name, len(data)):
-                os.utime(name, dir_fd=self._fd)  # in use again: the garbage collector spares what is young
-            else:
-                self._store(fill)
-        return digest
+            return self._put(data)
 
     def put_file(self, path: Path) -> str:
         with typed("store a file's content"):
@@ -64,7 +56,7 @@ class BlobStore:
             if size > SMALL:
                 return self._store(lambda sink: copy_hashed(source, sink))
             data = read_all(source, size)
-        return self.put(data), len(data)
+            return self._put(data), len(data)
 
     def get(self, digest: str) -> bytes:
         with self.open(digest) as file:
@@ -117,6 +109,20 @@ class BlobStore:
                         count, freed = count + 1, freed + info.st_size
         return count, freed
 
+    def _put(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        name = _name(digest)
+
+        def fill(fd: int) -> tuple[str, int]:
+            write_all(fd, data)
+            return digest, len(data)
+
+        if self._is_whole(name, len(data)):
+            os.utime(name, dir_fd=self._fd)  # in use again: the garbage collector spares what is young
+        else:
+            self._store(fill)
+        return digest
+
     def _is_whole(self, name: str, size: int) -> bool:
         """A power failure can leave a blob that is there but cut short: the size tells, and it is written again."""
         try:
@@ -125,7 +131,7 @@ class BlobStore:
             return False
 
     def _store(self, fill: Callable[[int], tuple[str, int]]) -> tuple[str, int]:
-        draft = f"{_DRAFTS}/{secrets.token_hex(12)}"
+        draft = f"{_DRAFTS}/{self._own_drafts}-{next(self._draft_numbers)}"
         fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o400, dir_fd=self._fd)
         try:
             try:

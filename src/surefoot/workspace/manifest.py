@@ -67,6 +67,8 @@ class ManifestStore:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._blobs = blobs
+        self._recent: dict[str, Manifest] = {}
+        """Going back needs the manifests of just now; reading a large one takes as long as a scan."""
 
     def save(self, entries: Mapping[str, Entry], excludes: Iterable[str], excluded: Iterable[str]) -> str:
         """Stores what is not stored yet, content before the list that needs it, and returns the id."""
@@ -85,6 +87,8 @@ class ManifestStore:
             document = {"core": core, "folder_times": [self._blobs.put(_encode(chunk)) for chunk in times]}
             self._blobs.flush()
             durable_write(self._folder / snapshot_id, _encode(document))
+            by_path = {entry.path: entry for entry in ordered}
+            self._remember(Manifest(snapshot_id, by_path, tuple(core["excludes"]), tuple(core["excluded"])))
         return snapshot_id
 
     def touch(self, snapshot_id: str) -> bool:
@@ -96,6 +100,8 @@ class ManifestStore:
         return True
 
     def load(self, snapshot_id: str) -> Manifest:
+        if snapshot_id in self._recent and (self._folder / snapshot_id).exists():
+            return self._recent[snapshot_id]
         document = self._document(snapshot_id)
         core = document["core"]
         entries = [Entry(*row) for digest in core["chunks"] for row in json.loads(self._blobs.get(digest))]
@@ -104,7 +110,13 @@ class ManifestStore:
             entry.path: entry._replace(mtime_ns=times[entry.path]) if entry.kind == "dir" else entry
             for entry in entries
         }
-        return Manifest(snapshot_id, by_path, tuple(core["excludes"]), tuple(core["excluded"]))
+        return self._remember(Manifest(snapshot_id, by_path, tuple(core["excludes"]), tuple(core["excluded"])))
+
+    def _remember(self, manifest: Manifest) -> Manifest:
+        self._recent[manifest.id] = manifest
+        while len(self._recent) > 4:
+            del self._recent[next(iter(self._recent))]
+        return manifest
 
     def needed_blobs(self, snapshot_id: str) -> set[str]:
         document = self._document(snapshot_id)
