@@ -74,7 +74,7 @@ class ManifestStore:
         """Stores what is not stored yet, content before the list that needs it, and returns the id."""
         ordered = [entries[path] for path in sorted(entries)]
         chunks = [[_canonical(entry) for entry in chunk] for chunk in _chunks(ordered)]
-        core = {
+        core: dict[str, Any] = {
             "format": 1,
             "excludes": list(excludes),
             "excluded": sorted(excluded),
