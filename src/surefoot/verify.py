@@ -79,12 +79,11 @@ class Verifier:
             network=run.config.network,
         )
         passed = done.exit_code == check.expect_exit
-        if passed:
-            detail = ""
-        elif done.timed_out:
-            detail = f"no end after {run.config.command_timeout_seconds:g} s\n{summarise(done.output, failed=True)}"
-        else:
-            detail = summarise(done.output, failed=True) or f"exit code {done.exit_code}, no output"
+        detail = "" if passed else summarise(_without_noise(done.output, run.root), failed=True)
+        if done.timed_out:
+            detail = f"no end after {run.config.command_timeout_seconds:g} s\n{detail}"
+        elif not passed and not detail:
+            detail = f"exit code {done.exit_code}, no output"
         blob = run.services.journal.put_blob(done.output.encode())
         return CheckResult(check=check, passed=passed, detail=detail, exit_code=done.exit_code, output_hash=blob)
 
@@ -95,6 +94,12 @@ class Verifier:
         except Exception as error:
             return CheckResult(check=check, passed=False, detail=f"{type(error).__name__}: {error}")
         return CheckResult(check=check, passed=bool(value), detail="" if value else f"is {value!r}")
+
+
+def _without_noise(output: str, root: Path) -> str:
+    """Output for a prompt: without what differs each time and tells nothing, so that equal failures look equal."""
+    output = output.replace(f"{root.resolve()}/", "").replace(f"{root}/", "")
+    return re.sub(r"\bin \d+\.\d+ ?s(?:econds)?\b", "", output)
 
 
 def _look_at(root: Path, check: Check) -> CheckResult:

@@ -56,7 +56,7 @@ async def test_a_problem_in_the_data_adds_a_cleaning_step_before_the_transformat
         Rule("# Step\nlook at", act("run_command", command="cat data.csv"), times=1),
         Rule("# Step\nlook at", {**done("a row is no number"), "add_steps": [clean]}),
         Rule("# Step\nclean", act("run_command", command="sed -i /broken/d data.csv")),
-        Rule("# Step\nwrite sum", act("run_command", command="awk 'NR > 1 {s += $1} END {print s}' data.csv > sum.txt")),
+        Rule("# Step\nwrite sum", act("run_command", command="awk 'NR > 1 {s+=$1} END {print s}' data.csv > sum.txt")),
     ]  # fmt: skip
     state = await bench.run_plan(plan, answers)
     order = [event.step_id for event in bench.events(e.StepStarted)]
