@@ -51,8 +51,10 @@ async def start_run(
     first: Stage = Stage.UNDERSTANDING,
     last: Stage | None = None,
     given: Sequence[e.Event] = (),
+    based_on: str = "",
 ) -> RunState:
-    """A new run, to its end or to where it waits for a person. `given` are phases' results to start from."""
+    """A new run, to its end or to where it waits for a person. `given` are phases' results to start from, made by hand
+    or taken from the run `based_on`."""
     _usable(task)
     run_id = run_id or new_run_id()
     with WorkspaceLock(task.folder, services.home, run_id):
@@ -68,6 +70,7 @@ async def start_run(
             snapshot=await run.snapshot(),
             protected=protected_files(files, commands, task.text),
             starts_at=first,
+            based_on=based_on,
         )
         await run.record(created, *given)
         await run.verifier.check(task_checks(run), "before")

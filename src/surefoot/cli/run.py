@@ -147,8 +147,11 @@ def _start(words: tuple[str, ...], options: dict[str, Any], *, with_plan: bool =
         until=options.get("until_phase") or "",
     )
     last = _stage(options.get("until_phase"))
+    basis = base.run_id if base else ""
     return carry_out(
-        lambda s: start_run(s, task, config, first=first or Stage.UNDERSTANDING, last=last, given=given),
+        lambda s: start_run(
+            s, task, config, first=first or Stage.UNDERSTANDING, last=last, given=given, based_on=basis
+        ),
         options["model"],
         settings.model,
         showing,
