@@ -1,0 +1,64 @@
+"""Partial execution: from a given phase with results supplied or taken from another run, up to a given phase."""
+
+import pytest
+
+from kit import Bench, fenced, understanding
+from surefoot import events as e
+from surefoot.engine import start_run
+from surefoot.machine import Stage
+from surefoot.outcome import ExecutionPhase, Verdict
+from surefoot.phases.gated import skipped
+from surefoot.plan import DetailedPlan, ExecutionStep
+
+CHECK = "python3 -c 'from adder import add; assert add(2, 3) == 5'"
+GOOD = "def add(a, b):\n    return a + b\n"
+TASK = "Write adder.py with add(a, b)."
+
+
+@pytest.mark.req("P15")
+async def test_a_run_can_stop_after_a_phase_and_go_on_later(bench: Bench) -> None:
+    services = bench.services([understanding("adder.py")])
+    state = await start_run(services, bench.task(TASK, [CHECK]), bench.config(), last=Stage.PLANNING)
+    assert state.stage is Stage.EXECUTION
+    assert state.plan is not None
+    assert state.outcome is None
+    assert bench.files() == {}
+    state = await bench.resume(state.run_id, [fenced(GOOD)])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.req("P15")
+async def test_earlier_phases_can_be_taken_from_another_run(bench: Bench) -> None:
+    services = bench.services([understanding("adder.py")])
+    first = await start_run(services, bench.task(TASK, [CHECK]), bench.config(), last=Stage.UNDERSTANDING)
+    assert first.understanding is not None
+    given = e.Understood(result=first.understanding)
+    state = await start_run(
+        bench.services([fenced(GOOD)]),
+        bench.task(TASK, [CHECK]),
+        bench.config(),
+        first=Stage.APPROACH,
+        given=[given],
+        based_on=first.run_id,
+    )
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert state.model_calls == 1
+    assert bench.events(e.RunCreated)[-1].based_on == first.run_id
+
+
+@pytest.mark.req("P15")
+async def test_a_plan_can_be_supplied(bench: Bench) -> None:
+    plan = DetailedPlan(steps=(ExecutionStep(id="only", name="write it", writes=("adder.py",)),))
+    given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan))
+    state = await start_run(
+        bench.services([fenced(GOOD)]),
+        bench.task(TASK, [CHECK]),
+        bench.config(),
+        first=Stage.EXECUTION,
+        given=[given],
+    )
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert list(state.steps) == ["only"]
