@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model lint types unit bench lock clean help
+.PHONY: demo test test-model lint types unit cassettes lock clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -47,6 +47,11 @@ unit: .venv/dev.ready
 test-model: .venv/dev.ready
 	$(BIN)/surefoot model pull
 	$(BIN)/pytest -m model -q
+
+# The recorded answers of the embedded model that a test replays; needed after a change to the prompts.
+cassettes: .venv/dev.ready
+	$(BIN)/surefoot model pull
+	tests/cassettes/record.sh $(BIN)/surefoot
 
 lock: .tools/bin/uv
 	.tools/bin/uv lock

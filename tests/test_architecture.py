@@ -31,6 +31,7 @@ FLOORS = [
     {"executor"},
     # surfaces
     {"cli"},
+    {"__main__"},
 ]
 PURE = {"values", "errors", "config", "plan", "machine", "task", "outcome", "events", "drafts", "state", "schedule",
         "ladder", "mending", "reflection", "expressions", "redact", "gates", "conclusion"}  # fmt: skip
