@@ -173,3 +173,20 @@ def _chunks(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 
 def _encode(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+
+
+def partly(now: Mapping[str, Entry], then: Mapping[str, Entry], paths: Iterable[str]) -> dict[str, Entry]:
+    """`now` with `paths`, and all that is below them, as they were `then`; folders come and go with what is in them."""
+    entries = dict(now)
+    for path in paths:
+        for old in [p for p in entries if p == path or p.startswith(f"{path}/")]:
+            del entries[old]
+        entries |= {p: entry for p, entry in then.items() if p == path or p.startswith(f"{path}/")}
+        folder = path
+        while "/" in folder:
+            folder = folder.rpartition("/")[0]
+            if folder in then:
+                entries.setdefault(folder, then[folder])
+            elif not any(p.startswith(f"{folder}/") for p in entries):
+                entries.pop(folder, None)
+    return entries

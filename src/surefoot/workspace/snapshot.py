@@ -26,7 +26,7 @@ from surefoot.workspace.excludes import Excludes
 from surefoot.workspace.faults import shown, typed
 from surefoot.workspace.files import flocked, hash_of, key_of, read_all
 from surefoot.workspace.gc import GcReport, Generation, collect
-from surefoot.workspace.manifest import Entry, Manifest, ManifestStore
+from surefoot.workspace.manifest import Entry, Manifest, ManifestStore, partly
 from surefoot.workspace.restore import Intent, IntentFile, RestoreReport, Rollback, copy_out
 from surefoot.workspace.scan import ReadFile, Scan, read_contents, scan
 from surefoot.workspace.tree import Tree
@@ -117,6 +117,12 @@ class Workspace:
             if any(target.iterdir()):
                 raise UsageError(f"{target} is not empty", remedy="choose a new or an empty folder")
             copy_out(self._manifests.load(snapshot_id), self.blobs, target)
+
+    def with_paths_from(self, base: str, other: str, paths: Collection[str]) -> str:
+        """A snapshot that is `base` but for `paths`, which are as in `other`: restoring it undoes these and no more."""
+        with self._at_work("put two snapshots together"):
+            now, then = self._manifests.load(base), self._manifests.load(other)
+            return self._manifests.save(partly(now.entries, then.entries, paths), now.excludes, now.excluded)
 
     def tree_hash(self) -> str:
         """A hash of the tree's content now: the same for two trees that differ at most in times. Stores nothing."""
