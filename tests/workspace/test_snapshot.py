@@ -403,9 +403,10 @@ def test_a_damaged_manifest_or_id_is_a_typed_error(folder: Path, root: Path, wor
         with pytest.raises(WorkspaceError) as caught:
             workspace.manifest(wrong)
         assert caught.value.remedy
-    (folder / "home/manifests" / taken).write_text('{"core": {}}')
-    with pytest.raises(WorkspaceError, match="damaged"):
-        workspace.manifest(taken)
+    for damage in ('{"core": {}}', "", "not JSON"):
+        (folder / "home/manifests" / taken).write_text(damage)
+        with pytest.raises(WorkspaceError, match="damaged"):
+            Workspace(root, folder / "home").manifest(taken)  # a new process, which has nothing in memory
 
 
 class TestBlobs:
