@@ -4,15 +4,16 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from surefoot import events as e
 from surefoot._version import __version__
 from surefoot.conclusion import Observed, conclude, stopped
 from surefoot.config import ExecutionConfig
 from surefoot.errors import ModelError, SurefootError, UsageError
-from surefoot.machine import Rung, Stage, StepStatus
+from surefoot.machine import RUN_TRANSITIONS, Rung, Stage, StepStatus
 from surefoot.outcome import Outcome, Verdict
 from surefoot.phases.approach import approach
 from surefoot.phases.execute import execute
@@ -22,7 +23,7 @@ from surefoot.phases.understand import understand
 from surefoot.phases.validate import validate
 from surefoot.plan import CommandCheck
 from surefoot.project import list_files, protected_files
-from surefoot.recovery import recover
+from surefoot.recovery import overridden, recover
 from surefoot.run import Run, Services, Stopped
 from surefoot.state import RunState, fold
 from surefoot.task import Task
@@ -95,6 +96,28 @@ async def resume_run(services: Services, run_id: str, *, last: Stage | None = No
         elif state.stage is Stage.FAILED:
             await _try_again(run)
         return await _drive(run, last)
+
+
+async def retry_step(
+    services: Services, run_id: str, step_id: str, parameters: Mapping[str, Any], tool: str = ""
+) -> RunState:
+    """A person wants one step done again, with other parameters or another tool, and the run to go on from there."""
+    state = fold(services.journal.read(run_id))
+    assert state.task is not None
+    _usable(state.task)
+    with WorkspaceLock(state.task.folder, services.home, run_id):
+        run = _make_run(services, state)
+        revised = overridden(state, run.toolbox, step_id, parameters, tool)
+        run.workspace.finish_restore()
+        await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid()))
+        await run.take_messages()
+        await _undo_interrupted(run)
+        await run.record(*revised)
+        if Stage.EXECUTION not in (state.stage, *RUN_TRANSITIONS[state.stage]):
+            await run.enter(Stage.FAILED, "a person asks for a step again")
+        if state.stage is not Stage.EXECUTION:
+            await run.enter(Stage.EXECUTION, f"'{state.step(step_id).name}' again")
+        return await _drive(run, None)
 
 
 def new_run_id() -> str:

@@ -1,13 +1,14 @@
 """After a failed step: reflect, ask the ladder for a rung, undo what the try left behind, carry the rung out."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from surefoot import events as e
 from surefoot.asking import ask_for
 from surefoot.context import briefing, step_text
 from surefoot.drafts import ReflectionDraft, StepDraft
-from surefoot.errors import ModelError
+from surefoot.errors import ModelError, UsageError
 from surefoot.ladder import Facts, next_rung
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.mending import step_from
@@ -26,7 +27,8 @@ from surefoot.project import list_files
 from surefoot.prompts import render
 from surefoot.reflection import lesson, reflect_by_rules
 from surefoot.run import Run, Stopped
-from surefoot.state import StepRun
+from surefoot.state import RunState, StepRun
+from surefoot.tools.registry import Toolbox
 
 
 async def recover(run: Run) -> None:
@@ -176,3 +178,54 @@ async def _settle(run: Run, mine: StepRun, status: StepStatus, reason: str) -> N
         e.StepFinished(step_id=mine.step.id, status=status, attempt=mine.attempt, output=output),
         e.StageEntered(stage=Stage.EXECUTION, reason=reason),
     )
+
+
+# -- a person asks for a step again ------------------------------------------------------------------------------------
+
+
+def overridden(
+    state: RunState, toolbox: Toolbox, step_id: str, parameters: Mapping[str, Any], tool: str
+) -> list[e.Event]:
+    """What gives the step another try as a person wants it; refuses what cannot be."""
+    if state.stage is Stage.COMPLETED:
+        remedy = f"carry its plan out once more: surefoot run --based-on {state.run_id} --from-phase execution"
+        raise UsageError(f"run {state.run_id} is finished, so its steps stay as they are", remedy=remedy)
+    if step_id not in state.steps:
+        known = ", ".join(state.steps) or "it has none yet"
+        raise UsageError(f"run {state.run_id} has no step {step_id!r}", remedy=f"its steps: {known}")
+    mine = state.steps[step_id]
+    if mine.status is StepStatus.PENDING:
+        raise UsageError(
+            f"the step {step_id!r} waits for its turn", remedy=f"go on with: surefoot resume {state.run_id}"
+        )
+    reset = e.StepReset(step_id=step_id, rung=Rung.ALTERNATIVE_TOOL if tool else Rung.ADJUST_PARAMETERS, by="user")
+    blocked = [e.StepReset(step_id=s, rung=Rung.RETRY_LATER, by="user") for s in _blocked_by(state, step_id)]
+    if not parameters and not tool:
+        return [reset, *blocked]
+    named = tool or mine.tool or mine.step.tool
+    if not named:
+        raise UsageError(f"the step {step_id!r} names no tool, so it has no parameters", remedy="name the tool as well")
+    known_parameters = toolbox.get(named).parameters.get("properties", {})
+    if unknown := [name for name in parameters if name not in known_parameters]:
+        raise UsageError(
+            f"{named} has no parameter {unknown[0]!r}", remedy=f"it has: {', '.join(known_parameters) or 'none'}"
+        )
+    if mine.step.tool:
+        return [reset.with_(parameters=dict(parameters), tool=tool), *blocked]
+    # So far a model decided what to do in this step; from now on it is this one call.
+    call = mine.step.with_(tool=tool, parameters=dict(parameters))
+    return [e.PlanRevised(by="user", reason=f"a person chose {tool}", changed=(call,)), reset, *blocked]
+
+
+def _blocked_by(state: RunState, step_id: str) -> list[str]:
+    """Steps that could not run because of this one, directly or through others."""
+    assert state.plan is not None
+    found: list[str] = []
+    reached = [step_id]
+    while reached:
+        above = reached.pop()
+        below = [d.step_id for d in state.plan.dependencies if d.depends_on == above]
+        new = [s for s in below if state.steps[s].status is StepStatus.BLOCKED and s not in found]
+        found += new
+        reached += new
+    return found

@@ -17,6 +17,7 @@ from surefoot.cli.answering import answer
 from surefoot.cli.doctor import doctor
 from surefoot.cli.inspect import list_runs, show
 from surefoot.cli.model import model
+from surefoot.cli.retry import retry
 from surefoot.cli.run import plan, resume, run
 from surefoot.cli.settings import config, trust, untrust
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
@@ -64,7 +65,7 @@ def cli() -> None:
     """
 
 
-for command in (run, plan, resume, answer, list_runs, show, config, trust, untrust, doctor, model):
+for command in (run, plan, resume, retry, answer, list_runs, show, config, trust, untrust, doctor, model):
     cli.add_command(command)
 
 

@@ -101,13 +101,13 @@ def resume(run_id: str | None, last: bool, until_phase: str | None, model: str |
     )
     if state.stage is Stage.COMPLETED:
         return already_ended(state, showing)
-    settings = _settings(str(state.task.folder), {})
+    settings = settings_for(str(state.task.folder), {})
     stage = _stage(until_phase)
-    spec = model or _same_model(state.model)
+    spec = model or same_model(state.model)
     return carry_out(lambda s: resume_run(s, run_id, last=stage), spec, settings.model, showing, before)
 
 
-def _same_model(name: str) -> str | None:
+def same_model(name: str) -> str | None:
     """The model that the run has used so far, where its name is enough to find it again and no other is asked for."""
     import os
 
@@ -126,7 +126,7 @@ def _start(words: tuple[str, ...], options: dict[str, Any], *, with_plan: bool =
     from surefoot.task import Task
 
     folder = usable_folder(options["workspace"])
-    settings = _settings(str(folder), options)
+    settings = settings_for(str(folder), options)
     base = _base_run(options.get("based_on"))
     text = _task_text(words) if words or base is None else base.task.text if base.task else ""
     checks = tuple(CommandCheck(command=command, origin="user") for command in options["checks"])
@@ -159,7 +159,7 @@ def _start(words: tuple[str, ...], options: dict[str, Any], *, with_plan: bool =
     )
 
 
-def _settings(folder: str, options: dict[str, Any]) -> Any:
+def settings_for(folder: str, options: dict[str, Any]) -> Any:
     """All settings for a run in this folder; what was ignored is said at once."""
     from pathlib import Path
 
