@@ -22,6 +22,7 @@ from surefoot.outcome import (
     Verdict,
 )
 from surefoot.phases.approach import alternatives_left
+from surefoot.phases.step import claim
 from surefoot.plan import Condition
 from surefoot.project import list_files
 from surefoot.prompts import render
@@ -29,11 +30,12 @@ from surefoot.reflection import lesson, reflect_by_rules
 from surefoot.run import Run, Stopped
 from surefoot.state import RunState, StepRun
 from surefoot.tools.registry import Toolbox
+from surefoot.workspace.restore import RestoreReport
 
 
 async def recover(run: Run) -> None:
     """Takes the run from RECOVERY to wherever the chosen rung leads."""
-    step_id = run.state.recovering
+    step_id = run.state.failed[0]
     mine = run.state.steps[step_id]
     failure = mine.failures[-1]
     # Resuming in the middle must not reflect twice on the same failure.
@@ -107,9 +109,19 @@ async def _roll_back(run: Run, mine: StepRun) -> None:
     refuted = mine.failures[-1].kind is FailureKind.REFUTED
     if not run.config.enable_auto_rollback or not mine.snapshot or refuted:
         return
-    report = await asyncio.to_thread(run.workspace.restore, mine.snapshot, known=mine.after or None)
+    if mine.shared:
+        report = await asyncio.to_thread(_undo_own_files, run, mine)
+    else:
+        report = await asyncio.to_thread(run.workspace.restore, mine.snapshot, known=mine.after or None)
     paths = tuple(path for path in (*report.removed, *report.written, *report.adjusted) if path != ".")
     await run.record(e.RolledBack(step_id=mine.step.id, snapshot=mine.snapshot, paths=paths))
+
+
+def _undo_own_files(run: Run, mine: StepRun) -> RestoreReport:
+    """Other steps wrote at the same time: only what this one declared goes back."""
+    now = run.workspace.snapshot()
+    wanted = run.workspace.with_paths_from(now, mine.snapshot, claim(run, mine.step.id) or ())
+    return run.workspace.restore(wanted, known=now)
 
 
 async def _carry_out(run: Run, mine: StepRun, rung: Rung, failure: Failure, reflection: StepReflection) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from surefoot import events as e
 from surefoot.bus import Bus
 from surefoot.config import ExecutionConfig
-from surefoot.machine import Stage
-from surefoot.outcome import Verdict
+from surefoot.machine import SETTLED, Rung, Stage, StepStatus
+from surefoot.outcome import ExecutionStatus, StepExecutionOutput, Verdict
 from surefoot.state import Question, RunState, apply
 from surefoot.task import Task
 
@@ -69,6 +69,9 @@ class Run:
         self.workspace = workspace
         self.toolbox = toolbox
         self.sandbox = sandbox
+        self.skipping: dict[str, e.ControlReceived] = {}
+        """Running steps that a person does not want; their tasks are cancelled."""
+        self.step_tasks: dict[str, asyncio.Task[object]] = {}
         self.briefing = ""
         """The stable front of every prompt; made once, by `context.py`."""
 
@@ -188,6 +191,31 @@ class Run:
                 events.append(e.ControlReceived.model_validate(fields))
         self.services.journal.acknowledge(self.state.run_id, [item.id for item in items])
         await self.record(*events)
+
+    async def obey(self) -> None:
+        """What people asked for while it runs. Skipping and trying again are for single steps; the rest ends the run
+        here, to be resumed or not."""
+        for control in list(self.state.controls):
+            by = f"by {control.by}" + (f": {control.why}" if control.why else "")
+            mine = self.state.steps.get(control.step_id)
+            match control.command:
+                case "cancel":
+                    raise Stopped(Verdict.CANCELLED, f"cancelled {by}")
+                case "pause":
+                    raise Stopped(Verdict.WAITING, f"paused {by}")
+                case "skip" if mine is not None and mine.status is StepStatus.PENDING:
+                    output = StepExecutionOutput(
+                        step_id=control.step_id, status=ExecutionStatus.SKIPPED, logs=(f"skipped {by}",)
+                    )
+                    await self.record(
+                        e.StepFinished(
+                            step_id=control.step_id, status=StepStatus.SKIPPED, attempt=mine.attempt, output=output
+                        )
+                    )
+                case "retry" if mine is not None and mine.status in SETTLED:
+                    await self.record(
+                        e.StepReset(step_id=control.step_id, rung=Rung.ADJUST_PARAMETERS, by="user", note=control.why)
+                    )
 
     # -- the workspace ----------------------------------------------------------------------------------------------
 

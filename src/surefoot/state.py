@@ -4,10 +4,10 @@
 refuses records that the transition tables do not allow.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, overload
 
 from surefoot import events as e
 from surefoot.config import ExecutionConfig
@@ -95,6 +95,77 @@ class StepRun:
     temporary_retries: int = 0
     parameters: dict[str, Any] = field(default_factory=dict)
     tool: str = ""
+    shared: bool = False
+    """Another step ran at the same time during this attempt: not all that changed is its doing."""
+
+
+@dataclass(slots=True)
+class _Settled:
+    """What is kept of a step's end until somebody asks for it as a phase result."""
+
+    status: StepStatus
+    output: StepExecutionOutput
+    duration_ms: int
+    checks: tuple[CheckResult, ...]
+    at: float
+    error: str | None
+    retries: int
+    begun: int
+    of: int
+
+
+class History(Sequence[PhaseResult[StepExecutionOutput]]):
+    """Every end of a step, in order. The results are made when they are looked at: most never are, and making one
+    costs as much as writing its event."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        self._entries: list[_Settled] = []
+
+    def add(self, entry: _Settled) -> None:
+        self._entries.append(entry)
+
+    def rolled_back(self, output: StepExecutionOutput) -> None:
+        for entry in reversed(self._entries):
+            if entry.output.step_id == output.step_id:
+                entry.output = output
+                return
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, History) and self._entries == other._entries
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> PhaseResult[StepExecutionOutput]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PhaseResult[StepExecutionOutput]]: ...
+    def __getitem__(
+        self, index: int | slice
+    ) -> PhaseResult[StepExecutionOutput] | Sequence[PhaseResult[StepExecutionOutput]]:
+        if isinstance(index, slice):
+            return [_as_phase_result(entry) for entry in self._entries[index]]
+        return _as_phase_result(self._entries[index])
+
+    def __iter__(self) -> Iterator[PhaseResult[StepExecutionOutput]]:
+        return map(_as_phase_result, self._entries)
+
+
+def _as_phase_result(entry: _Settled) -> PhaseResult[StepExecutionOutput]:
+    return PhaseResult[StepExecutionOutput](
+        phase=ExecutionPhase.Execution(current_step=max(entry.begun - 1, 0), total_steps=entry.of),
+        status=_PHASE_STATUS[entry.status],
+        output=entry.output,
+        duration_ms=entry.duration_ms,
+        validation=_judgement(entry.checks),
+        executed_at=_when(entry.at),
+        error=entry.error,
+        retry_count=entry.retries,
+    )
 
 
 @dataclass(slots=True)
@@ -130,7 +201,11 @@ class RunState:
     plan: DetailedPlan | None = None
     """The plan as it stands, with its revisions."""
     steps: dict[str, StepRun] = field(default_factory=dict)
-    history: list[PhaseResult[StepExecutionOutput]] = field(default_factory=list)
+    begun: int = 0
+    """How many of them were ever started."""
+    unsettled: int = 0
+    """How many of them something may still happen to. Both are counted along: a plan may have ten thousand steps."""
+    history: History = field(default_factory=History)
     refusals: dict[str, list[str]] = field(default_factory=dict)
     """Per phase: the messages of the last gate that refused."""
     phase_attempts: dict[str, int] = field(default_factory=dict)
@@ -138,8 +213,11 @@ class RunState:
     replans: int = 0
     approach_index: int = 0
     consecutive_failures: int = 0
+    running: set[str] = field(default_factory=set)
+    failed: list[str] = field(default_factory=list)
+    """Steps that failed and for which no way back was chosen yet."""
     recovering: str = ""
-    """The step that recovery is about."""
+    """The step that recovery is, or was last, about."""
     tried: list[str] = field(default_factory=list)
     """Every failed try and what was done about it, in order; kept when a new plan drops the step."""
     open_actions: dict[str, Action] = field(default_factory=dict)
@@ -195,8 +273,7 @@ class RunState:
                 return ExecutionPhase.Validation()
             case Stage.COMPLETED:
                 return ExecutionPhase.Completed()
-        begun = sum(run.attempt > 0 for run in self.steps.values())
-        return ExecutionPhase.Execution(current_step=max(begun - 1, 0), total_steps=len(self.steps))
+        return ExecutionPhase.Execution(current_step=max(self.begun - 1, 0), total_steps=len(self.steps))
 
     def as_plan(self) -> SequentialExecutionPlan:
         ended = self.outcome is not None
@@ -250,6 +327,7 @@ def _created(state: RunState, event: e.RunCreated, at: float) -> None:
 
 def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
     state.model = event.model
+    state.controls = [control for control in state.controls if control.command not in ("pause", "cancel")]
     if state.outcome is not None:
         # Somebody asks again after the end: phases get all their tries back, and steps by `_step_reset`.
         state.outcome = None
@@ -290,11 +368,12 @@ def _plan_made(state: RunState, event: e.PlanMade, at: float) -> None:
     if event.result.output is None:
         return
     state.plan = event.result.output
-    old, state.steps = state.steps, {}
+    old, state.steps, state.failed = state.steps, {}, []
     for step in state.plan.steps:
         # A new plan keeps what is done and still in it; everything else starts afresh.
         before = old.get(step.id)
         state.steps[step.id] = before if before and before.status in SETTLED and before.step == step else StepRun(step)
+    _count_steps(state)
 
 
 def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
@@ -307,6 +386,12 @@ def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
         state.steps[step.id] = StepRun(step)
     for step in state.plan.steps:
         state.steps[step.id].step = step
+    _count_steps(state)
+
+
+def _count_steps(state: RunState) -> None:
+    state.begun = sum(run.attempt > 0 for run in state.steps.values())
+    state.unsettled = sum(run.status not in SETTLED for run in state.steps.values())
 
 
 def revised(plan: DetailedPlan, event: e.PlanRevised) -> DetailedPlan:
@@ -329,15 +414,21 @@ def _validated(state: RunState, event: e.Validated, at: float) -> None:
     state.validation = event.result
 
 
-def _set_status(run: StepRun, status: StepStatus) -> None:
+def _set_status(state: RunState, run: StepRun, status: StepStatus) -> None:
     check_transition(STEP_TRANSITIONS, run.status, status)
+    state.unsettled += (status not in SETTLED) - (run.status not in SETTLED)
     run.status = status
 
 
 def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
     run = state.steps[event.step_id]
-    _set_status(run, StepStatus.RUNNING)
+    _set_status(state, run, StepStatus.RUNNING)
+    state.begun += run.attempt == 0
     run.attempt, run.started_at, run.snapshot = event.attempt, at, ""
+    run.shared = bool(state.running)
+    for other in state.running:
+        state.steps[other].shared = True
+    state.running.add(event.step_id)
     run.actions, run.baseline, run.checks, run.refusals = [], (), (), 0
 
 
@@ -393,29 +484,37 @@ def _action_refused(state: RunState, event: e.ActionRefused, at: float) -> None:
 
 def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) -> None:
     state.open_actions.pop(event.action_id, None)
+    run = state.steps[event.step_id]
+    # It is undone, so it does not count: neither as a try nor as something already done.
+    run.actions = [action for action in run.actions if action.id != event.action_id]
 
 
 def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     run = state.steps[event.step_id]
-    _set_status(run, event.status)
+    _set_status(state, run, event.status)
+    state.running.discard(event.step_id)
+    state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "skip"]
     run.output, run.after = event.output, event.snapshot
     run.checks = event.checks or run.checks
     if event.failure is not None:
         run.failures.append(event.failure)
         run.failed_fingerprints.update(a.fingerprint for a in run.actions if a.fingerprint)
-        state.recovering = event.step_id
+        if event.status is StepStatus.FAILED:
+            state.failed.append(event.step_id)
+            state.recovering = event.step_id
     else:
         state.consecutive_failures = 0
-    state.history.append(
-        PhaseResult[StepExecutionOutput](
-            phase=state._phase_of(Stage.EXECUTION),
-            status=_PHASE_STATUS[event.status],
-            output=event.output,
-            duration_ms=event.duration_ms,
-            validation=_judgement(event.checks),
-            executed_at=_when(run.started_at or at),
-            error=event.failure.message if event.failure else None,
-            retry_count=max(event.attempt - 1, 0),
+    state.history.add(
+        _Settled(
+            event.status,
+            event.output,
+            event.duration_ms,
+            event.checks,
+            run.started_at or at,
+            event.failure.message if event.failure else None,
+            max(event.attempt - 1, 0),
+            state.begun,
+            len(state.steps),
         )
     )
 
@@ -433,7 +532,8 @@ def _judgement(checks: tuple[CheckResult, ...]) -> ValidationResult | None:
 
 def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
     run = state.steps[event.step_id]
-    _set_status(run, StepStatus.PENDING)
+    _set_status(state, run, StepStatus.PENDING)
+    state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "retry"]
     if event.by == "user":
         run.retries = run.repairs = run.temporary_retries = 0
         state.replans = state.consecutive_failures = 0
@@ -452,6 +552,8 @@ def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:
     if run is None:
         return
     run.rungs.append(event.rung)
+    state.failed = [step_id for step_id in state.failed if step_id != event.step_id]
+    state.recovering = event.step_id
     failed = run.failures[-1].message[:160] if run.failures else ""
     state.tried.append(f"{event.step_id} try {run.attempt}: {failed} -> {event.rung.replace('_', ' ')}")
     match event.rung:
@@ -475,11 +577,7 @@ def _rolled_back(state: RunState, event: e.RolledBack, at: float) -> None:
     if run is None or run.output is None or run.output.status is not ExecutionStatus.FAILED:
         return
     run.output = run.output.with_(status=ExecutionStatus.ROLLED_BACK)
-    for index in range(len(state.history) - 1, -1, -1):
-        output = state.history[index].output
-        if output is not None and output.step_id == event.step_id:
-            state.history[index] = state.history[index].with_(output=run.output)
-            return
+    state.history.rolled_back(run.output)
 
 
 def _asked(state: RunState, event: e.QuestionAsked, at: float) -> None:
@@ -494,7 +592,8 @@ def _answered(state: RunState, event: e.QuestionAnswered, at: float) -> None:
 
 
 def _control(state: RunState, event: e.ControlReceived, at: float) -> None:
-    state.controls.append(event)
+    if event.command != "resume":
+        state.controls.append(event)
 
 
 def _warned(state: RunState, event: e.Warned, at: float) -> None:

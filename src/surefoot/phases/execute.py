@@ -1,47 +1,120 @@
-"""Phase 4: the plan's steps, each when its dependencies are settled."""
+"""Phase 4: the plan's steps, each when its dependencies are settled, independent ones at the same time."""
+
+import asyncio
+from collections.abc import Collection, Mapping
 
 from surefoot import events as e
 from surefoot.expressions import evaluate
 from surefoot.machine import SETTLED, Stage, StepStatus
 from surefoot.outcome import ExecutionStatus, StepExecutionOutput, Verdict
-from surefoot.phases.step import run_step
+from surefoot.phases.step import claim, run_step
 from surefoot.run import Run, Stopped
 from surefoot.schedule import Schedule
+
+Running = dict[asyncio.Task[None], str]
 
 
 async def execute(run: Run) -> None:
     """Runs until every step is settled or one has failed; then the next stage takes over."""
-    assert run.state.plan is not None
-    interrupted = [step_id for step_id, r in run.state.steps.items() if r.status is StepStatus.RUNNING]
-    for step_id in interrupted:
-        if await _fails(run, step_id):
-            return
-    schedule = Schedule(run.state.plan, {step_id: r.status for step_id, r in run.state.steps.items()})
-    revisions = run.state.revisions
-    while True:
-        await run.take_messages()
-        await _block_unreachable(run, schedule)
-        chosen = schedule.take()
-        if chosen is None:
-            break
-        if reason := _condition_not_met(run, chosen):
-            await settle_unrun(run, chosen, StepStatus.SKIPPED, reason)
-        elif await _fails(run, chosen):
-            return
-        schedule.settle(chosen, run.state.steps[chosen].status)
-        if run.state.revisions != revisions:
-            revisions = run.state.revisions
-            schedule = Schedule(run.state.plan, {s: r.status for s, r in run.state.steps.items()})
+    running: Running = {}
+    try:
+        schedule = await _work_off(run, running)
+    finally:
+        # Stopped from outside or by a fuse: what is still running ends too, before anybody looks at the workspace.
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    if failed := unrecovered(run):
+        await run.enter(Stage.RECOVERY, f"'{run.state.step(failed).name}' failed")
+        return
     _nothing_left_behind(run, schedule)
     await run.enter(Stage.VALIDATION)
 
 
-async def _fails(run: Run, step_id: str) -> bool:
-    await run_step(run, step_id)
-    if run.state.steps[step_id].status is not StepStatus.FAILED:
-        return False
-    await run.enter(Stage.RECOVERY, f"'{run.state.step(step_id).name}' failed")
+async def _work_off(run: Run, running: Running) -> Schedule:
+    schedule, revisions = _schedule(run), run.state.revisions
+    for step_id in [s for s, r in run.state.steps.items() if r.status is StepStatus.RUNNING]:
+        running[asyncio.create_task(run_step(run, step_id))] = step_id
+    while True:
+        await run.take_messages()
+        await run.obey()
+        if run.state.revisions != revisions:
+            schedule, revisions = _schedule(run), run.state.revisions
+        await _block_unreachable(run, schedule)
+        # A failed step stops the starting of others: what they would build on may be about to change.
+        starting = [] if unrecovered(run) else await _next_steps(run, schedule, running.values())
+        if len(starting) == 1 and not running:
+            await run_step(run, starting[0])
+            _settle(run, schedule, starting[0])
+            continue
+        running |= {asyncio.create_task(run_step(run, step_id)): step_id for step_id in starting}
+        if not running:
+            return schedule
+        await _one_ends(run, schedule, running)
+
+
+def _schedule(run: Run) -> Schedule:
+    assert run.state.plan is not None
+    statuses = {step_id: r.status for step_id, r in run.state.steps.items()}
+    # As long as a way back may be found, a failure decides nothing for the steps that wait.
+    statuses |= dict.fromkeys(run.state.failed, StepStatus.RUNNING)
+    return Schedule(run.state.plan, statuses)
+
+
+def _settle(run: Run, schedule: Schedule, step_id: str) -> None:
+    status = run.state.steps[step_id].status
+    if status in SETTLED:
+        schedule.settle(step_id, status)
+
+
+def unrecovered(run: Run) -> str:
+    return run.state.failed[0] if run.state.failed else ""
+
+
+async def _next_steps(run: Run, schedule: Schedule, running: Collection[str]) -> list[str]:
+    """Every ready step that can run beside those that do; steps whose condition is not met are settled on the way."""
+    beside = list(running)
+    starting: list[str] = []
+    while len(beside) < run.config.max_parallel_steps:
+        chosen = schedule.take(lambda step_id: _may_join(run, step_id, beside))
+        if chosen is None:
+            break
+        if reason := _condition_not_met(run, chosen):
+            await settle_unrun(run, chosen, StepStatus.SKIPPED, reason)
+            schedule.settle(chosen, StepStatus.SKIPPED)
+            continue
+        starting.append(chosen)
+        beside.append(chosen)
+    return starting
+
+
+def _may_join(run: Run, step_id: str, beside: Collection[str]) -> bool:
+    """Steps share the workspace when what they write is declared and does not overlap; readers always do."""
+    mine = claim(run, step_id)
+    for other in beside:
+        theirs = claim(run, other)
+        if mine is None and theirs != frozenset():
+            return False
+        if theirs is None and mine != frozenset():
+            return False
+        if mine and theirs and mine & theirs:
+            return False
     return True
+
+
+async def _one_ends(run: Run, schedule: Schedule, running: Running) -> None:
+    """Waits for the next step to end. One that stops the run lets the others finish first: their work is not lost."""
+    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    stopped = next((task for task in done if task.exception() is not None), None)
+    if stopped is not None and len(running) > len(done):
+        await asyncio.wait([task for task in running if task not in done])
+        done = set(running)
+    for task in done:
+        step_id = running.pop(task)
+        if task.exception() is None:
+            _settle(run, schedule, step_id)
+    if stopped is not None:
+        stopped.result()
 
 
 async def _block_unreachable(run: Run, schedule: Schedule) -> None:
@@ -61,7 +134,7 @@ def _condition_not_met(run: Run, step_id: str) -> str:
     condition = run.state.step(step_id).when
     if not condition:
         return ""
-    results = {s: r.output.outputs for s, r in run.state.steps.items() if r.output}
+    results: Mapping[str, object] = {s: r.output.outputs for s, r in run.state.steps.items() if r.output}
     statuses = {s: r.status.value for s, r in run.state.steps.items()}
     if evaluate(condition, {"outputs": results, "status": statuses}):
         return ""

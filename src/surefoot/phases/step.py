@@ -19,6 +19,7 @@ from surefoot.phases.acting import StepFailed, act_until_done
 from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
 from surefoot.run import Run, Stopped
+from surefoot.tools.base import Writes
 
 
 async def run_step(run: Run, step_id: str) -> None:
@@ -36,6 +37,11 @@ async def run_step(run: Run, step_id: str) -> None:
     try:
         async with asyncio.timeout(run.config.step_timeout_seconds):
             await act_until_done(run, step_id, checks)
+    except asyncio.CancelledError:
+        if step_id not in run.skipping:
+            raise
+        await _skipped(run, step_id)
+        return
     except StepFailed as failed:
         failure = failed.failure
     except TimeoutError:
@@ -50,6 +56,22 @@ async def run_step(run: Run, step_id: str) -> None:
             raise
         failure = Failure(kind=FailureKind.MODEL_ERROR, message=str(error), temporary=True)
     await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
+
+
+async def _skipped(run: Run, step_id: str) -> None:
+    """A person does not want this step: what it has done so far is undone, and the run goes on without it."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    control = run.skipping.pop(step_id)
+    mine = run.state.steps[step_id]
+    for action in [a for a in run.state.open_actions.values() if a.step_id == step_id]:
+        await run.record(e.ActionInterrupted(action_id=action.id, step_id=step_id))
+    if mine.snapshot and not mine.shared:
+        await asyncio.to_thread(run.workspace.restore, mine.snapshot)
+    reason = f"skipped by {control.by}" + (f": {control.why}" if control.why else "")
+    output = StepExecutionOutput(step_id=step_id, status=ExecutionStatus.SKIPPED, logs=(reason,))
+    await run.record(e.StepFinished(step_id=step_id, status=StepStatus.SKIPPED, attempt=mine.attempt, output=output))
 
 
 async def _confirmed(run: Run, step: ExecutionStep) -> None:
@@ -75,6 +97,19 @@ def task_checks(run: Run) -> tuple[Check, ...]:
         return run.task.checks
     before = [path for path in list_files(run.root) if path in run.state.protected]
     return project_checks(run.root, before)
+
+
+def claim(run: Run, step_id: str) -> frozenset[str] | None:
+    """The files that a step will write, where that can be told beforehand; None is the whole workspace."""
+    mine = run.state.steps[step_id]
+    if name := mine.tool or mine.step.tool:
+        tool = run.toolbox.get(name)
+        if tool.writes is Writes.NONE:
+            return frozenset()
+        arguments = {**mine.step.parameters, **mine.parameters}
+        paths = frozenset(str(arguments[a]) for a in tool.path_arguments if a in arguments)
+        return paths if tool.writes is Writes.DECLARED and paths else None
+    return frozenset(mine.step.writes) if len(mine.step.writes) == 1 else None
 
 
 async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: int) -> None:
@@ -104,7 +139,10 @@ def observed(run: Run, step_id: str, failure: Failure | None, after: str) -> Ste
     mine = run.state.steps[step_id]
     files: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
     if mine.snapshot and after:
+        own = claim(run, step_id) if mine.shared else None
         for change in run.workspace.changes(mine.snapshot, after):
+            if own is not None and change.path not in own:
+                continue
             files[change.kind if change.kind in files else "changed"].append(change.path)
     status = ExecutionStatus.SUCCESS
     if failure is not None:
