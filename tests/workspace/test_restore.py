@@ -320,3 +320,31 @@ def test_a_left_over_temporary_file_is_no_part_of_the_tree(root: Path, workspace
     assert workspace.snapshot() == before
     workspace.restore(before)
     assert not list(root.rglob(TEMP_NAME))
+
+
+@pytest.mark.req("X2", "P13")
+def test_undoing_one_of_two_hard_links_leaves_the_other(root: Path, workspace: Workspace) -> None:
+    (root / "a").write_text("before")
+    os.link(root / "a", root / "b")
+    before = workspace.snapshot()
+    for name in ("a", "b"):
+        (root / name).unlink()
+        (root / name).write_text(f"after {name}")
+    after = workspace.snapshot()
+    workspace.restore(workspace.with_paths_from(after, before, ["b"]), known=after)
+    assert [(root / name).read_text() for name in ("a", "b")] == ["after a", "before"]
+    workspace.restore(workspace.with_paths_from(after, before, ["a", "b"]))
+    assert workspace.snapshot() == before
+
+
+@pytest.mark.req("X2", "P13")
+def test_undoing_a_path_whose_folder_became_a_file_brings_back_the_folder(root: Path, workspace: Workspace) -> None:
+    (root / "folder").mkdir()
+    (root / "folder/file").write_text("before")
+    before = workspace.snapshot()
+    (root / "folder/file").unlink()
+    (root / "folder").rmdir()
+    (root / "folder").write_text("a file now")
+    after = workspace.snapshot()
+    workspace.restore(workspace.with_paths_from(after, before, ["folder/file"]), known=after)
+    assert (root / "folder/file").read_text() == "before"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import translate
 
 from surefoot.errors import UsageError
-from surefoot.workspace.manifest import Entry
+from surefoot.workspace.manifest import Entry, regrouped
 from surefoot.workspace.tree import split
 
 
@@ -34,19 +34,7 @@ class Excludes:
         for path, entry in entries.items():
             if path == "" or (split(path)[0] in kept and not self.match(path, entry.kind == "dir")):
                 kept[path] = entry
-        return _regrouped(kept) if len(kept) < len(entries) else kept
-
-
-def _regrouped(entries: dict[str, Entry]) -> dict[str, Entry]:
-    """Hard link groups by those of their members that are left, named and dissolved as a scan would do it."""
-    members: dict[str, list[str]] = {}
-    for path, entry in entries.items():
-        if entry.group:
-            members.setdefault(entry.group, []).append(path)
-    for paths in members.values():
-        for path in paths:
-            entries[path] = entries[path]._replace(group=paths[0] if len(paths) > 1 else "")
-    return entries
+        return regrouped(kept) if len(kept) < len(entries) else kept
 
 
 class _Rule:

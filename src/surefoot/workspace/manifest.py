@@ -181,12 +181,31 @@ def partly(now: Mapping[str, Entry], then: Mapping[str, Entry], paths: Iterable[
     for path in paths:
         for old in [p for p in entries if p == path or p.startswith(f"{path}/")]:
             del entries[old]
-        entries |= {p: entry for p, entry in then.items() if p == path or p.startswith(f"{path}/")}
+        entries |= {p: _of_then(entry) for p, entry in then.items() if p == path or p.startswith(f"{path}/")}
         folder = path
         while "/" in folder:
             folder = folder.rpartition("/")[0]
             if folder in then:
-                entries.setdefault(folder, then[folder])
+                if folder not in entries or (path in entries and entries[folder].kind != "dir"):
+                    entries[folder] = then[folder]
             elif not any(p.startswith(f"{folder}/") for p in entries):
                 entries.pop(folder, None)
+    return regrouped({path: entries[path] for path in sorted(entries)})
+
+
+def _of_then(entry: Entry) -> Entry:
+    """A hard link of then is none to a file of now that has the name of its group: no path begins with a slash."""
+    return entry._replace(group=f"/{entry.group}") if entry.group else entry
+
+
+def regrouped(entries: dict[str, Entry]) -> dict[str, Entry]:
+    """Hard link groups by those of their members that are here, named and dissolved as a scan would do it. Expects
+    entries in order of path."""
+    members: dict[str, list[str]] = {}
+    for path, entry in entries.items():
+        if entry.group:
+            members.setdefault(entry.group, []).append(path)
+    for paths in members.values():
+        for path in paths:
+            entries[path] = entries[path]._replace(group=paths[0] if len(paths) > 1 else "")
     return entries
