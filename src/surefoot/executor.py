@@ -21,7 +21,7 @@ from surefoot.paths import state_home
 from surefoot.phases.gated import skipped
 from surefoot.plan import Check, CommandCheck, DetailedPlan, ExecutionStep, ExpressionCheck
 from surefoot.run import Person, Services
-from surefoot.state import RunState
+from surefoot.state import Question, RunState, fold
 from surefoot.store.memory import MemoryJournal
 from surefoot.task import Task
 from surefoot.tools.registry import default_toolbox
@@ -92,6 +92,10 @@ class SequentialExecutor:
     async def resume(self, task_id: str) -> SequentialExecutionPlan:
         return (await resume_run(self.services, task_id)).as_plan()
 
+    def questions(self, task_id: str) -> list[Question]:
+        """What the run waits for."""
+        return fold(self.services.journal.read(task_id)).open_questions
+
     async def answer(self, task_id: str, question_id: str, answer: str) -> SequentialExecutionPlan:
         """Answer a question that the run waits for, and go on."""
         self.services.journal.send(task_id, {"type": "answer", "question_id": question_id, "answer": answer})
@@ -135,9 +139,11 @@ class SequentialExecutor:
             raise UsageError(
                 f"the step {step.id!r} names no tool, so it has no parameters", remedy="name the tool as well"
             )
-        if chosen:
-            (self.services.toolbox or default_toolbox()).get(chosen)
-        overridden = step.with_(tool=chosen, parameters={**step.parameters, **(parameters or {})})
+        kept = step.parameters
+        if chosen and chosen != step.tool:
+            takes = (self.services.toolbox or default_toolbox()).get(chosen).parameters.get("properties", {})
+            kept = {name: value for name, value in kept.items() if name in takes}
+        overridden = step.with_(tool=chosen, parameters={**kept, **(parameters or {})})
         return await self.execute_single_step(overridden, recover=recover)
 
 

@@ -22,7 +22,7 @@ from surefoot.outcome import (
     Verdict,
 )
 from surefoot.phases.approach import alternatives_left
-from surefoot.phases.step import claim
+from surefoot.phases.step import take_back
 from surefoot.plan import Condition
 from surefoot.project import list_files
 from surefoot.prompts import render
@@ -30,7 +30,6 @@ from surefoot.reflection import lesson, reflect_by_rules
 from surefoot.run import Run, Stopped
 from surefoot.state import RunState, StepRun
 from surefoot.tools.registry import Toolbox
-from surefoot.workspace.restore import RestoreReport
 
 
 async def recover(run: Run) -> None:
@@ -109,19 +108,9 @@ async def _roll_back(run: Run, mine: StepRun) -> None:
     refuted = mine.failures[-1].kind is FailureKind.REFUTED
     if not run.config.enable_auto_rollback or not mine.snapshot or refuted:
         return
-    if mine.shared:
-        report = await asyncio.to_thread(_undo_own_files, run, mine)
-    else:
-        report = await asyncio.to_thread(run.workspace.restore, mine.snapshot, known=mine.after or None)
+    report = await take_back(run, mine.step.id, mine.snapshot, known=mine.after)
     paths = tuple(path for path in (*report.removed, *report.written, *report.adjusted) if path != ".")
     await run.record(e.RolledBack(step_id=mine.step.id, snapshot=mine.snapshot, paths=paths))
-
-
-def _undo_own_files(run: Run, mine: StepRun) -> RestoreReport:
-    """Other steps wrote at the same time: only what this one declared goes back."""
-    now = run.workspace.snapshot()
-    wanted = run.workspace.with_paths_from(now, mine.snapshot, claim(run, mine.step.id) or ())
-    return run.workspace.restore(wanted, known=now)
 
 
 async def _carry_out(run: Run, mine: StepRun, rung: Rung, failure: Failure, reflection: StepReflection) -> None:
@@ -210,22 +199,22 @@ def overridden(
         raise UsageError(
             f"the step {step_id!r} waits for its turn", remedy=f"go on with: surefoot resume {state.run_id}"
         )
-    reset = e.StepReset(step_id=step_id, rung=Rung.ALTERNATIVE_TOOL if tool else Rung.ADJUST_PARAMETERS, by="user")
+    rung = Rung.ALTERNATIVE_TOOL if tool else Rung.ADJUST_PARAMETERS
+    reset = e.StepReset(step_id=step_id, rung=rung, by="user", parameters=dict(parameters), tool=tool)
     blocked = [e.StepReset(step_id=s, rung=Rung.RETRY_LATER, by="user") for s in _blocked_by(state, step_id)]
     if not parameters and not tool:
         return [reset, *blocked]
     named = tool or mine.tool or mine.step.tool
     if not named:
         raise UsageError(f"the step {step_id!r} names no tool, so it has no parameters", remedy="name the tool as well")
-    known_parameters = toolbox.get(named).parameters.get("properties", {})
-    if unknown := [name for name in parameters if name not in known_parameters]:
-        raise UsageError(
-            f"{named} has no parameter {unknown[0]!r}", remedy=f"it has: {', '.join(known_parameters) or 'none'}"
-        )
-    if mine.step.tool:
-        return [reset.with_(parameters=dict(parameters), tool=tool), *blocked]
-    # So far a model decided what to do in this step; from now on it is this one call.
-    call = mine.step.with_(tool=tool, parameters=dict(parameters))
+    takes = toolbox.get(named).parameters.get("properties", {})
+    if unknown := [name for name in parameters if name not in takes]:
+        raise UsageError(f"{named} has no parameter {unknown[0]!r}", remedy=f"it has: {', '.join(takes) or 'none'}")
+    if not tool:
+        return [reset, *blocked]
+    # Another tool takes what it knows of the step's parameters. A step that a model decided on becomes this one call.
+    fitting = {name: value for name, value in mine.step.parameters.items() if name in takes}
+    call = mine.step.with_(tool=tool, parameters=fitting)
     return [e.PlanRevised(by="user", reason=f"a person chose {tool}", changed=(call,)), reset, *blocked]
 
 

@@ -1,0 +1,176 @@
+"""`surefoot retry`: a person puts one step of a failed run right, and the run goes on."""
+
+from typing import Any
+
+import pytest
+
+from cli.conftest import Surefoot
+from cli.stories import CHECK, TASK, TEST, UNDERSTANDING, adder, good_script
+from surefoot import events as e
+from surefoot.cli.retry import parameter, step_named
+from surefoot.config import ExecutionConfig, ReflectionConfig
+from surefoot.engine import start_run
+from surefoot.machine import Stage
+from surefoot.models.scripted import ScriptedModel
+from surefoot.outcome import ExecutionPhase
+from surefoot.phases.gated import skipped
+from surefoot.plan import CommandCheck, DetailedPlan, ExecutionStep, StepDependency
+from surefoot.run import Services
+from surefoot.state import RunState, fold
+from surefoot.store.sqlite import SqliteJournal
+from surefoot.task import Task
+
+GIVE_UP = ReflectionConfig(max_step_retries=0, max_single_step_repairs=0, max_task_replanning_attempts=0)
+
+
+async def failed_run(surefoot: Surefoot) -> str:
+    """A plan of three calls whose second names a file that is not there."""
+    plan = DetailedPlan(
+        steps=(
+            ExecutionStep(id="look", sequence=0, name="look around", tool="list_files"),
+            ExecutionStep(id="read", sequence=1, name="read", tool="read_file", parameters={"path": "missing.txt"}),
+            ExecutionStep(
+                id="mark", sequence=2, name="mark", tool="run_command", parameters={"command": "touch done.txt"}
+            ),
+        ),
+        dependencies=(
+            StepDependency(step_id="read", depends_on="look"),
+            StepDependency(step_id="mark", depends_on="read"),
+        ),
+    )
+    surefoot.state.mkdir(parents=True)
+    journal = SqliteJournal(surefoot.journal_file)
+    task = Task(
+        text="Read and mark.",
+        workspace=str(surefoot.workspace),
+        checks=(CommandCheck(command="test -e done.txt", origin="user"),),
+    )
+    state = await start_run(
+        Services(journal, ScriptedModel([]), surefoot.state),
+        task,
+        ExecutionConfig(sandbox="off", reflection=GIVE_UP),
+        first=Stage.EXECUTION,
+        given=[e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan))],
+    )
+    await journal.aclose()
+    assert state.stage is Stage.FAILED
+    return state.run_id
+
+
+def now(surefoot: Surefoot, run_id: str) -> RunState:
+    journal = SqliteJournal(surefoot.journal_file, read_only=True)
+    state = fold(journal.read(run_id))
+    journal.close()
+    return state
+
+
+@pytest.mark.req("R5", "A8")
+async def test_a_wrong_parameter_is_put_right_and_the_run_goes_on(surefoot: Surefoot) -> None:
+    run_id = await failed_run(surefoot)
+    (surefoot.workspace / "there.txt").write_text("here I am\n")
+    ended = surefoot("retry", run_id[:11], "read", "--set", "path=there.txt", "-m", surefoot.script())
+    assert ended.code == 0, ended.err
+    assert "✓ Verified" in ended.out
+    state = now(surefoot, run_id)
+    assert [event.step_id for event in started(surefoot, run_id)] == ["look", "read", "read", "mark"]
+    assert state.steps["read"].output is not None
+    assert "here I am" in str(state.steps["read"].output.outputs)
+
+
+@pytest.mark.req("R5")
+async def test_another_tool_can_be_named_and_the_step_by_its_number(surefoot: Surefoot) -> None:
+    run_id = await failed_run(surefoot)
+    changes = ["--tool", "run_command", "--set", "command=echo instead > missing.txt"]
+    ended = surefoot("retry", "last", "2", *changes, "-m", surefoot.script(), "--json")
+    assert ended.code == 0, ended.err
+    assert (surefoot.workspace / "missing.txt").read_text() == "instead\n"
+    (reset,) = [item for item in ended.objects if item["type"] == "step_reset"]
+    assert (reset["by"], reset["tool"], reset["step_id"]) == ("user", "run_command", "read")
+    assert now(surefoot, run_id).steps["read"].step.parameters == {}, "run_command takes no path"
+
+
+@pytest.mark.req("R5")
+def test_a_step_that_a_model_decided_becomes_the_call_a_person_wants(surefoot: Surefoot) -> None:
+    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    config = surefoot.home / ".config/surefoot/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[reflection]\nmax_step_retries = 0\nmax_single_step_repairs = 0\n"
+                      "max_task_replanning_attempts = 0\n")  # fmt: skip
+    wrong = [adder("-"), adder("*"), adder("%")]
+    assert surefoot("run", TASK, "-m", surefoot.script(UNDERSTANDING, *wrong), "--check", CHECK).code == 1
+    refused = surefoot("retry", "last", "1", "--set", "path=adder.py")
+    assert refused.code == 2
+    assert "names no tool" in refused.err
+    body = "def add(a, b): return a + b"
+    changes = ["--set", "path=adder.py", "--set", f"content={body}"]
+    ended = surefoot("retry", "last", "1", "--tool", "write_file", *changes, "-m", surefoot.script())
+    assert ended.code == 0, ended.err + ended.out
+    assert (surefoot.workspace / "adder.py").read_text().strip() == body
+
+
+@pytest.mark.req("R5")
+async def test_without_changes_the_step_just_gets_all_its_tries_back(surefoot: Surefoot) -> None:
+    run_id = await failed_run(surefoot)
+    (surefoot.workspace / "missing.txt").write_text("found\n")
+    assert surefoot("retry", run_id, "read", "-m", surefoot.script()).code == 0
+
+
+@pytest.mark.req("R5")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nope"], "its steps: look, read, mark"),
+        (["9"], "its steps: look, read, mark"),
+        (["mark"], "waits for its turn"),
+        (["read", "--set", "path"], "is no KEY=VALUE"),
+        (["read", "--set", "=x"], "is no KEY=VALUE"),
+        (["read", "--set", "rows=3"], "read_file has no parameter 'rows'"),
+        (["read", "--tool", "cat"], "did you mean read_file?"),
+    ],
+)
+async def test_what_cannot_be_is_refused_before_anything_happens(
+    surefoot: Surefoot, arguments: list[str], said: str
+) -> None:
+    run_id = await failed_run(surefoot)
+    before = now(surefoot, run_id).seq
+    refused = surefoot("retry", run_id, *arguments)
+    assert refused.code != 0
+    assert said in refused.err
+    assert "Traceback" not in refused.err
+    assert now(surefoot, run_id).seq == before
+
+
+def test_a_finished_run_stays_as_it_is(surefoot: Surefoot) -> None:
+    assert surefoot(*good_script(surefoot)).code == 0
+    refused = surefoot("retry", "last", "s1")
+    assert refused.code == 2
+    assert "is finished" in refused.err
+    assert "--based-on" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("path=a.txt", ("path", "a.txt")),
+        ("rows=3", ("rows", 3)),
+        ("names=[1, 2]", ("names", [1, 2])),
+        ("on=true", ("on", True)),
+        ("query=a=b", ("query", "a=b")),
+        ("empty=", ("empty", "")),
+    ],
+)
+def test_values_are_json_where_they_can_be(said: str, read: tuple[str, Any]) -> None:
+    assert parameter(said) == read
+
+
+def test_an_id_that_is_a_number_is_an_id() -> None:
+    assert step_named("1", ["2", "1"]) == "1"
+    assert step_named("1", ["s1", "s2"]) == "s1"
+    assert step_named("0", ["s1"]) == "0"
+
+
+def started(surefoot: Surefoot, run_id: str) -> list[e.StepStarted]:
+    journal = SqliteJournal(surefoot.journal_file, read_only=True)
+    found = [record.event for record in journal.read(run_id) if isinstance(record.event, e.StepStarted)]
+    journal.close()
+    return found
