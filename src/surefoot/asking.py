@@ -92,7 +92,6 @@ def _request(
 
 async def _complete(run: Run, request: ModelRequest) -> tuple[ModelReply, float]:
     run.check_budget()
-    await run.take_messages()
     started = time.perf_counter()
 
     def on_retry(notice: RetryNotice) -> None:

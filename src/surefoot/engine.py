@@ -18,7 +18,7 @@ from surefoot.outcome import Outcome, Verdict
 from surefoot.phases.approach import approach
 from surefoot.phases.execute import execute
 from surefoot.phases.planning import planning
-from surefoot.phases.step import task_checks
+from surefoot.phases.step import take_back, task_checks
 from surefoot.phases.understand import understand
 from surefoot.phases.validate import validate
 from surefoot.plan import CommandCheck
@@ -157,13 +157,14 @@ async def _undo_interrupted(run: Run) -> None:
     again."""
     for action in list(run.state.open_actions.values()):
         if action.snapshot:
-            await asyncio.to_thread(run.workspace.restore, action.snapshot, force=True)
+            await take_back(run, action.step_id, action.snapshot, force=True)
         await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id))
 
 
 async def _drive(run: Run, last: Stage | None) -> RunState:
     limit = run.config.budget.max_seconds
     left = None if limit is None else max(limit - run.state.active_seconds, 0.0)
+    watching = asyncio.create_task(run.watch(_this_task()))
     try:
         async with asyncio.timeout(left):
             while run.state.stage in STAGES:
@@ -182,13 +183,25 @@ async def _drive(run: Run, last: Stage | None) -> RunState:
         what = "the model could not be asked: " if isinstance(error, ModelError) else ""
         await _stop(run, Verdict.FAILED, f"{what}{error}{remedy}")
     except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and run.stopping is not None:
+            _this_task().uncancel()
+            await _stop(run, run.stopping.verdict, run.stopping.reason)
+            return run.state
         # Stopped from outside, or a bug: either way it is written down, and the run can be resumed.
         stopped_by_user = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
         reason = "stopped from outside" if stopped_by_user else f"{type(error).__name__}: {error}"
         with suppress(Exception):
             await run.record(e.RunInterrupted(reason=reason))
         raise
+    finally:
+        watching.cancel()
     return run.state
+
+
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
 
 
 async def _stop(run: Run, verdict: Verdict, reason: str) -> None:

@@ -5,7 +5,7 @@ import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from surefoot import events as e
 from surefoot.bus import Bus
@@ -14,6 +14,9 @@ from surefoot.machine import SETTLED, Rung, Stage, StepStatus
 from surefoot.outcome import ExecutionStatus, StepExecutionOutput, Verdict
 from surefoot.state import Question, RunState, apply
 from surefoot.task import Task
+
+WATCH_SECONDS = 0.25
+"""How often a run looks for messages from other processes."""
 
 if TYPE_CHECKING:
     from surefoot.models.base import LanguageModel
@@ -52,6 +55,16 @@ class Stopped(Exception):
         self.reason = reason
 
 
+def _stop_for(control: e.ControlReceived) -> Stopped:
+    if control.command == "cancel":
+        return Stopped(Verdict.CANCELLED, f"cancelled {_who(control)}")
+    return Stopped(Verdict.WAITING, f"paused {_who(control)}")
+
+
+def _who(control: e.ControlReceived) -> str:
+    return f"by {control.by}" + (f": {control.why}" if control.why else "")
+
+
 class Run:
     verifier: "Verifier"
     """Set right after the run is made: it looks at the world through the run."""
@@ -71,7 +84,9 @@ class Run:
         self.sandbox = sandbox
         self.skipping: dict[str, e.ControlReceived] = {}
         """Running steps that a person does not want; their tasks are cancelled."""
-        self.step_tasks: dict[str, asyncio.Task[object]] = {}
+        self.step_tasks: dict[str, asyncio.Task[Any]] = {}
+        self.stopping: Stopped | None = None
+        """Why the run's own task is cancelled, when a person wants it to stop."""
         self.briefing = ""
         """The stable front of every prompt; made once, by `context.py`."""
 
@@ -171,6 +186,20 @@ class Run:
         assert question.answer is not None
         return question.answer
 
+    async def watch(self, driver: "asyncio.Task[Any]") -> None:
+        """Beside the run: looks for messages, and interrupts what a person does not want to go on."""
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            await self.take_messages()
+            for control in self.state.controls:
+                step = self.step_tasks.get(control.step_id)
+                if control.command in ("cancel", "pause") and self.stopping is None:
+                    self.stopping = _stop_for(control)
+                    driver.cancel()
+                elif control.command == "skip" and step and control.step_id in self.state.running - set(self.skipping):
+                    self.skipping[control.step_id] = control
+                    step.cancel()
+
     async def take_messages(self) -> None:
         """What other processes left for this run: answers and controls become events here."""
         items = self.services.journal.receive(self.state.run_id)
@@ -196,16 +225,13 @@ class Run:
         """What people asked for while it runs. Skipping and trying again are for single steps; the rest ends the run
         here, to be resumed or not."""
         for control in list(self.state.controls):
-            by = f"by {control.by}" + (f": {control.why}" if control.why else "")
             mine = self.state.steps.get(control.step_id)
             match control.command:
-                case "cancel":
-                    raise Stopped(Verdict.CANCELLED, f"cancelled {by}")
-                case "pause":
-                    raise Stopped(Verdict.WAITING, f"paused {by}")
+                case "cancel" | "pause":
+                    raise _stop_for(control)
                 case "skip" if mine is not None and mine.status is StepStatus.PENDING:
                     output = StepExecutionOutput(
-                        step_id=control.step_id, status=ExecutionStatus.SKIPPED, logs=(f"skipped {by}",)
+                        step_id=control.step_id, status=ExecutionStatus.SKIPPED, logs=(f"skipped {_who(control)}",)
                     )
                     await self.record(
                         e.StepFinished(

@@ -52,7 +52,6 @@ async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> Non
             raise StepFailed(
                 _with_evidence(FailureKind.MAX_ACTIONS, f"{len(mine.actions)} actions and not done", here.results)
             )
-        await run.take_messages()
         proposal = await next_proposal(run, step_id, here.results)
         if proposal.decision == "replan":
             raise StepFailed(
@@ -170,10 +169,9 @@ async def _refuse(run: Run, mine: StepRun, proposal: Proposal, reason: str, resu
 
 async def perform(run: Run, step_id: str, proposal: Proposal) -> None:
     run.check_budget()
-    mine = run.state.steps[step_id]
     tool = run.toolbox.get(proposal.tool)
     arguments = dict(proposal.arguments)
-    action_id = f"{step_id}.{mine.attempt}.{len(mine.actions) + 1}"
+    action_id = f"{step_id}.a{run.state.tool_calls + 1}"
     snapshot = await run.snapshot() if tool.writes is not Writes.NONE else ""
     body_hash = run.services.journal.put_blob(proposal.body.encode()) if proposal.body else ""
     if proposal.thought:

@@ -36,7 +36,6 @@ async def _work_off(run: Run, running: Running) -> Schedule:
     for step_id in [s for s, r in run.state.steps.items() if r.status is StepStatus.RUNNING]:
         running[asyncio.create_task(run_step(run, step_id))] = step_id
     while True:
-        await run.take_messages()
         await run.obey()
         if run.state.revisions != revisions:
             schedule, revisions = _schedule(run), run.state.revisions

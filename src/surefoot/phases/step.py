@@ -20,10 +20,14 @@ from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
 from surefoot.run import Run, Stopped
 from surefoot.tools.base import Writes
+from surefoot.workspace.restore import RestoreReport
 
 
 async def run_step(run: Run, step_id: str) -> None:
     """Leaves the step settled or failed. A step that was interrupted goes on where it stopped."""
+    task = asyncio.current_task()
+    assert task is not None
+    run.step_tasks[step_id] = task
     mine = run.state.steps[step_id]
     step = mine.step
     if step.requires_confirmation or step.step_type is StepType.DEPLOYMENT:
@@ -67,11 +71,21 @@ async def _skipped(run: Run, step_id: str) -> None:
     mine = run.state.steps[step_id]
     for action in [a for a in run.state.open_actions.values() if a.step_id == step_id]:
         await run.record(e.ActionInterrupted(action_id=action.id, step_id=step_id))
-    if mine.snapshot and not mine.shared:
-        await asyncio.to_thread(run.workspace.restore, mine.snapshot)
+    if mine.snapshot:
+        await take_back(run, step_id, mine.snapshot)
     reason = f"skipped by {control.by}" + (f": {control.why}" if control.why else "")
     output = StepExecutionOutput(step_id=step_id, status=ExecutionStatus.SKIPPED, logs=(reason,))
     await run.record(e.StepFinished(step_id=step_id, status=StepStatus.SKIPPED, attempt=mine.attempt, output=output))
+
+
+async def take_back(run: Run, step_id: str, snapshot: str, *, known: str = "", force: bool = False) -> RestoreReport:
+    """The workspace as it was at the snapshot. Where other steps wrote at the same time, only what this one declared
+    to write goes back."""
+    if not run.state.steps[step_id].shared:
+        return await asyncio.to_thread(run.workspace.restore, snapshot, known=known or None, force=force)
+    now = await run.snapshot()
+    wanted = run.workspace.with_paths_from(now, snapshot, claim(run, step_id) or ())
+    return await asyncio.to_thread(run.workspace.restore, wanted, known=now)
 
 
 async def _confirmed(run: Run, step: ExecutionStep) -> None:
