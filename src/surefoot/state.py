@@ -4,7 +4,7 @@
 refuses records that the transition tables do not allow.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, overload
@@ -97,6 +97,48 @@ class StepRun:
     tool: str = ""
     shared: bool = False
     """Another step ran at the same time during this attempt: not all that changed is its doing."""
+
+
+class StepOutputs(Mapping[str, Any]):
+    """What steps gave, by their id. A view: a tool that looks at one should not wait for all to be gathered."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Mapping[str, StepRun]) -> None:
+        self._steps = steps
+
+    def __getitem__(self, step_id: str) -> Any:
+        output = self._steps[step_id].output
+        if output is None:
+            raise KeyError(step_id)
+        return output.outputs
+
+    def __iter__(self) -> Iterator[str]:
+        return (step_id for step_id, run in self._steps.items() if run.output is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class ActionResults(Mapping[str, str]):
+    """The hashes of what actions gave in full, by their id: `step.a7`."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Mapping[str, StepRun]) -> None:
+        self._steps = steps
+
+    def __getitem__(self, action_id: str) -> str:
+        for action in self._steps[action_id.rpartition(".")[0]].actions:
+            if action.id == action_id and action.output:
+                return action.output
+        raise KeyError(action_id)
+
+    def __iter__(self) -> Iterator[str]:
+        return (action.id for run in self._steps.values() for action in run.actions if action.output)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 @dataclass(slots=True)

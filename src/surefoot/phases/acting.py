@@ -63,7 +63,7 @@ async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> Non
         if reason := _repeats(mine, proposal):
             await _refuse(run, mine, proposal, reason, here.results)
             continue
-        await perform(run, step_id, proposal)
+        await perform(run, step_id, proposal, checked=bool(checks))
 
 
 async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Round) -> bool:
@@ -167,7 +167,8 @@ async def _refuse(run: Run, mine: StepRun, proposal: Proposal, reason: str, resu
 # -- one action ----------------------------------------------------------------------------------------------------
 
 
-async def perform(run: Run, step_id: str, proposal: Proposal) -> None:
+async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool = True) -> None:
+    """`checked`: programs look at the result before it counts."""
     run.check_budget()
     tool = run.toolbox.get(proposal.tool)
     arguments = dict(proposal.arguments)
@@ -191,19 +192,23 @@ async def perform(run: Run, step_id: str, proposal: Proposal) -> None:
     started = time.perf_counter()
     result = await _call(run, tool, action_id, arguments, proposal.body)
     output = run.services.journal.put_blob(result.output.encode()) if result.output else ""
-    await run.record(
-        e.ActionFinished(
-            action_id=action_id,
-            step_id=step_id,
-            ok=result.ok,
-            summary=result.summary,
-            output=output,
-            duration_ms=round((time.perf_counter() - started) * 1000),
-            command=result.command,
-            data=result.data,
-            temporary=result.temporary,
-        )
+    finished = e.ActionFinished(
+        action_id=action_id,
+        step_id=step_id,
+        ok=result.ok,
+        summary=result.summary,
+        output=output,
+        duration_ms=round((time.perf_counter() - started) * 1000),
+        command=result.command,
+        data=result.data,
+        temporary=result.temporary,
     )
+    mine = run.state.steps[step_id]
+    if mine.step.tool and not checked and not mine.snapshot:
+        # The one action of a step that nothing is left to look at: its end is the step's, written in the next moment.
+        run.note(finished)
+    else:
+        await run.record(finished)
 
 
 async def _call(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any], body: str) -> ToolResult:

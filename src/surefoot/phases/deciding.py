@@ -15,7 +15,7 @@ from surefoot.outcome import CheckResult, FailureKind
 from surefoot.phases.revising import revise
 from surefoot.prompts import render
 from surefoot.run import Run
-from surefoot.state import StepRun
+from surefoot.state import ActionResults, StepOutputs, StepRun
 from surefoot.tools.base import ToolContext
 from surefoot.tools.matching import read_blocks
 
@@ -221,8 +221,8 @@ def tool_context(run: Run, action_id: str = "") -> ToolContext:
         network=run.config.network,
         command_timeout=run.config.command_timeout_seconds,
         read_blob=journal.get_blob,
-        results={a.id: a.output for r in run.state.steps.values() for a in r.actions if a.output},
-        step_outputs={s: r.output.outputs for s, r in run.state.steps.items() if r.output},
+        results=ActionResults(run.state.steps),
+        step_outputs=StepOutputs(run.state.steps),
         ask=ask,
         on_output=run.services.bus.text,
         action_id=action_id,

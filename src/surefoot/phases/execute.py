@@ -90,6 +90,8 @@ async def _next_steps(run: Run, schedule: Schedule, running: Collection[str]) ->
 def _may_join(run: Run, step_id: str, beside: Collection[str]) -> bool:
     """Steps share the workspace when what they write is declared and does not overlap; readers always do."""
     mine = claim(run, step_id)
+    if mine == frozenset():
+        return True
     for other in beside:
         theirs = claim(run, other)
         if mine is None and theirs != frozenset():

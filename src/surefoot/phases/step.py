@@ -34,8 +34,13 @@ async def run_step(run: Run, step_id: str) -> None:
         await _confirmed(run, step)
     checks = checks_of(run, step)
     if mine.status is not StepStatus.RUNNING:
-        await run.record(e.StepStarted(step_id=step_id, attempt=mine.attempt + 1))
-        await run.verifier.check(checks, "before", step_id)
+        begun = e.StepStarted(step_id=step_id, attempt=mine.attempt + 1)
+        if step.tool and not checks:
+            # Nothing is looked at or asked before its action: the intent of that makes both durable.
+            run.note(begun)
+        else:
+            await run.record(begun)
+            await run.verifier.check(checks, "before", step_id)
     started = time.perf_counter()
     failure = None
     try:
@@ -99,8 +104,8 @@ async def _confirmed(run: Run, step: ExecutionStep) -> None:
 def checks_of(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
     """The step's own checks; for the last step, also everything that has to hold for the task as a whole."""
     own = step.checks
-    others = [r for step_id, r in run.state.steps.items() if step_id != step.id]
-    if all(r.status in SETTLED for r in others) or step.step_type is StepType.TESTING:
+    others_unsettled = run.state.unsettled - (run.state.steps[step.id].status not in SETTLED)
+    if not others_unsettled or step.step_type is StepType.TESTING:
         own = (*own, *task_checks(run))
     return tuple({check.key: check for check in own}.values())
 
