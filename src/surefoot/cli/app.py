@@ -14,6 +14,7 @@ import click
 
 from surefoot._version import __version__
 from surefoot.cli.answering import answer
+from surefoot.cli.control import cancel, pause, skip
 from surefoot.cli.doctor import doctor
 from surefoot.cli.inspect import list_runs, show
 from surefoot.cli.model import model
@@ -65,7 +66,23 @@ def cli() -> None:
     """
 
 
-for command in (run, plan, resume, retry, answer, list_runs, show, config, trust, untrust, doctor, model):
+for command in (
+    run,
+    plan,
+    resume,
+    retry,
+    skip,
+    pause,
+    cancel,
+    answer,
+    list_runs,
+    show,
+    config,
+    trust,
+    untrust,
+    doctor,
+    model,
+):
     cli.add_command(command)
 
 

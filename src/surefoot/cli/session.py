@@ -22,6 +22,7 @@ from surefoot.cli.summary import plan_lines, summary
 from surefoot.cli.watch import Watcher, choose_watcher, watch
 from surefoot.errors import UsageError
 from surefoot.events import Record
+from surefoot.machine import Stage
 from surefoot.models.base import LanguageModel
 from surefoot.models.choose import ModelSettings, choose_model
 from surefoot.outcome import EXIT_CODES, Verdict
@@ -155,7 +156,7 @@ def _ended(state: RunState, watcher: Watcher, showing: Showing) -> int:
     if state.outcome is not None:
         verdict = state.outcome.verdict
     else:
-        verdict = Verdict.WAITING if state.open_questions else Verdict.UNVERIFIED
+        verdict = Verdict.WAITING if state.stage is Stage.WAITING else Verdict.UNVERIFIED
     # A plan that was asked for and made is a success of its own kind, although it proves nothing.
     code = 0 if showing.with_plan and verdict is Verdict.UNVERIFIED and state.plan else EXIT_CODES[verdict]
     _sum_up(state, verdict, code, watcher, showing)

@@ -132,7 +132,7 @@ def _diagnosis(outcome: Outcome | None) -> Iterator[Text]:
 def _next(state: RunState, verdict: Verdict) -> Iterator[Text]:
     run_id, outcome = state.run_id, state.outcome
     hints: list[tuple[str, str]] = []
-    if verdict is Verdict.WAITING:
+    if verdict is Verdict.WAITING and state.open_questions:
         hints.append(("answer", f"surefoot answer {run_id}"))
     elif outcome is None:
         hints.append(("go on", f"surefoot resume {run_id}"))
