@@ -136,7 +136,8 @@ async def _carry_out(run: Run, mine: StepRun, rung: Rung, failure: Failure, refl
         case Rung.NEXT_APPROACH:
             await run.enter(Stage.APPROACH, f"next approach: {reflection.root_cause}")
         case Rung.GIVE_UP:
-            verdict = Verdict.LOOP if failure.kind is FailureKind.LOOP else Verdict.FAILED
+            circles = failure.kind in (FailureKind.LOOP, FailureKind.NO_PROGRESS)
+            verdict = Verdict.LOOP if circles else Verdict.FAILED
             raise Stopped(verdict, f"the step '{mine.step.name}' ({step_id}) failed: {failure.message}")
 
 

@@ -213,7 +213,7 @@ async def test_inside_a_step_each_action_follows_from_the_last(bench: Bench) -> 
 async def test_a_step_that_never_ends_is_ended(bench: Bench) -> None:
     step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION,
                          checks=(FileCheck(path="never"),))  # fmt: skip
-    answers = [act("run_command", command=f"echo {n}") for n in range(30)]
+    answers = [act("run_command", command=f"echo {n} > x.txt") for n in range(30)]
     state = await bench.run_plan(steps(step), answers, max_actions_per_step=4, reflection=NO_REPLAN)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
@@ -230,6 +230,31 @@ async def test_a_model_in_a_loop_is_stopped_with_its_own_exit_code(bench: Bench)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.LOOP
     assert state.outcome.exit_code == 6
+
+
+@pytest.mark.req("D4")
+async def test_back_and_forth_between_two_actions_is_seen(bench: Bench) -> None:
+    bench.write(a__txt="a", b__txt="b")
+    step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION,
+                         checks=(FileCheck(path="never"),))  # fmt: skip
+    answers = [act("read_file", path="a.txt"), act("read_file", path="b.txt")] * 10
+    state = await bench.run_plan(steps(step), answers, reflection=NO_REPLAN)
+    assert state.outcome is not None
+    assert state.outcome.exit_code == 6
+    assert len(bench.events(e.ActionStarted)) == 3
+    assert "back and forth" in bench.events(e.ActionRefused)[0].reason
+
+
+@pytest.mark.req("D4")
+async def test_a_workspace_that_comes_back_to_where_it_was_is_no_progress(bench: Bench) -> None:
+    step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION,
+                         checks=(FileCheck(path="never"),))  # fmt: skip
+    answers = [act("run_command", command=f"echo {n % 2} > x.txt; echo try {n}") for n in range(10)]
+    state = await bench.run_plan(steps(step), answers, reflection=NO_REPLAN)
+    assert state.outcome is not None
+    assert state.outcome.exit_code == 6
+    assert "no progress" in state.outcome.summary
+    assert len(bench.events(e.ActionStarted)) == 3
 
 
 @pytest.mark.req("P13")

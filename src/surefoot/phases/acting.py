@@ -38,6 +38,8 @@ class _Round:
     red: int = 0
     results: tuple[CheckResult, ...] = ()
     looked_after: int = field(default=-1)
+    seen: set[tuple[str, frozenset[str]]] = field(default_factory=set)
+    """Trees with what failed on them: coming back to one of them is going in circles."""
 
 
 async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> None:
@@ -92,9 +94,19 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
         return _was_red(mine) or bool(mine.step.tool) or (_writes_one_file(mine) and bool(last.ok))
     if last.ok and not mine.step.tool:
         here.red += 1
+    _look_for_progress(here)
     if mine.step.tool or (here.red >= MAX_RED_ROUNDS and _writes_one_file(mine)):
         raise StepFailed(_red(here.results, "its checks fail"))
     return False
+
+
+def _look_for_progress(here: _Round) -> None:
+    failing = frozenset(r.check.key for r in here.results if not r.passed)
+    now = (here.results[0].tree, failing) if here.results else ("", failing)
+    if now in here.seen:
+        message = "the workspace and what fails in it are the same as before: no progress"
+        raise StepFailed(_with_evidence(FailureKind.NO_PROGRESS, message, here.results))
+    here.seen.add(now)
 
 
 def _was_red(mine: StepRun) -> bool:
@@ -148,6 +160,9 @@ def _repeats(mine: StepRun, proposal: Proposal) -> str:
     times = sum(action.fingerprint == mark for action in mine.actions)
     if times and (proposal.body or proposal.tool in ("write_file", "edit_file")):
         return "exactly this was just done, and the checks still fail"
+    marks = [action.fingerprint for action in mine.actions[-3:]]
+    if len(marks) == 3 and marks[0] == marks[2] != marks[1] == mark:
+        return "this goes back and forth between two actions"
     if times >= 2:
         return "this was done twice already with nothing new to see"
     return ""
