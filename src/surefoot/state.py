@@ -121,7 +121,8 @@ class StepOutputs(Mapping[str, Any]):
 
 
 class ActionResults(Mapping[str, str]):
-    """The hashes of what actions gave in full, by their id: `step.a7`."""
+    """Where to find in full what actions gave, by their id (`step.a7`): a hash, or the id itself when the summary is
+    all there is."""
 
     __slots__ = ("_steps",)
 
@@ -129,13 +130,20 @@ class ActionResults(Mapping[str, str]):
         self._steps = steps
 
     def __getitem__(self, action_id: str) -> str:
+        return self._find(action_id).output or action_id
+
+    def inline(self, key: str) -> bytes:
+        """Content that needs no hash; empty when `key` is one."""
+        return self._find(key).summary.encode() if key in self else b""
+
+    def _find(self, action_id: str) -> Action:
         for action in self._steps[action_id.rpartition(".")[0]].actions:
-            if action.id == action_id and action.output:
-                return action.output
+            if action.id == action_id and action.ok is not None:
+                return action
         raise KeyError(action_id)
 
     def __iter__(self) -> Iterator[str]:
-        return (action.id for run in self._steps.values() for action in run.actions if action.output)
+        return (action.id for run in self._steps.values() for action in run.actions if action.ok is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -206,7 +206,9 @@ async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool =
     )
     started = time.perf_counter()
     result = await _call(run, tool, action_id, arguments, proposal.body)
-    output = run.services.journal.put_blob(result.output.encode()) if result.output else ""
+    # What the summary shows whole is in the journal already.
+    whole = result.output if result.output != result.summary else ""
+    output = run.services.journal.put_blob(whole.encode()) if whole else ""
     finished = e.ActionFinished(
         action_id=action_id,
         step_id=step_id,

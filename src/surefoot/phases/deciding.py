@@ -209,7 +209,7 @@ def _left(run: Run, mine: StepRun) -> str:
 
 
 def tool_context(run: Run, action_id: str = "") -> ToolContext:
-    journal = run.services.journal
+    journal, results = run.services.journal, ActionResults(run.state.steps)
 
     async def ask(question: str) -> str:
         return await run.ask_person("clarification", question)
@@ -220,8 +220,8 @@ def tool_context(run: Run, action_id: str = "") -> ToolContext:
         sandbox=run.sandbox,
         network=run.config.network,
         command_timeout=run.config.command_timeout_seconds,
-        read_blob=journal.get_blob,
-        results=ActionResults(run.state.steps),
+        read_blob=lambda key: results.inline(key) or journal.get_blob(key),
+        results=results,
         step_outputs=StepOutputs(run.state.steps),
         ask=ask,
         on_output=run.services.bus.text,
