@@ -5,26 +5,35 @@ import re
 from surefoot.outcome import ErrorCategory, Failure, FailureKind, StepReflection
 
 _MISSING_MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
-_MISSING_FILE = re.compile(r"No such file or directory: ['\"]?([^'\"\n]+)")
+_MISSING_FILE = re.compile(
+    r"No such file or directory: ['\"]?(?P<python>[^'\"\n]+)|(?P<shell>[^\s:'\"]+)['\"]?: No such file or directory"
+)
 _ERROR_LINE = re.compile(r"^\s*(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception|Failure|Warning)\b.*)$", re.MULTILINE)
 _CONTENT_ERRORS = re.compile(
     r"AssertionError|assert |SyntaxError|IndentationError|NameError|TypeError|ValueError|AttributeError|KeyError|"
-    r"IndexError|ZeroDivisionError|RecursionError|ImportError: cannot import|FAILED|does not parse|exit code|matches"
+    r"IndexError|ZeroDivisionError|RecursionError|ImportError: cannot import|FAILED|does not exist|is empty|exit code|matches"
 )
 _LACKING = re.compile(
     r"command not found|not found in PATH|Permission denied|No space left|cannot allocate", re.IGNORECASE
 )
 
+_BY_CHECKS = (FailureKind.CHECK_FAILED, FailureKind.REFUTED, FailureKind.MAX_ACTIONS)
 
-def reflect_by_rules(failure: Failure, workspace_modules: frozenset[str] = frozenset()) -> StepReflection | None:
-    """A reflection, or None when the evidence does not tell."""
+
+def reflect_by_rules(
+    failure: Failure, workspace_modules: frozenset[str] = frozenset(), own_files: frozenset[str] = frozenset()
+) -> StepReflection | None:
+    """A reflection, or None when the evidence does not tell. `own_files` are those that the step itself had to write:
+    that they are missing is its own failure and nobody else's."""
     text = f"{failure.message}\n{failure.evidence}"
     cause = _telling_line(failure)
     match failure.kind:
         case FailureKind.TIMEOUT:
             return _because(ErrorCategory.TOOL_ERROR, cause, "it ran into a time limit", failure, 0.8)
         case FailureKind.MODEL_ERROR:
-            return _because(ErrorCategory.ENVIRONMENT_ERROR, cause, "the model did not answer", failure, 0.9)
+            # Every rung but waiting needs the model.
+            absent = _because(ErrorCategory.ENVIRONMENT_ERROR, cause, "the model did not answer", failure, 0.9)
+            return absent.with_(recoverable=False)
         case FailureKind.UNREADABLE_ANSWER:
             return _because(ErrorCategory.PARAMETER_ERROR, cause, "the answer was not in the asked form", failure, 0.9)
         case FailureKind.DENIED:
@@ -33,18 +42,36 @@ def reflect_by_rules(failure: Failure, workspace_modules: frozenset[str] = froze
             return _because(ErrorCategory.DECOMPOSITION_ERROR, cause, "plan this step differently", failure, 0.7)
         case FailureKind.TOOL_ERROR if failure.temporary:
             return _because(ErrorCategory.TOOL_ERROR, cause, "try again, or with another tool", failure, 0.8)
-    if missing := _MISSING_MODULE.search(text):
-        name = missing.group(1).split(".")[0]
-        if name in workspace_modules:
-            return _because(ErrorCategory.PARAMETER_ERROR, cause, f"check how {name} is imported", failure, 0.7)
-        return _because(ErrorCategory.DEPENDENCY_ERROR, cause, f"make {name}, or do without it", failure, 0.7)
-    if missing := _MISSING_FILE.search(text):
-        return _because(ErrorCategory.DEPENDENCY_ERROR, cause, f"{missing.group(1)} has to be made first", failure, 0.6)
-    if _LACKING.search(text):
-        return _because(ErrorCategory.ENVIRONMENT_ERROR, cause, "use what this machine has", failure, 0.7)
-    if failure.kind in (FailureKind.CHECK_FAILED, FailureKind.REFUTED) and _CONTENT_ERRORS.search(text):
+    if missing := _missing(failure, text, workspace_modules, own_files):
+        return missing
+    if lacking := _LACKING.search(text):
+        return _because(
+            ErrorCategory.ENVIRONMENT_ERROR, _line_with(text, lacking), "use what this machine has", failure, 0.7
+        )
+    if failure.kind in _BY_CHECKS and _CONTENT_ERRORS.search(text):
         return _because(ErrorCategory.PARAMETER_ERROR, cause, "mend what the check shows", failure, 0.8)
     return None
+
+
+def _missing(
+    failure: Failure, text: str, workspace_modules: frozenset[str], own_files: frozenset[str]
+) -> StepReflection | None:
+    """Something is not there. What the step itself was to make, or its check looks for, is its own failure; anything
+    else had to come from an earlier step."""
+    if found := _MISSING_MODULE.search(text):
+        name = found.group(1).split(".")[0]
+        own = name in workspace_modules or any(name in path.removesuffix(".py").split("/") for path in own_files)
+        fix = f"make {name}, or import it as it is"
+    elif found := _MISSING_FILE.search(text):
+        name = (found["python"] or found["shell"]).strip()
+        own = any(name.endswith(path) for path in own_files)
+        fix = f"make {name}"
+    else:
+        return None
+    cause = _line_with(text, found)
+    if own or (failure.kind in _BY_CHECKS and name in failure.message):
+        return _because(ErrorCategory.PARAMETER_ERROR, cause, fix, failure, 0.7)
+    return _because(ErrorCategory.DEPENDENCY_ERROR, cause, f"{name} has to be made first", failure, 0.6)
 
 
 def lesson(failure: Failure, reflection: StepReflection) -> str:
@@ -57,6 +84,11 @@ def _because(category: ErrorCategory, cause: str, fix: str, failure: Failure, co
     return StepReflection(
         category=category, root_cause=cause, suggested_fix=fix, confidence=confidence, evidence=failure.evidence[:800]
     )
+
+
+def _line_with(text: str, found: re.Match[str]) -> str:
+    start = text.rfind("\n", 0, found.start()) + 1
+    return re.sub(r"^E\s+", "", text[start:].split("\n", 1)[0].strip())[:300]
 
 
 def _telling_line(failure: Failure) -> str:
