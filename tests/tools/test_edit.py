@@ -177,6 +177,11 @@ indented = st.builds(
 documents = st.lists(indented, min_size=1, max_size=25, unique_by=str.strip)
 
 
+def test_a_whole_line_is_preferred_to_parts_of_others() -> None:
+    text = "x = 14\nx = 15\n    x = 1\n"
+    assert apply_edits("f", text, [Edit("x = 1", "x = 2")]) == "x = 14\nx = 15\n    x = 2\n"
+
+
 @settings(max_examples=300, deadline=None)
 @given(lines=documents, data=st.data())
 def test_a_search_with_other_spacing_finds_its_lines_and_leaves_the_others(

@@ -89,6 +89,7 @@ def _apply(name: str, text: str, edit: Edit, which: str) -> str:
 
 def _find(name: str, lines: list[str], search: list[str], replace: list[str], which: str) -> _Place:
     bare_search, bare_replace = _without_numbers(search), _without_numbers(replace)
+    unclear: list[_Place] = []
     for places in (
         _as_lines(lines, search, replace),
         _as_text(lines, search, replace),
@@ -97,8 +98,10 @@ def _find(name: str, lines: list[str], search: list[str], replace: list[str], wh
     ):
         if len(places) == 1:
             return places[0]
-        if places:
-            raise _ambiguous(name, lines, places, which)
+        # Parts of several lines may still be the whole of one line, but for its spacing.
+        unclear = unclear or places
+    if unclear:
+        raise _ambiguous(name, lines, unclear, which)
     raise _missing(name, lines, search, replace, which)
 
 
