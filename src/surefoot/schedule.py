@@ -5,7 +5,7 @@ step what a plan of ten does.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from surefoot.errors import PlanCycle
@@ -18,11 +18,16 @@ _DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED
 
 def check_acyclic(step_ids: Iterable[str], dependencies: Iterable[StepDependency]) -> None:
     """Raise `PlanCycle` with the path of the circle, if there is one."""
-    graph: dict[str, list[str]] = {step_id: [] for step_id in step_ids}
+    graph: dict[str, set[str]] = {step_id: set() for step_id in step_ids}
     for dependency in dependencies:
-        graph.setdefault(dependency.step_id, []).append(dependency.depends_on)
+        graph.setdefault(dependency.step_id, set()).add(dependency.depends_on)
+    in_order(graph)
+
+
+def in_order(waits_for: Mapping[str, Collection[str]]) -> list[str]:
+    """Every step behind those it waits for."""
     try:
-        TopologicalSorter(graph).prepare()
+        return list(TopologicalSorter(waits_for).static_order())
     except CycleError as error:
         raise PlanCycle(error.args[1]) from None
 
@@ -41,7 +46,6 @@ class Schedule:
     """The plan's graph with counters. Build it anew when the plan changes."""
 
     def __init__(self, plan: DetailedPlan, statuses: Mapping[str, StepStatus]) -> None:
-        check_acyclic((step.id for step in plan.steps), plan.dependencies)
         self._steps = {step.id: step for step in plan.steps}
         self._dependants: dict[str, list[StepDependency]] = {}
         self._waits_for: dict[str, set[str]] = {step_id: set() for step_id in self._steps}
@@ -107,9 +111,8 @@ class Schedule:
         heapq.heappush(self._ready, (-step.priority, -self._to_go[step_id], step.sequence, step_id))
 
     def _longest_paths(self) -> dict[str, int]:
-        order = TopologicalSorter({s: self._waits_for[s] for s in self._steps}).static_order()
         to_go = dict.fromkeys(self._steps, 0)
-        for step_id in reversed(list(order)):
+        for step_id in reversed(in_order(self._waits_for)):
             for dependency in self._dependants.get(step_id, ()):
                 to_go[step_id] = max(to_go[step_id], to_go[dependency.step_id] + 1)
         return to_go

@@ -147,8 +147,11 @@ def _with_evidence(kind: FailureKind, message: str, results: Sequence[CheckResul
 
 def fingerprint(tool: str, arguments: dict[str, Any], body: str) -> str:
     """The same act with the same content has the same fingerprint, however it is written down."""
-    canonical = json.dumps([tool, arguments, body.strip()], sort_keys=True, ensure_ascii=False, default=str)
+    canonical = _CANONICAL([tool, arguments, body.strip()])
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str).encode
 
 
 def _repeats(mine: StepRun, proposal: Proposal) -> str:
