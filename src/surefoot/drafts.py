@@ -77,6 +77,14 @@ class ActionDraft(Draft):
     remove_steps: list[str] = Field(default=[], max_length=4)
 
 
+class CallDraft(Draft):
+    """Another call for a step that is one call."""
+
+    thought: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] = Field(default={})
+
+
 class ReflectionDraft(Draft):
     category: Literal[
         "parameter_error", "tool_error", "dependency_error", "decomposition_error", "environment_error", "unknown"

@@ -17,13 +17,14 @@ from surefoot.machine import RUN_TRANSITIONS, Rung, Stage, StepStatus
 from surefoot.outcome import Outcome, Verdict
 from surefoot.phases.approach import approach
 from surefoot.phases.execute import execute
+from surefoot.phases.overriding import overridden
 from surefoot.phases.planning import planning
 from surefoot.phases.step import take_back, task_checks
 from surefoot.phases.understand import understand
 from surefoot.phases.validate import validate
 from surefoot.plan import CommandCheck
 from surefoot.project import list_files, protected_files
-from surefoot.recovery import overridden, recover
+from surefoot.recovery import recover
 from surefoot.run import Run, Services, Stopped
 from surefoot.state import RunState, fold
 from surefoot.task import Task

@@ -2,8 +2,8 @@
 
 The first row of `TABLE` whose condition holds decides. Parameter and tool errors are retried while retries
 remain, then the step is repaired; dependency and decomposition errors go straight to the repair; then the task is
-replanned; then it ends with a diagnosis. Every rung that can be taken again has a counter with a limit, so no run
-climbs for ever.
+replanned; then it ends with a diagnosis. With step-level reflection switched off, the retries and the repair of a
+step are left out. Every rung that can be taken again has a counter with a limit, so no run climbs for ever.
 """
 
 from collections.abc import Callable
@@ -28,6 +28,8 @@ class Facts:
     replans: int = 0
     consecutive_failures: int = 0
     has_alternative_tool: bool = False
+    would_repeat: bool = False
+    """Another try would be the very call that failed."""
     critical: bool = True
     has_fallback: bool = False
     has_failure_branch: bool = False
@@ -44,8 +46,17 @@ class Facts:
         )
 
     @property
+    def can_vary(self) -> bool:
+        """A wrong parameter stays wrong; a tool, a machine or an unknown cause may do better the second time."""
+        return self.category is not ErrorCategory.PARAMETER_ERROR or not self.would_repeat
+
+    @property
     def not_hopeless(self) -> bool:
         return self.recoverable and self.consecutive_failures < self.limits.max_consecutive_failures
+
+    @property
+    def layer_two(self) -> bool:
+        return self.may_replan and self.not_hopeless and self.limits.enable_step_level_reflection
 
 
 _STRAIGHT_TO_REPAIR = (ErrorCategory.DEPENDENCY_ERROR, ErrorCategory.DECOMPOSITION_ERROR)
@@ -64,12 +75,12 @@ TABLE: tuple[tuple[Rung, str, Callable[[Facts], bool]], ...] = (
     (
         Rung.ADJUST_PARAMETERS,
         "another try with what the failure taught",
-        lambda f: f.layer_one and f.category not in _STRAIGHT_TO_REPAIR,
+        lambda f: f.layer_one and f.category not in _STRAIGHT_TO_REPAIR and f.can_vary,
     ),
     (
         Rung.REPAIR_STEP,
         "the step itself has to be planned differently",
-        lambda f: f.may_replan and f.not_hopeless and f.repairs < f.limits.max_single_step_repairs,
+        lambda f: f.layer_two and f.repairs < f.limits.max_single_step_repairs,
     ),
     (Rung.FALLBACK, "the step declares a stand-in result", lambda f: f.has_fallback),
     (Rung.FAILURE_BRANCH, "the plan has steps for this failure", lambda f: f.has_failure_branch),

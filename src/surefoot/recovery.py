@@ -7,8 +7,8 @@ from typing import Any
 from surefoot import events as e
 from surefoot.asking import ask_for
 from surefoot.context import briefing, step_text
-from surefoot.drafts import ReflectionDraft, StepDraft
-from surefoot.errors import ModelError, UsageError
+from surefoot.drafts import CallDraft, ReflectionDraft, StepDraft
+from surefoot.errors import ModelError
 from surefoot.ladder import Facts, next_rung
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.mending import step_from
@@ -21,43 +21,64 @@ from surefoot.outcome import (
     StepReflection,
     Verdict,
 )
+from surefoot.phases.acting import fingerprint
 from surefoot.phases.approach import alternatives_left
+from surefoot.phases.deciding import tool_context
+from surefoot.phases.second_look import passes_now
 from surefoot.phases.step import take_back
-from surefoot.plan import Condition
+from surefoot.plan import Condition, ExecutionStep
 from surefoot.project import list_files
 from surefoot.prompts import render
 from surefoot.reflection import lesson, reflect_by_rules
 from surefoot.run import Run, Stopped
-from surefoot.state import RunState, StepRun
-from surefoot.tools.registry import Toolbox
+from surefoot.state import StepRun
 
 
 async def recover(run: Run) -> None:
     """Takes the run from RECOVERY to wherever the chosen rung leads."""
-    step_id = run.state.failed[0]
-    mine = run.state.steps[step_id]
-    failure = mine.failures[-1]
+    mine = _half_way(run)
+    if mine is None:
+        mine = run.state.steps[run.state.failed[0]]
+        if await passes_now(run, mine):
+            return
+        await _choose(run, mine)
+    await _roll_back(run, mine)
+    await _carry_out(run, mine, Rung(mine.rungs[-1]), mine.failures[-1], mine.reflections[-1])
+
+
+def _half_way(run: Run) -> StepRun | None:
+    """The step whose rung was chosen, and counted, before a process that then ended: that rung is carried out first."""
+    state = run.state
+    mine = state.steps.get(state.recovering)
+    if mine is None or mine.status is not StepStatus.FAILED or state.recovering in state.failed:
+        return None
+    # A step whose failure has a branch of its own stays failed, and nothing more is to be done about it.
+    return None if mine.rungs[-1] == Rung.FAILURE_BRANCH and state.failed else mine
+
+
+async def _choose(run: Run, mine: StepRun) -> None:
+    step_id, failure = mine.step.id, mine.failures[-1]
     # Resuming in the middle must not reflect twice on the same failure.
     if len(mine.reflections) < len(mine.failures):
         await run.record(e.Reflected(step_id=step_id, reflection=await _reflect(run, mine, failure)))
-    reflection = mine.reflections[-1]
-    rung, why = next_rung(_facts(run, mine, failure, reflection))
+    rung, why = next_rung(_facts(run, mine, failure, mine.reflections[-1]))
     await run.record(e.RungChosen(step_id=step_id, rung=rung, why=why))
-    await _roll_back(run, mine)
-    await _carry_out(run, mine, rung, failure, reflection)
 
 
 async def _reflect(run: Run, mine: StepRun, failure: Failure) -> StepReflection:
     modules = frozenset(path.split("/")[0].removesuffix(".py") for path in list_files(run.root) if path.endswith(".py"))
-    reflection = reflect_by_rules(failure, modules)
+    reflection = reflect_by_rules(failure, modules, frozenset(mine.step.writes))
     if reflection is not None:
         return reflection
+    unknown = StepReflection(category=ErrorCategory.UNKNOWN, root_cause=failure.message, confidence=0.1)
+    if not run.config.reflection.enable_step_level_reflection:
+        return unknown
     prompt = render("reflect", step=step_text(mine.step), failure=f"{failure.message}\n{failure.evidence}")
     try:
         draft = await ask_for(run, "reflect", briefing(run) + "\n\n" + prompt, ReflectionDraft, step_id=mine.step.id)
     except ModelError:
         # Not knowing why is no reason to stop: the ladder has a way for unknown causes.
-        return StepReflection(category=ErrorCategory.UNKNOWN, root_cause=failure.message, confidence=0.1)
+        return unknown
     return StepReflection(
         category=ErrorCategory(draft.category),
         root_cause=draft.root_cause or failure.message,
@@ -84,6 +105,7 @@ def _facts(run: Run, mine: StepRun, failure: Failure, reflection: StepReflection
         replans=run.state.replans,
         consecutive_failures=run.state.consecutive_failures,
         has_alternative_tool=bool(_alternative_tools(run, mine)),
+        would_repeat=_tried(mine, _tool_of(mine), reflection.adjusted_parameters),
         critical=step.critical,
         has_fallback=step.fallback is not None,
         has_failure_branch=any(
@@ -94,11 +116,21 @@ def _facts(run: Run, mine: StepRun, failure: Failure, reflection: StepReflection
     )
 
 
+def _tool_of(mine: StepRun) -> str:
+    return mine.tool or mine.step.tool
+
+
 def _alternative_tools(run: Run, mine: StepRun) -> Sequence[str]:
-    used = mine.tool or mine.step.tool
-    if not used or used not in run.toolbox:
-        return ()
-    return [name for name in run.toolbox.get(used).alternatives if name in run.toolbox]
+    """Other tools for the same job that have not failed at it yet."""
+    used = [name for name in (_tool_of(mine), mine.step.tool) if name in run.toolbox]
+    named = dict.fromkeys(other for name in used for other in run.toolbox.get(name).alternatives)
+    return [name for name in named if name in run.toolbox and not _tried(mine, name)]
+
+
+def _tried(mine: StepRun, tool: str, changes: Mapping[str, Any] | None = None) -> bool:
+    """Whether the step is one fixed call, and exactly this one has failed before."""
+    arguments = {**mine.step.parameters, **mine.parameters, **(changes or {})}
+    return bool(mine.step.tool) and fingerprint(tool, arguments, "") in mine.failed_fingerprints
 
 
 async def _roll_back(run: Run, mine: StepRun) -> None:
@@ -142,7 +174,7 @@ async def _carry_out(run: Run, mine: StepRun, rung: Rung, failure: Failure, refl
 
 
 async def _again(
-    run: Run, mine: StepRun, rung: Rung, note: str, *, parameters: dict[str, object] | None = None, tool: str = ""
+    run: Run, mine: StepRun, rung: Rung, note: str, *, parameters: dict[str, Any] | None = None, tool: str = ""
 ) -> None:
     await run.record(
         e.StepReset(step_id=mine.step.id, rung=rung, note=note, parameters=parameters or {}, tool=tool),
@@ -153,18 +185,38 @@ async def _again(
 async def _repair(run: Run, mine: StepRun, failure: Failure, reflection: StepReflection) -> None:
     """The one step is planned again, under its id; the others stay as they are."""
     failed = "\n".join([failure.message, failure.evidence[:800], f"Cause: {reflection.root_cause}", *mine.notes[-3:]])
-    prompt = render("repair", step=step_text(mine.step), failed=failed)
     try:
-        draft = await ask_for(
-            run, "repair", briefing(run) + "\n\n" + prompt, StepDraft, step_id=mine.step.id, temperature=0.3
-        )
+        repaired = await (_other_call if mine.step.tool else _other_way)(run, mine, failed)
     except ModelError:
         repaired = mine.step
-    else:
-        repaired = step_from(draft, mine.step, run.state.protected)
     if repaired != mine.step:
         await run.record(e.PlanRevised(by="engine", reason=f"repair: {reflection.root_cause}", changed=(repaired,)))
-    await _again(run, mine, Rung.REPAIR_STEP, lesson(failure, reflection))
+    # What earlier tries changed about the call must not get the better of the repair.
+    await _again(
+        run,
+        mine,
+        Rung.REPAIR_STEP,
+        lesson(failure, reflection),
+        parameters=repaired.parameters,
+        tool=repaired.tool,
+    )
+
+
+async def _other_way(run: Run, mine: StepRun, failed: str) -> ExecutionStep:
+    prompt = briefing(run) + "\n\n" + render("repair", step=step_text(mine.step), failed=failed)
+    draft = await ask_for(run, "repair", prompt, StepDraft, step_id=mine.step.id, temperature=0.3)
+    return step_from(draft, mine.step, run.state.protected)
+
+
+async def _other_call(run: Run, mine: StepRun, failed: str) -> ExecutionStep:
+    """A step that is one call is repaired by choosing another one."""
+    tools = run.toolbox.describe(run.toolbox.usable(tool_context(run)))
+    asked = render("repair_call", step=step_text(mine.step), failed=failed, tools=tools)
+    prompt = briefing(run) + "\n\n" + asked
+    draft = await ask_for(run, "repair", prompt, CallDraft, step_id=mine.step.id, temperature=0.3)
+    if draft.tool not in run.toolbox:
+        return mine.step
+    return mine.step.with_(tool=draft.tool, parameters=draft.arguments)
 
 
 async def _settle(run: Run, mine: StepRun, status: StepStatus, reason: str) -> None:
@@ -180,54 +232,3 @@ async def _settle(run: Run, mine: StepRun, status: StepStatus, reason: str) -> N
         e.StepFinished(step_id=mine.step.id, status=status, attempt=mine.attempt, output=output),
         e.StageEntered(stage=Stage.EXECUTION, reason=reason),
     )
-
-
-# -- a person asks for a step again ------------------------------------------------------------------------------------
-
-
-def overridden(
-    state: RunState, toolbox: Toolbox, step_id: str, parameters: Mapping[str, Any], tool: str
-) -> list[e.Event]:
-    """What gives the step another try as a person wants it; refuses what cannot be."""
-    if state.stage is Stage.COMPLETED:
-        remedy = f"carry its plan out once more: surefoot run --based-on {state.run_id} --from-phase execution"
-        raise UsageError(f"run {state.run_id} is finished, so its steps stay as they are", remedy=remedy)
-    if step_id not in state.steps:
-        known = ", ".join(state.steps) or "it has none yet"
-        raise UsageError(f"run {state.run_id} has no step {step_id!r}", remedy=f"its steps: {known}")
-    mine = state.steps[step_id]
-    if mine.status is StepStatus.PENDING:
-        raise UsageError(
-            f"the step {step_id!r} waits for its turn", remedy=f"go on with: surefoot resume {state.run_id}"
-        )
-    rung = Rung.ALTERNATIVE_TOOL if tool else Rung.ADJUST_PARAMETERS
-    reset = e.StepReset(step_id=step_id, rung=rung, by="user", parameters=dict(parameters), tool=tool)
-    blocked = [e.StepReset(step_id=s, rung=Rung.RETRY_LATER, by="user") for s in _blocked_by(state, step_id)]
-    if not parameters and not tool:
-        return [reset, *blocked]
-    named = tool or mine.tool or mine.step.tool
-    if not named:
-        raise UsageError(f"the step {step_id!r} names no tool, so it has no parameters", remedy="name the tool as well")
-    takes = toolbox.get(named).parameters.get("properties", {})
-    if unknown := [name for name in parameters if name not in takes]:
-        raise UsageError(f"{named} has no parameter {unknown[0]!r}", remedy=f"it has: {', '.join(takes) or 'none'}")
-    if not tool:
-        return [reset, *blocked]
-    # Another tool takes what it knows of the step's parameters. A step that a model decided on becomes this one call.
-    fitting = {name: value for name, value in mine.step.parameters.items() if name in takes}
-    call = mine.step.with_(tool=tool, parameters=fitting)
-    return [e.PlanRevised(by="user", reason=f"a person chose {tool}", changed=(call,)), reset, *blocked]
-
-
-def _blocked_by(state: RunState, step_id: str) -> list[str]:
-    """Steps that could not run because of this one, directly or through others."""
-    assert state.plan is not None
-    found: list[str] = []
-    reached = [step_id]
-    while reached:
-        above = reached.pop()
-        below = [d.step_id for d in state.plan.dependencies if d.depends_on == above]
-        new = [s for s in below if state.steps[s].status is StepStatus.BLOCKED and s not in found]
-        found += new
-        reached += new
-    return found

@@ -26,7 +26,7 @@ def retry(run_id: str, step_id: str, changes: tuple[str, ...], tool: str, model:
     from surefoot.cli.run import same_model, settings_for
     from surefoot.cli.session import Showing, carry_out, isolation_line
     from surefoot.engine import retry_step
-    from surefoot.recovery import overridden
+    from surefoot.phases.overriding import overridden
     from surefoot.state import fold
     from surefoot.tools.registry import default_toolbox
 
