@@ -16,7 +16,7 @@ FLOORS = [
     {"task", "outcome"},
     {"events", "drafts"},
     # decisions
-    {"state", "schedule", "ladder", "mending", "reflection", "expressions", "redact"},
+    {"state", "schedule", "ladder", "mending", "reflection", "expressions", "redact", "consent"},
     {"gates"},
     {"conclusion"},
     # effects
@@ -34,7 +34,7 @@ FLOORS = [
     {"__main__"},
 ]
 PURE = {"values", "errors", "config", "plan", "machine", "task", "outcome", "events", "drafts", "state", "schedule",
-        "ladder", "mending", "reflection", "expressions", "redact", "gates", "conclusion"}  # fmt: skip
+        "ladder", "mending", "reflection", "expressions", "redact", "consent", "gates", "conclusion"}  # fmt: skip
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 FLOOR_OF = {name: level for level, names in enumerate(FLOORS) for name in names}
 

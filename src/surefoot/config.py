@@ -61,6 +61,13 @@ class ExecutionConfig(Value):
     sandbox: Literal["auto", "strict", "off"] = "auto"
     network: bool = False
     """Whether commands may reach the network."""
+    approve: Literal["ask", "auto-edit", "auto", "never"] = "auto"
+    """What needs a person's word: every write and command, only commands, only what reaches beyond the workspace; or
+    nothing is asked and what would need it is not done."""
+    allow: tuple[str, ...] = ()
+    """Actions that need nobody's word, such as `run_command(pytest *)`."""
+    deny: tuple[str, ...] = ()
+    """Actions that are never done; they come before what is allowed."""
     snapshot_excludes: tuple[str, ...] = ()
     reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
     budget: BudgetConfig = Field(default_factory=BudgetConfig)

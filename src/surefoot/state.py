@@ -90,6 +90,8 @@ class StepRun:
     failed_fingerprints: set[str] = field(default_factory=set)
     """Everything done in attempts that failed: not to be repeated unchanged."""
     refusals: int = 0
+    refused: list[str] = field(default_factory=list)
+    """What was proposed in this attempt and not run, and why."""
     retries: int = 0
     repairs: int = 0
     temporary_retries: int = 0
@@ -273,6 +275,8 @@ class RunState:
     open_actions: dict[str, Action] = field(default_factory=dict)
     """Intents without a result."""
     questions: dict[str, Question] = field(default_factory=dict)
+    allowed: list[str] = field(default_factory=list)
+    """Rules that a person chose while it ran."""
     controls: list[e.ControlReceived] = field(default_factory=list)
     """Received and not yet acted on."""
     warnings: list[str] = field(default_factory=list)
@@ -479,7 +483,7 @@ def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
     for other in state.running:
         state.steps[other].shared = True
     state.running.add(event.step_id)
-    run.actions, run.baseline, run.checks, run.refusals = [], (), (), 0
+    run.actions, run.baseline, run.checks, run.refusals, run.refused = [], (), (), 0, []
 
 
 def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
@@ -529,7 +533,9 @@ def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> Non
 
 
 def _action_refused(state: RunState, event: e.ActionRefused, at: float) -> None:
-    state.steps[event.step_id].refusals += 1
+    run = state.steps[event.step_id]
+    run.refusals += 1
+    run.refused.append(f"{event.tool}: {event.reason}")
 
 
 def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) -> None:
@@ -639,6 +645,8 @@ def _asked(state: RunState, event: e.QuestionAsked, at: float) -> None:
 def _answered(state: RunState, event: e.QuestionAnswered, at: float) -> None:
     question = state.questions[event.question_id]
     question.answer, question.by = event.answer, event.by
+    if question.kind == "approval" and event.answer.startswith("always "):
+        state.allowed.append(event.answer.removeprefix("always ").strip())
 
 
 def _control(state: RunState, event: e.ControlReceived, at: float) -> None:

@@ -14,6 +14,7 @@ from surefoot import events as e
 from surefoot.errors import ToolError
 from surefoot.gates import decisive
 from surefoot.outcome import CheckResult, Failure, FailureKind
+from surefoot.phases.approving import not_allowed
 from surefoot.phases.deciding import Proposal, next_proposal, tool_context
 from surefoot.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.run import Run
@@ -63,6 +64,11 @@ async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> Non
             await _accept_done(run, mine, checks, here, proposal)
             return
         if reason := _repeats(mine, proposal):
+            await _refuse(run, mine, proposal, reason, here.results)
+            continue
+        if reason := await not_allowed(run, step_id, proposal):
+            if mine.step.tool:
+                raise StepFailed(Failure(kind=FailureKind.DENIED, message=reason, tool=proposal.tool))
             await _refuse(run, mine, proposal, reason, here.results)
             continue
         await perform(run, step_id, proposal, checked=bool(checks))

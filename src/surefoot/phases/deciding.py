@@ -110,6 +110,9 @@ def what_failed(mine: StepRun, results: Sequence[CheckResult]) -> str:
     if red and (mine.actions or refuted):
         lines.append("\n# It fails now")
         lines += [f"{r.check.label}\n{r.detail.strip()}" for r in red[:2]]
+    if mine.refused:
+        lines.append("\n# Refused, do something else")
+        lines += [f"- {reason}" for reason in dict.fromkeys(mine.refused[-2:])]
     if mine.notes:
         lines.append("\n# Learnt from earlier attempts")
         lines += [f"- {note}" for note in dict.fromkeys(mine.notes[-3:])]
