@@ -11,12 +11,12 @@ SOURCE = ROOT / "src" / "surefoot"
 
 FLOORS = [
     # values
-    {"_version", "values", "errors"},
+    {"_version", "values", "errors", "consent"},
     {"config", "plan", "machine"},
     {"task", "outcome"},
     {"events", "drafts"},
     # decisions
-    {"state", "schedule", "ladder", "mending", "reflection", "expressions", "redact", "consent"},
+    {"state", "schedule", "ladder", "mending", "reflection", "expressions", "redact"},
     {"gates"},
     {"conclusion"},
     # effects

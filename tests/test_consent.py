@@ -1,9 +1,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from surefoot.consent import Effect, Policy, Ruling, check_rule, rule_on, suggested_rule
-from surefoot.errors import ConfigError
+from surefoot.config import ExecutionConfig
+from surefoot.consent import Effect, Policy, Ruling, rule_on, suggested_rule
 
 
 def ruling(command: str, *, allow: tuple[str, ...] = (), deny: tuple[str, ...] = (), policy: Policy = "ask") -> Ruling:
@@ -78,6 +79,6 @@ def test_a_rule_that_is_suggested_allows_what_it_was_suggested_for(command: str)
 
 
 def test_what_is_no_rule_is_told() -> None:
-    assert check_rule("run_command(pytest *)")
-    with pytest.raises(ConfigError, match="is no rule"):
-        check_rule("pytest *")
+    assert ExecutionConfig(allow=("run_command(pytest *)", "http_get")).allow
+    with pytest.raises(ValidationError, match="is no rule: write a tool and a pattern"):
+        ExecutionConfig(deny=("pytest *",))

@@ -3,8 +3,9 @@
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from surefoot.consent import is_rule
 from surefoot.values import Value
 
 
@@ -71,3 +72,11 @@ class ExecutionConfig(Value):
     snapshot_excludes: tuple[str, ...] = ()
     reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
     budget: BudgetConfig = Field(default_factory=BudgetConfig)
+
+    @field_validator("allow", "deny")
+    @classmethod
+    def _are_rules(cls, rules: tuple[str, ...]) -> tuple[str, ...]:
+        for rule in rules:
+            if not is_rule(rule):
+                raise ValueError(f"{rule!r} is no rule: write a tool and a pattern, as in run_command(pytest *)")
+        return rules

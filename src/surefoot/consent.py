@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from surefoot.errors import ConfigError
-
 Policy = Literal["ask", "auto-edit", "auto", "never"]
 Ruling = Literal["allow", "ask", "deny"]
 Effect = Literal["read", "edit", "command", "external"]
@@ -23,11 +21,8 @@ _RULE = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 _SHELL = re.compile(r"[;&|<>`\n(){}]|\$[({\w]")
 
 
-def check_rule(rule: str) -> str:
-    """The rule, or an error that says how one is written."""
-    if not _RULE.match(rule):
-        raise ConfigError(f"{rule!r} is no rule", remedy="write a tool and a pattern, as in run_command(pytest *)")
-    return rule
+def is_rule(text: str) -> bool:
+    return _RULE.match(text) is not None
 
 
 def rule_on(

@@ -111,6 +111,11 @@ step_options = together(
         "--static/--dynamic", "static", default=None, help="Follow the plan as it was made, one action a step."
     ),
     click.option("--rollback/--no-rollback", default=None, help="Whether a failed step is undone."),
+    click.option(
+        "--approve",
+        type=click.Choice(("ask", "auto-edit", "auto", "never")),
+        help="What needs your word: every write and command, only commands, only what reaches beyond the workspace.",
+    ),
 )
 telling_options = together(
     click.option("--confirm/--no-confirm", default=None, help="Ask at the end of every phase."),

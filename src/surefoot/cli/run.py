@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _FLAGS = {
     "phases": ("execution.phases", "--phases"),
     "sandbox": ("execution.sandbox", "--sandbox"),
+    "approve": ("execution.approve", "--approve"),
     "network": ("execution.network", "--network"),
     "rollback": ("execution.enable_auto_rollback", "--rollback"),
     "confirm": ("execution.require_confirmation", "--confirm"),
