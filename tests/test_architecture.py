@@ -24,7 +24,7 @@ FLOORS = [
     {"trust", "workspace", "models", "store", "bus", "prompts", "project"},
     {"tools", "settings"},
     {"run"},
-    {"verify", "context", "asking"},
+    {"verify", "context", "asking", "artifacts"},
     {"phases"},
     {"recovery"},
     {"engine"},

@@ -69,6 +69,8 @@ class ExecutionConfig(Value):
     """Actions that need nobody's word, such as `run_command(pytest *)`."""
     deny: tuple[str, ...] = ()
     """Actions that are never done; they come before what is allowed."""
+    artifact_ttl_hours: float = Field(default=24, gt=0)
+    """How long a step's result can be used by other steps, unless it is pinned."""
     snapshot_excludes: tuple[str, ...] = ()
     reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
     budget: BudgetConfig = Field(default_factory=BudgetConfig)

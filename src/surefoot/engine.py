@@ -10,6 +10,7 @@ from typing import Any
 
 from surefoot import events as e
 from surefoot._version import __version__
+from surefoot.artifacts import Artifacts
 from surefoot.conclusion import Observed, conclude, stopped
 from surefoot.config import ExecutionConfig
 from surefoot.errors import ModelError, SurefootError, UsageError
@@ -139,7 +140,7 @@ def _make_run(services: Services, state: RunState) -> Run:
     sandbox, _ = choose_sandbox(state.config.sandbox, root, state_folders=[services.home])
     workspace = Workspace(root, services.home, excludes=state.config.snapshot_excludes)
     run = Run(services, state, workspace, services.toolbox or default_toolbox(), sandbox)
-    run.verifier = Verifier(run)
+    run.verifier, run.artifacts = Verifier(run), Artifacts(run)
     return run
 
 

@@ -21,6 +21,7 @@
     │   ├── PathProtected          may be read, not changed: earlier tests, .git, Surefoot's own files
     │   ├── ToolTimeout            temporary
     │   └── ToolUnavailable        temporary: a connection was refused or lost
+    ├── MissingArtifact            what a finished step handed on is gone
     ├── JournalError
     │   ├── JournalVersion         written by another version of Surefoot
     │   ├── JournalBroken          not a journal, or damaged
@@ -139,6 +140,10 @@ class ToolTimeout(ToolError):
 
 class ToolUnavailable(ToolError):
     temporary = True
+
+
+class MissingArtifact(SurefootError):
+    pass
 
 
 class JournalError(SurefootError):

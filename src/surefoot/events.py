@@ -11,6 +11,7 @@ from surefoot.config import ExecutionConfig
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import (
     ApproachOutput,
+    Artifact,
     CheckResult,
     Failure,
     Outcome,
@@ -222,6 +223,7 @@ class StepFinished(Value):
     checks: tuple[CheckResult, ...] = ()
     snapshot: str = ""
     """The workspace after the step."""
+    artifact: Artifact | None = None
 
 
 class StepReset(Value):

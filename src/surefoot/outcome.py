@@ -145,6 +145,21 @@ class StepExecutionOutput(Value):
     degraded: bool = False
 
 
+class Artifact(Value):
+    """What a step handed on, as its dependants find it."""
+
+    id: str
+    producer: str
+    kind: str = "result"
+    hash: str = ""
+    """Where the content is, when it is too long to stay with the step."""
+    size: int = 0
+    summary: str = ""
+    expires_at: float | None = None
+    """Seconds since the epoch; None: it is pinned and stays."""
+    degraded: bool = False
+
+
 class CheckResult(Value):
     """A check as run by the engine. With the hashes of what it looked at, it is a proof that can expire."""
 
@@ -178,6 +193,7 @@ class FailureKind(StrEnum):
     TOOL_ERROR = "tool_error"
     TIMEOUT = "timeout"
     MODEL_ERROR = "model_error"
+    MISSING_ARTIFACT = "missing_artifact"
     UNREADABLE_ANSWER = "unreadable_answer"
     MAX_ACTIONS = "max_actions"
     LOOP = "loop"

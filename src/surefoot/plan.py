@@ -141,6 +141,8 @@ class ExecutionStep(Value):
     """A Python expression over earlier results; not true means the step is skipped, with the reason."""
     fallback: Any = None
     """A declared stand-in result, used and marked as degraded when the step cannot be done."""
+    pinned: bool = False
+    """Its result does not expire."""
     tool: str = ""
     """A step that names its tool needs no decision by a model: the tool is called with `parameters`."""
     parameters: dict[str, Any] = Field(default_factory=dict)

@@ -36,6 +36,8 @@ def reflect_by_rules(
             return absent.with_(recoverable=False)
         case FailureKind.UNREADABLE_ANSWER:
             return _because(ErrorCategory.PARAMETER_ERROR, cause, "the answer was not in the asked form", failure, 0.9)
+        case FailureKind.MISSING_ARTIFACT:
+            return _because(ErrorCategory.DEPENDENCY_ERROR, cause, "make the missing result again", failure, 1.0)
         case FailureKind.DENIED:
             return _because(ErrorCategory.PARAMETER_ERROR, cause, "do it without what was denied", failure, 1.0)
         case FailureKind.LOOP | FailureKind.NO_PROGRESS | FailureKind.MAX_ACTIONS | FailureKind.REPLAN_REQUESTED:

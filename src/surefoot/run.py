@@ -19,6 +19,7 @@ WATCH_SECONDS = 0.25
 """How often a run looks for messages from other processes."""
 
 if TYPE_CHECKING:
+    from surefoot.artifacts import Artifacts
     from surefoot.models.base import LanguageModel
     from surefoot.store.base import Journal
     from surefoot.tools.registry import Toolbox
@@ -67,7 +68,8 @@ def _who(control: e.ControlReceived) -> str:
 
 class Run:
     verifier: "Verifier"
-    """Set right after the run is made: it looks at the world through the run."""
+    artifacts: "Artifacts"
+    """Both are set right after the run is made: they look at the world through the run."""
 
     def __init__(
         self,

@@ -24,6 +24,7 @@ from surefoot.machine import (
 )
 from surefoot.outcome import (
     ApproachOutput,
+    Artifact,
     CheckResult,
     ExecutionPhase,
     ExecutionStatus,
@@ -81,6 +82,7 @@ class StepRun:
     baseline: tuple[CheckResult, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     output: StepExecutionOutput | None = None
+    artifact: Artifact | None = None
     failures: list[Failure] = field(default_factory=list)
     reflections: list[StepReflection] = field(default_factory=list)
     rungs: list[str] = field(default_factory=list)
@@ -99,27 +101,6 @@ class StepRun:
     tool: str = ""
     shared: bool = False
     """Another step ran at the same time during this attempt: not all that changed is its doing."""
-
-
-class StepOutputs(Mapping[str, Any]):
-    """What steps gave, by their id. A view: a tool that looks at one should not wait for all to be gathered."""
-
-    __slots__ = ("_steps",)
-
-    def __init__(self, steps: Mapping[str, StepRun]) -> None:
-        self._steps = steps
-
-    def __getitem__(self, step_id: str) -> Any:
-        output = self._steps[step_id].output
-        if output is None:
-            raise KeyError(step_id)
-        return output.outputs
-
-    def __iter__(self) -> Iterator[str]:
-        return (step_id for step_id, run in self._steps.items() if run.output is not None)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 class ActionResults(Mapping[str, str]):
@@ -253,6 +234,8 @@ class RunState:
     plan: DetailedPlan | None = None
     """The plan as it stands, with its revisions."""
     steps: dict[str, StepRun] = field(default_factory=dict)
+    needs: dict[str, list[str]] = field(default_factory=dict)
+    """The steps that each step depends on."""
     begun: int = 0
     """How many of them were ever started."""
     unsettled: int = 0
@@ -444,6 +427,10 @@ def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
 
 
 def _count_steps(state: RunState) -> None:
+    assert state.plan is not None
+    state.needs = {}
+    for dependency in state.plan.dependencies:
+        state.needs.setdefault(dependency.step_id, []).append(dependency.depends_on)
     state.begun = sum(run.attempt > 0 for run in state.steps.values())
     state.unsettled = sum(run.status not in SETTLED for run in state.steps.values())
 
@@ -550,7 +537,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     _set_status(state, run, event.status)
     state.running.discard(event.step_id)
     state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "skip"]
-    run.output, run.after = event.output, event.snapshot
+    run.output, run.after, run.artifact = event.output, event.snapshot, event.artifact
     run.checks = event.checks or run.checks
     if event.failure is not None:
         run.failures.append(event.failure)

@@ -88,9 +88,8 @@ class Verifier:
         return CheckResult(check=check, passed=passed, detail=detail, exit_code=done.exit_code, output_hash=blob)
 
     def _expression(self, check: ExpressionCheck) -> CheckResult:
-        outputs = {step_id: r.output.outputs for step_id, r in self._run.state.steps.items() if r.output}
         try:
-            value = evaluate(check.expression, {"outputs": outputs})
+            value = evaluate(check.expression, {"outputs": self._run.artifacts})
         except Exception as error:
             return CheckResult(check=check, passed=False, detail=f"{type(error).__name__}: {error}")
         return CheckResult(check=check, passed=bool(value), detail="" if value else f"is {value!r}")

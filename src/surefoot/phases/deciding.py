@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from surefoot.artifacts import handed_on
 from surefoot.asking import ask_read, ask_text
 from surefoot.context import briefing, budget_chars, plan_text, quoted_files, read_text, step_text
 from surefoot.drafts import ActionDraft, schema_of
@@ -15,7 +16,7 @@ from surefoot.outcome import CheckResult, FailureKind
 from surefoot.phases.revising import revise
 from surefoot.prompts import render
 from surefoot.run import Run
-from surefoot.state import ActionResults, StepOutputs, StepRun
+from surefoot.state import ActionResults, StepRun
 from surefoot.tools.base import ToolContext
 from surefoot.tools.matching import read_blocks
 
@@ -52,7 +53,7 @@ async def _body_of(run: Run, mine: StepRun, path: str, results: Sequence[CheckRe
     asked = render(
         "edit" if long else "write",
         step=step_text(mine.step),
-        context=_other_files(run, mine, path),
+        context=handed_on(run, mine.step.id) + _other_files(run, mine, path),
         current=_current(path, current),
         failed=what_failed(mine, results),
         path=path,
@@ -128,7 +129,7 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
         "act",
         plan=plan_text(run.state),
         step=step_text(mine.step),
-        context=_other_files(run, mine, ""),
+        context=handed_on(run, mine.step.id) + _other_files(run, mine, ""),
         tools=run.toolbox.describe(run.toolbox.usable(tool_context(run))),
         history=_history(mine),
         failed=what_failed(mine, results),
@@ -225,7 +226,7 @@ def tool_context(run: Run, action_id: str = "") -> ToolContext:
         command_timeout=run.config.command_timeout_seconds,
         read_blob=lambda key: results.inline(key) or journal.get_blob(key),
         results=results,
-        step_outputs=StepOutputs(run.state.steps),
+        step_outputs=run.artifacts,
         ask=ask,
         on_output=run.services.bus.text,
         action_id=action_id,

@@ -1,7 +1,7 @@
 """Phase 4: the plan's steps, each when its dependencies are settled, independent ones at the same time."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from surefoot import events as e
 from surefoot.expressions import evaluate
@@ -135,9 +135,8 @@ def _condition_not_met(run: Run, step_id: str) -> str:
     condition = run.state.step(step_id).when
     if not condition:
         return ""
-    results: Mapping[str, object] = {s: r.output.outputs for s, r in run.state.steps.items() if r.output}
     statuses = {s: r.status.value for s, r in run.state.steps.items()}
-    if evaluate(condition, {"outputs": results, "status": statuses}):
+    if evaluate(condition, {"outputs": run.artifacts, "status": statuses}):
         return ""
     return f"its condition is not met: {condition}"
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from surefoot import events as e
-from surefoot.errors import ModelError, UnreadableAnswer
+from surefoot.errors import MissingArtifact, ModelError, UnreadableAnswer
 from surefoot.gates import decisive
 from surefoot.machine import SETTLED, StepStatus
 from surefoot.outcome import (
@@ -44,6 +44,7 @@ async def run_step(run: Run, step_id: str) -> None:
     started = time.perf_counter()
     failure = None
     try:
+        run.artifacts.needed_by(step_id)
         async with asyncio.timeout(run.config.step_timeout_seconds):
             await act_until_done(run, step_id, checks)
     except asyncio.CancelledError:
@@ -58,6 +59,8 @@ async def run_step(run: Run, step_id: str) -> None:
         failure = Failure(
             kind=FailureKind.TIMEOUT, message=f"the step took longer than {limit:g} seconds", temporary=True
         )
+    except MissingArtifact as error:
+        failure = Failure(kind=FailureKind.MISSING_ARTIFACT, message=str(error), evidence=error.remedy)
     except UnreadableAnswer as error:
         failure = Failure(kind=FailureKind.UNREADABLE_ANSWER, message=error.problem, evidence=error.answer[:500])
     except ModelError as error:
@@ -139,6 +142,9 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
     if failure is not None:
         allowed = mine.step.allow_failure
         status = StepStatus.PARTIAL if allowed else StepStatus.FAILED
+    artifact = None
+    if status is not StepStatus.FAILED:
+        artifact, output = run.artifacts.keep(output, mine.step.pinned)
     await run.record(
         e.StepFinished(
             step_id=step_id,
@@ -149,6 +155,7 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
             failure=failure,
             checks=mine.checks,
             snapshot=after,
+            artifact=artifact,
         )
     )
 

@@ -1,0 +1,124 @@
+"""What steps hand on to those that depend on them. An artifact is what a step ended with, unchangeable once recorded:
+small ones are in the journal with the step, large ones beside it under their hash. The newest few stay in memory."""
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from surefoot.errors import MissingArtifact
+from surefoot.machine import StepStatus
+from surefoot.outcome import Artifact, StepExecutionOutput
+from surefoot.run import Run
+from surefoot.tools.results import summarise
+
+INLINE_BYTES = 4_096
+"""Up to here the outputs stay in the event itself."""
+IN_MEMORY = 10
+SUMMARY_CHARS = 300
+LINE_CHARS = 160
+
+
+class Artifacts(Mapping[str, Any]):
+    """By the id of the step that made them."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._recent: OrderedDict[str, dict[str, Any]] = OrderedDict()
+
+    def keep(self, output: StepExecutionOutput, pinned: bool) -> tuple[Artifact | None, StepExecutionOutput]:
+        """The artifact of a step that is done, and the step's output as it goes into the journal."""
+        if not output.outputs:
+            return None, output
+        content = json.dumps(output.outputs, sort_keys=True, ensure_ascii=False, default=str).encode()
+        hours = self._run.config.artifact_ttl_hours
+        large = len(content) > INLINE_BYTES
+        artifact = Artifact(
+            id=f"{output.step_id}@{self._run.state.steps[output.step_id].attempt}",
+            producer=output.step_id,
+            hash=self._run.services.journal.put_blob(content) if large else "",
+            size=len(content),
+            summary=_summary(output.outputs) if large else "",
+            expires_at=None if pinned else time.time() + hours * 3600,
+            degraded=output.degraded,
+        )
+        self._remember(artifact.id, output.outputs)
+        return artifact, output.with_(outputs={"artifact": artifact.id}) if large else output
+
+    def of(self, step_id: str) -> dict[str, Any]:
+        """What a step handed on; raises where it should be there and is not."""
+        mine = self._run.state.steps[step_id]
+        if mine.output is None or mine.artifact is None:
+            return mine.output.outputs if mine.output else {}
+        artifact = mine.artifact
+        if artifact.expires_at is not None and artifact.expires_at < time.time():
+            raise MissingArtifact(
+                f"the result of step {step_id} has expired",
+                remedy=f"do it again: surefoot retry {self._run.state.run_id} {step_id}; artifact_ttl_hours says when",
+            )
+        if not artifact.hash:
+            return mine.output.outputs
+        if artifact.id not in self._recent:
+            self._remember(artifact.id, self._load(step_id, artifact))
+        self._recent.move_to_end(artifact.id)
+        return self._recent[artifact.id]
+
+    def __getitem__(self, step_id: str) -> dict[str, Any]:
+        if self._run.state.steps[step_id].output is None:
+            raise KeyError(step_id)
+        return self.of(step_id)
+
+    def __iter__(self) -> Iterator[str]:
+        return (step_id for step_id, mine in self._run.state.steps.items() if mine.output is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def needed_by(self, step_id: str) -> dict[str, Artifact | None]:
+        """The artifacts of the steps it depends on, each looked at: a missing one is told now and not found out later."""
+        needed = {}
+        for other in self._run.state.needs.get(step_id, ()):
+            mine = self._run.state.steps[other]
+            if mine.status in (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED):
+                self.of(other)
+                needed[other] = mine.artifact
+        return needed
+
+    def _load(self, step_id: str, artifact: Artifact) -> dict[str, Any]:
+        try:
+            content = json.loads(self._run.services.journal.get_blob(artifact.hash))
+        except Exception as error:
+            raise MissingArtifact(
+                f"the result of step {step_id} cannot be read: {error}",
+                remedy=f"do it again: surefoot retry {self._run.state.run_id} {step_id}",
+            ) from error
+        assert isinstance(content, dict)
+        return content
+
+    def _remember(self, artifact_id: str, content: dict[str, Any]) -> None:
+        self._recent[artifact_id] = content
+        while len(self._recent) > IN_MEMORY:
+            self._recent.popitem(last=False)
+
+
+def handed_on(run: Run, step_id: str) -> str:
+    """For the prompt: what the steps before this one found, in a few lines, and how to see all of it."""
+    lines = []
+    for other, artifact in run.artifacts.needed_by(step_id).items():
+        mine = run.state.steps[other]
+        if artifact is None or mine.output is None:
+            continue
+        mark = " (a stand-in, not the real result)" if artifact.degraded else ""
+        summary = artifact.summary or _summary(mine.output.outputs)
+        more = f' read_result("{other}") shows all of it.' if artifact.hash else ""
+        lines.append(f"- {mine.step.name}{mark}: {summary}{more}")
+    return "\n# From earlier steps\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def _summary(outputs: dict[str, Any]) -> str:
+    result = outputs.get("result", outputs)
+    shown = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    # A whole document on one line has its telling part in front.
+    rows = [row if len(row) <= LINE_CHARS else row[:LINE_CHARS] + " ..." for row in shown.splitlines()]
+    return summarise("\n".join(rows), limit=SUMMARY_CHARS, failed=False)
