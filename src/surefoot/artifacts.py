@@ -76,7 +76,7 @@ class Artifacts(Mapping[str, Any]):
         return sum(1 for _ in self)
 
     def needed_by(self, step_id: str) -> dict[str, Artifact | None]:
-        """The artifacts of the steps it depends on, each looked at: a missing one is told now and not found out later."""
+        """The artifacts of the steps it depends on, each looked at: a missing one is told now, not found out later."""
         needed = {}
         for other in self._run.state.needs.get(step_id, ()):
             mine = self._run.state.steps[other]

@@ -52,10 +52,19 @@ class Verifier:
                 continue
             known = self._known.get((check.key, tree)) if when != "final" else None
             results[check.key] = known or await self._run_one(check, tree)
-            self._known[check.key, tree] = results[check.key]
         found = tuple(results.values())
+        await self._remember(found, tree)
         await self._run.record(e.ChecksRan(step_id=step_id, when=when, results=found))
         return found
+
+    async def _remember(self, found: Sequence[CheckResult], tree: str) -> None:
+        """Commands only: a look at a file is cheaper than the hash, and expressions are about results, not files. With
+        other steps at work the tree may have changed under the command; then the result is of no one tree."""
+        commands = [result for result in found if isinstance(result.check, CommandCheck)]
+        beside_others = commands and len(self._run.state.running) > 1
+        if beside_others and await asyncio.to_thread(self._run.workspace.tree_hash) != tree:
+            return
+        self._known.update({(result.check.key, tree): result for result in commands})
 
     async def _run_one(self, check: Check, tree: str) -> CheckResult:
         started = time.perf_counter()

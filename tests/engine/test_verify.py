@@ -1,0 +1,106 @@
+"""Checks are run by the engine, and no more often than what they look at changes."""
+
+import pytest
+
+from kit import Bench, act, done, steps
+from surefoot import events as e
+from surefoot.plan import (
+    CommandCheck,
+    ExecutionStep,
+    ExpressionCheck,
+    FileCheck,
+    JsonSchemaCheck,
+    ParsesCheck,
+    StepType,
+    TextCheck,
+)
+from surefoot.tools.base import tool
+from surefoot.tools.registry import default_toolbox
+
+NO_RETRIES = {"max_step_retries": 0, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
+
+
+@pytest.mark.req("O7")
+async def test_a_command_is_not_run_twice_on_the_same_tree(bench: Bench) -> None:
+    log = bench.home / "ran"
+    check = CommandCheck(command=f"echo ran >> {log}; test -e x.txt")
+    step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION, checks=(check,))
+    answers = [act("list_files"), act("run_command", command="echo nothing"), act("run_command", command="touch x.txt")]
+    await bench.run_plan(steps(step), answers)
+    assert log.read_text().count("ran") == 3, "before, after the file was made, and in the final pass"
+
+
+@pytest.mark.req("O7", "X1")
+async def test_the_final_pass_trusts_no_earlier_result(bench: Bench) -> None:
+    flag = bench.home / "flag"
+    check = CommandCheck(command=f"test ! -e {flag}", origin="user")
+    step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION,
+                         checks=(FileCheck(path="x.txt"),))  # fmt: skip
+    answers = [act("run_command", command=f"touch x.txt {flag}")]
+    state = await bench.run_plan(steps(step), answers, checks=[check.command], reflection=NO_RETRIES)
+    assert state.outcome is not None
+    assert state.outcome.exit_code == 1, "what was green before is red now, and nothing else in the tree tells"
+
+
+@pytest.mark.req("X1")
+async def test_expressions_are_about_results(bench: Bench) -> None:
+    values = [1, 2]
+
+    @tool
+    def count() -> dict[str, int]:
+        """Count."""
+        return {"n": values.pop(0)}
+
+    bench.toolbox = default_toolbox().with_(count)
+    check = ExpressionCheck(expression='outputs["b"]["result"]["n"] == 2')
+    plan = steps(
+        ExecutionStep(id="a", name="a", tool="count"),
+        ExecutionStep(id="b", name="b", tool="count"),
+        ExecutionStep(id="c", name="c", tool="list_files", checks=(check,)),
+        after=[("b", "a"), ("c", "b")],
+    )
+    state = await bench.run_plan(plan)
+    assert state.steps["c"].checks[0].passed
+
+
+@pytest.mark.req("X1")
+@pytest.mark.parametrize(
+    ("check", "good", "bad", "said"),
+    [
+        (FileCheck(path="f.txt"), "x", None, "does not exist"),
+        (TextCheck(path="f.txt", pattern="^b$"), "a\nb\n", "ab", "nothing in f.txt matches"),
+        (ParsesCheck(path="f.py"), "x = 1\n", "def f(:\n", "SyntaxError"),
+        (ParsesCheck(path="f.py"), "x = 1\n", " \n", "the file is empty"),
+        (ParsesCheck(path="f.json"), "{}", "{", "JSONDecodeError"),
+        (ParsesCheck(path="f.toml"), "a = 1", "a = ", "TOMLDecodeError"),
+        (
+            JsonSchemaCheck(path="f.json", json_schema={"type": "object", "required": ["a"]}),
+            '{"a": 1}',
+            "{}",
+            "'a' is a required property",
+        ),
+    ],
+)
+async def test_every_kind_of_check_passes_and_fails_for_its_reason(
+    bench: Bench, check: FileCheck | TextCheck | ParsesCheck | JsonSchemaCheck, good: str, bad: str | None, said: str
+) -> None:
+    step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.PREPARATION, checks=(check,))
+    if bad is not None:
+        (bench.root / check.path).write_text(bad)
+    await bench.run_plan(steps(step), [done()], reflection=NO_RETRIES)
+    (before, *_) = bench.events(e.ChecksRan)[0].results
+    assert not before.passed
+    assert said in before.detail
+    (bench.root / check.path).write_text(good)
+    bench.records.clear()
+    await bench.run_plan(steps(step), [done()])
+    assert bench.events(e.ChecksRan)[-1].results[0].passed
+
+
+@pytest.mark.req("X1")
+async def test_a_check_cannot_look_outside_the_workspace(bench: Bench) -> None:
+    (bench.root / "link").symlink_to("/etc/passwd")
+    step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.PREPARATION,
+                         checks=(TextCheck(path="link", pattern="root"), FileCheck(path="/etc/passwd")))  # fmt: skip
+    await bench.run_plan(steps(step), [done()], reflection=NO_RETRIES)
+    assert not any(result.passed for result in bench.events(e.ChecksRan)[0].results)
