@@ -17,7 +17,7 @@ FLOORS = [
     {"events", "drafts"},
     # decisions
     {"state", "schedule", "ladder", "mending", "reflection", "expressions", "redact"},
-    {"gates"},
+    {"fold", "gates"},
     {"conclusion"},
     # effects
     {"paths"},
@@ -33,7 +33,7 @@ FLOORS = [
     {"cli"},
     {"__main__"},
 ]
-PURE = {"values", "errors", "config", "plan", "machine", "task", "outcome", "events", "drafts", "state", "schedule",
+PURE = {"values", "errors", "config", "plan", "machine", "task", "outcome", "events", "drafts", "state", "fold", "schedule",
         "ladder", "mending", "reflection", "expressions", "redact", "consent", "gates", "conclusion"}  # fmt: skip
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 FLOOR_OF = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -14,6 +14,7 @@ from surefoot.artifacts import Artifacts
 from surefoot.conclusion import Observed, conclude, stopped
 from surefoot.config import ExecutionConfig
 from surefoot.errors import ModelError, SurefootError, UsageError
+from surefoot.fold import fold
 from surefoot.machine import RUN_TRANSITIONS, Rung, Stage, StepStatus
 from surefoot.outcome import Outcome, Verdict
 from surefoot.phases.approach import approach
@@ -27,7 +28,7 @@ from surefoot.plan import CommandCheck
 from surefoot.project import list_files, protected_files
 from surefoot.recovery import recover
 from surefoot.run import Run, Services, Stopped
-from surefoot.state import RunState, fold
+from surefoot.state import RunState
 from surefoot.task import Task
 from surefoot.tools.registry import default_toolbox
 from surefoot.verify import Verifier

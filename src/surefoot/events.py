@@ -1,6 +1,6 @@
 """The facts of a run. Each is one small typed event; long content lives in the blob store under its hash.
 
-A run's state is the fold of these (`state.py`), and every view of a run is a reader of them.
+A run's state is the fold of these (`fold.py`), and every view of a run is a reader of them.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias

@@ -9,6 +9,7 @@ from surefoot import events as e
 from surefoot.config import ExecutionConfig, ReflectionConfig
 from surefoot.engine import resume_run, retry_step, start_run
 from surefoot.errors import UsageError
+from surefoot.fold import fold
 from surefoot.machine import Stage
 from surefoot.outcome import (
     ExecutionPhase,
@@ -21,7 +22,7 @@ from surefoot.paths import state_home
 from surefoot.phases.gated import skipped
 from surefoot.plan import Check, CommandCheck, DetailedPlan, ExecutionStep, ExpressionCheck
 from surefoot.run import Person, Services
-from surefoot.state import Question, RunState, fold
+from surefoot.state import Question, RunState
 from surefoot.store.memory import MemoryJournal
 from surefoot.task import Task
 from surefoot.tools.registry import default_toolbox

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from surefoot import events as e
 from surefoot.bus import Bus
 from surefoot.config import ExecutionConfig
+from surefoot.fold import apply
 from surefoot.machine import SETTLED, Rung, Stage, StepStatus
 from surefoot.outcome import ExecutionStatus, StepExecutionOutput, Verdict
-from surefoot.state import Question, RunState, apply
+from surefoot.state import Question, RunState
 from surefoot.task import Task
 
 WATCH_SECONDS = 0.25

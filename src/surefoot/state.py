@@ -1,10 +1,7 @@
-"""RunState is the fold of a run's events. It is kept up to date event by event and never written whole.
+"""Where a run is and what has become of its steps. `fold.py` makes it from the run's events, event by event; it is
+never written whole."""
 
-`apply` is the only thing that changes a state, it depends on nothing but the record it is given, and it
-refuses records that the transition tables do not allow.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, overload
@@ -13,21 +10,15 @@ from surefoot import events as e
 from surefoot.config import ExecutionConfig
 from surefoot.machine import (
     ORCHESTRATION,
-    RUN_TRANSITIONS,
-    SETTLED,
-    STEP_TRANSITIONS,
     OrchestrationState,
-    Rung,
     Stage,
     StepStatus,
-    check_transition,
 )
 from surefoot.outcome import (
     ApproachOutput,
     Artifact,
     CheckResult,
     ExecutionPhase,
-    ExecutionStatus,
     Failure,
     Outcome,
     Phase,
@@ -40,7 +31,7 @@ from surefoot.outcome import (
     ValidationOutput,
     ValidationResult,
 )
-from surefoot.plan import DetailedPlan, ExecutionStep, StepDependency
+from surefoot.plan import DetailedPlan, ExecutionStep
 from surefoot.task import Task
 
 
@@ -133,7 +124,7 @@ class ActionResults(Mapping[str, str]):
 
 
 @dataclass(slots=True)
-class _Settled:
+class Settled:
     """What is kept of a step's end until somebody asks for it as a phase result."""
 
     status: StepStatus
@@ -154,9 +145,9 @@ class History(Sequence[PhaseResult[StepExecutionOutput]]):
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        self._entries: list[_Settled] = []
+        self._entries: list[Settled] = []
 
-    def add(self, entry: _Settled) -> None:
+    def add(self, entry: Settled) -> None:
         self._entries.append(entry)
 
     def rolled_back(self, output: StepExecutionOutput) -> None:
@@ -188,7 +179,7 @@ class History(Sequence[PhaseResult[StepExecutionOutput]]):
         return map(_as_phase_result, self._entries)
 
 
-def _as_phase_result(entry: _Settled) -> PhaseResult[StepExecutionOutput]:
+def _as_phase_result(entry: Settled) -> PhaseResult[StepExecutionOutput]:
     return PhaseResult[StepExecutionOutput](
         phase=ExecutionPhase.Execution(current_step=max(entry.begun - 1, 0), total_steps=entry.of),
         status=_PHASE_STATUS[entry.status],
@@ -330,236 +321,8 @@ class RunState:
         )
 
 
-def fold(records: Iterable[e.Record]) -> RunState:
-    state = RunState()
-    for record in records:
-        apply(state, record)
-    return state
-
-
-def apply(state: RunState, record: e.Record) -> None:
-    event = record.event
-    if state.updated_at and not isinstance(event, e.RunResumed):
-        # Time between the end of one process and the start of the next is nobody's work.
-        state.active_seconds += max(0.0, record.at - state.updated_at)
-    state.updated_at = record.at
-    state.seq = record.seq
-    handler = _HANDLERS.get(type(event))
-    if handler is not None:
-        handler(state, event, record.at)
-
-
 def _when(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC)
-
-
-# -- one function an event, in the order in which they happen ------------------------------------------------------
-
-
-def _created(state: RunState, event: e.RunCreated, at: float) -> None:
-    state.run_id, state.task, state.config, state.model = event.run_id, event.task, event.config, event.model
-    state.snapshot, state.protected, state.stage = event.snapshot, event.protected, event.starts_at
-    state.started_at = at
-
-
-def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
-    state.model = event.model
-    state.controls = [control for control in state.controls if control.command not in ("pause", "cancel")]
-    if state.outcome is not None:
-        # Somebody asks again after the end: phases get all their tries back, and steps by `_step_reset`.
-        state.outcome = None
-        state.refusals.clear()
-        state.phase_attempts.clear()
-
-
-def _entered(state: RunState, event: e.StageEntered, at: float) -> None:
-    check_transition(RUN_TRANSITIONS, state.stage, event.stage)
-    if event.stage is Stage.WAITING:
-        state.before_waiting = state.stage
-    if event.stage is Stage.FAILED:
-        state.failed_at = state.before_waiting if state.stage is Stage.WAITING else state.stage
-    state.stage, state.stage_reason = event.stage, event.reason
-
-
-def _phase_started(state: RunState, event: e.PhaseStarted, at: float) -> None:
-    state.phase_attempts[event.phase] = event.attempt
-
-
-def _refused(state: RunState, event: e.GateRefused, at: float) -> None:
-    state.refusals[event.phase] = list(event.messages)
-
-
-def _understood(state: RunState, event: e.Understood, at: float) -> None:
-    state.understanding = event.result
-    state.refusals.pop("understanding", None)
-
-
-def _approach_chosen(state: RunState, event: e.ApproachChosen, at: float) -> None:
-    state.approach = event.result
-    state.refusals.pop("approach", None)
-
-
-def _plan_made(state: RunState, event: e.PlanMade, at: float) -> None:
-    state.planning = event.result
-    state.refusals.pop("planning", None)
-    if event.result.output is None:
-        return
-    state.plan = event.result.output
-    old, state.steps, state.failed = state.steps, {}, []
-    for step in state.plan.steps:
-        # A new plan keeps what is done and still in it; everything else starts afresh.
-        before = old.get(step.id)
-        state.steps[step.id] = before if before and before.status in SETTLED and before.step == step else StepRun(step)
-    _count_steps(state)
-
-
-def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
-    assert state.plan is not None
-    state.plan = revised(state.plan, event)
-    state.revisions += 1
-    for step_id in event.removed:
-        state.steps.pop(step_id, None)
-    for step in event.added:
-        state.steps[step.id] = StepRun(step)
-    for step in state.plan.steps:
-        state.steps[step.id].step = step
-    _count_steps(state)
-
-
-def _count_steps(state: RunState) -> None:
-    assert state.plan is not None
-    state.needs = {}
-    for dependency in state.plan.dependencies:
-        state.needs.setdefault(dependency.step_id, []).append(dependency.depends_on)
-    state.begun = sum(run.attempt > 0 for run in state.steps.values())
-    state.unsettled = sum(run.status not in SETTLED for run in state.steps.values())
-
-
-def revised(plan: DetailedPlan, event: e.PlanRevised) -> DetailedPlan:
-    """The plan with a revision carried out; pydantic refuses one that does not hang together."""
-    changed = {step.id: step for step in event.changed}
-    steps: list[ExecutionStep] = [changed.get(s.id, s) for s in plan.steps if s.id not in event.removed]
-    place = next((i + 1 for i, s in enumerate(steps) if s.id == event.after), len(steps))
-    steps[place:place] = event.added
-    dependencies = [
-        d
-        for d in plan.dependencies
-        if d.step_id not in event.removed and d.depends_on not in event.removed and d.step_id not in event.depends_on
-    ]
-    dependencies += [StepDependency(step_id=s, depends_on=d) for s, ds in event.depends_on.items() for d in ds]
-    renumbered = tuple(s if s.sequence == i else s.with_(sequence=i) for i, s in enumerate(steps))
-    return plan.with_(steps=renumbered, dependencies=tuple(dependencies))
-
-
-def _validated(state: RunState, event: e.Validated, at: float) -> None:
-    state.validation = event.result
-
-
-def _set_status(state: RunState, run: StepRun, status: StepStatus) -> None:
-    check_transition(STEP_TRANSITIONS, run.status, status)
-    state.unsettled += (status not in SETTLED) - (run.status not in SETTLED)
-    run.status = status
-
-
-def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
-    run = state.steps[event.step_id]
-    _set_status(state, run, StepStatus.RUNNING)
-    state.begun += run.attempt == 0
-    run.attempt, run.started_at, run.snapshot = event.attempt, at, ""
-    run.shared = bool(state.running)
-    for other in state.running:
-        state.steps[other].shared = True
-    state.running.add(event.step_id)
-    run.actions, run.baseline, run.checks, run.refusals, run.refused = [], (), (), 0, []
-
-
-def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
-    run = state.steps.get(event.step_id)
-    if run is None:
-        if event.when == "before":
-            state.red_at_start.update(result.check.key for result in event.results if not result.passed)
-        return
-    if event.when == "before":
-        run.baseline = event.results
-    else:
-        run.checks = event.results
-
-
-def _answered_by_model(state: RunState, event: e.ModelAnswered, at: float) -> None:
-    state.model_calls += 1
-    state.prompt_tokens += event.prompt_tokens
-    state.output_tokens += event.output_tokens
-    state.cached_tokens += event.cached_tokens
-
-
-def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
-    state.tool_calls += 1
-    action = Action(
-        event.action_id,
-        event.step_id,
-        event.tool,
-        event.arguments,
-        event.fingerprint,
-        event.body,
-        event.snapshot,
-        event.external,
-    )
-    state.open_actions[event.action_id] = action
-    run = state.steps[event.step_id]
-    run.actions.append(action)
-    run.snapshot = run.snapshot or event.snapshot
-
-
-def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> None:
-    state.open_actions.pop(event.action_id, None)
-    for action in reversed(state.steps[event.step_id].actions):
-        if action.id == event.action_id:
-            action.ok, action.summary, action.output = event.ok, event.summary, event.output
-            action.command, action.data, action.temporary = event.command, event.data, event.temporary
-            return
-
-
-def _action_refused(state: RunState, event: e.ActionRefused, at: float) -> None:
-    run = state.steps[event.step_id]
-    run.refusals += 1
-    run.refused.append(f"{event.tool}: {event.reason}")
-
-
-def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) -> None:
-    state.open_actions.pop(event.action_id, None)
-    run = state.steps[event.step_id]
-    # It is undone, so it does not count: neither as a try nor as something already done.
-    run.actions = [action for action in run.actions if action.id != event.action_id]
-
-
-def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
-    run = state.steps[event.step_id]
-    _set_status(state, run, event.status)
-    state.running.discard(event.step_id)
-    state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "skip"]
-    run.output, run.after, run.artifact = event.output, event.snapshot, event.artifact
-    run.checks = event.checks or run.checks
-    if event.failure is not None:
-        run.failures.append(event.failure)
-        run.failed_fingerprints.update(a.fingerprint for a in run.actions if a.fingerprint)
-        if event.status is StepStatus.FAILED:
-            state.failed.append(event.step_id)
-            state.recovering = event.step_id
-    else:
-        state.consecutive_failures = 0
-    state.history.add(
-        _Settled(
-            event.status,
-            event.output,
-            event.duration_ms,
-            event.checks,
-            run.started_at or at,
-            event.failure.message if event.failure else None,
-            max(event.attempt - 1, 0),
-            state.begun,
-            len(state.steps),
-        )
-    )
 
 
 def _judgement(checks: tuple[CheckResult, ...]) -> ValidationResult | None:
@@ -573,82 +336,6 @@ def _judgement(checks: tuple[CheckResult, ...]) -> ValidationResult | None:
     )
 
 
-def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
-    run = state.steps[event.step_id]
-    _set_status(state, run, StepStatus.PENDING)
-    state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "retry"]
-    if event.by == "user":
-        run.retries = run.repairs = run.temporary_retries = 0
-        state.replans = state.consecutive_failures = 0
-    if event.note:
-        run.notes.append(event.note)
-    run.parameters = {**run.parameters, **event.parameters}
-    run.tool = event.tool or run.tool
-
-
-def _reflected(state: RunState, event: e.Reflected, at: float) -> None:
-    state.steps[event.step_id].reflections.append(event.reflection)
-
-
-def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:
-    run = state.steps.get(event.step_id)
-    if run is None:
-        return
-    run.rungs.append(event.rung)
-    state.failed = [step_id for step_id in state.failed if step_id != event.step_id]
-    state.recovering = event.step_id
-    failed = run.failures[-1].message[:160] if run.failures else ""
-    state.tried.append(f"{event.step_id} try {run.attempt}: {failed} -> {event.rung.replace('_', ' ')}")
-    match event.rung:
-        case Rung.RETRY_LATER:
-            run.temporary_retries += 1
-        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL:
-            run.retries += 1
-        case Rung.REPAIR_STEP:
-            run.repairs += 1
-            state.consecutive_failures += 1
-        case Rung.REPLAN_TASK:
-            state.replans += 1
-            state.consecutive_failures += 1
-        case Rung.NEXT_APPROACH:
-            state.approach_index += 1
-            state.consecutive_failures += 1
-
-
-def _rolled_back(state: RunState, event: e.RolledBack, at: float) -> None:
-    run = state.steps.get(event.step_id)
-    if run is None or run.output is None or run.output.status is not ExecutionStatus.FAILED:
-        return
-    run.output = run.output.with_(status=ExecutionStatus.ROLLED_BACK)
-    state.history.rolled_back(run.output)
-
-
-def _asked(state: RunState, event: e.QuestionAsked, at: float) -> None:
-    state.questions[event.question_id] = Question(
-        event.question_id, event.kind, event.text, event.options, event.step_id, event.subject
-    )
-
-
-def _answered(state: RunState, event: e.QuestionAnswered, at: float) -> None:
-    question = state.questions[event.question_id]
-    question.answer, question.by = event.answer, event.by
-    if question.kind == "approval" and event.answer.startswith("always "):
-        state.allowed.append(event.answer.removeprefix("always ").strip())
-
-
-def _control(state: RunState, event: e.ControlReceived, at: float) -> None:
-    if event.command != "resume":
-        state.controls.append(event)
-
-
-def _warned(state: RunState, event: e.Warned, at: float) -> None:
-    state.warnings.append(event.message)
-
-
-def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
-    state.outcome = event.outcome
-
-
 _PHASE_STATUS: dict[StepStatus, PhaseStatus] = {
     StepStatus.SUCCEEDED: PhaseStatus.SUCCESS,
     StepStatus.PARTIAL: PhaseStatus.SUCCESS,
@@ -656,34 +343,4 @@ _PHASE_STATUS: dict[StepStatus, PhaseStatus] = {
     StepStatus.FAILED: PhaseStatus.FAILED,
     StepStatus.SKIPPED: PhaseStatus.SKIPPED,
     StepStatus.BLOCKED: PhaseStatus.SKIPPED,
-}
-
-_HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
-    e.RunCreated: _created,
-    e.RunResumed: _resumed,
-    e.StageEntered: _entered,
-    e.PhaseStarted: _phase_started,
-    e.GateRefused: _refused,
-    e.Understood: _understood,
-    e.ApproachChosen: _approach_chosen,
-    e.PlanMade: _plan_made,
-    e.PlanRevised: _plan_revised,
-    e.Validated: _validated,
-    e.StepStarted: _step_started,
-    e.ChecksRan: _checks_ran,
-    e.ModelAnswered: _answered_by_model,
-    e.ActionStarted: _action_started,
-    e.ActionFinished: _action_finished,
-    e.ActionRefused: _action_refused,
-    e.ActionInterrupted: _action_interrupted,
-    e.StepFinished: _step_finished,
-    e.StepReset: _step_reset,
-    e.Reflected: _reflected,
-    e.RungChosen: _rung_chosen,
-    e.RolledBack: _rolled_back,
-    e.QuestionAsked: _asked,
-    e.QuestionAnswered: _answered,
-    e.ControlReceived: _control,
-    e.Warned: _warned,
-    e.RunEnded: _ended,
 }

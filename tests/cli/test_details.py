@@ -7,6 +7,7 @@ from surefoot import events as e
 from surefoot.cli.details import details
 from surefoot.cli.marks import UNICODE
 from surefoot.cli.summary import plan_lines, summary
+from surefoot.fold import fold
 from surefoot.machine import Stage, StepStatus
 from surefoot.outcome import (
     AlternativeApproach,
@@ -23,7 +24,7 @@ from surefoot.outcome import (
     Verdict,
 )
 from surefoot.plan import DetailedPlan, ExecutionStep, FileCheck, StepDependency
-from surefoot.state import RunState, fold
+from surefoot.state import RunState
 
 
 def text(lines: list[Text]) -> str:

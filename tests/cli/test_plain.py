@@ -10,8 +10,8 @@ from surefoot import events as e
 from surefoot.cli.jsonl import JsonLines, outcome_object
 from surefoot.cli.marks import ASCII, UNICODE
 from surefoot.cli.plain import PlainLines
+from surefoot.fold import fold
 from surefoot.outcome import Verdict
-from surefoot.state import fold
 
 
 def plain(records: list[e.Record], *, verbose: bool = False) -> list[str]:

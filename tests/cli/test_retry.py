@@ -10,13 +10,14 @@ from surefoot import events as e
 from surefoot.cli.retry import parameter, step_named
 from surefoot.config import ExecutionConfig, ReflectionConfig
 from surefoot.engine import start_run
+from surefoot.fold import fold
 from surefoot.machine import Stage
 from surefoot.models.scripted import ScriptedModel
 from surefoot.outcome import ExecutionPhase
 from surefoot.phases.gated import skipped
 from surefoot.plan import CommandCheck, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.run import Services
-from surefoot.state import RunState, fold
+from surefoot.state import RunState
 from surefoot.store.sqlite import SqliteJournal
 from surefoot.task import Task
 

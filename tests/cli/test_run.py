@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Surefoot
 from cli.stories import CHECK, TASK, TEST, UNDERSTANDING, adder, good_script, slow_script
 from surefoot import events as e
-from surefoot.state import fold
+from surefoot.fold import fold
 
 
 @pytest.mark.req("O9", "X1")

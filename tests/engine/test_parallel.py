@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from kit import Bench, fenced, steps
 from surefoot import events as e
+from surefoot.fold import fold
 from surefoot.machine import Stage, StepStatus
 from surefoot.models.scripted import Rule
 from surefoot.outcome import Verdict
 from surefoot.plan import ExecutionStep, TextCheck
-from surefoot.state import fold
 from surefoot.tools.base import Tool, Writes, tool
 from surefoot.tools.registry import default_toolbox
 

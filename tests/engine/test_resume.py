@@ -8,11 +8,11 @@ import pytest
 from kit import Bench, fenced, steps, understanding
 from surefoot import events as e
 from surefoot.errors import ModelRejected, UnknownRun
+from surefoot.fold import fold
 from surefoot.machine import Stage, StepStatus
 from surefoot.models.base import ModelRequest
 from surefoot.outcome import Verdict
 from surefoot.plan import ExecutionStep
-from surefoot.state import fold
 from surefoot.tools.base import Writes, tool
 from surefoot.tools.registry import default_toolbox
 

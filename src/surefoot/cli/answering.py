@@ -42,7 +42,7 @@ def answer(run_id: str, question_id: str | None, text: str | None, yes: bool) ->
 
 def open_questions(journal: "SqliteJournal", run_id: str) -> "list[Question]":
     """What is asked and not answered, also not by a message that the run has not read yet."""
-    from surefoot.state import fold
+    from surefoot.fold import fold
 
     state = fold(journal.read(run_id))
     sent = {item.body.get("question_id") for item in journal.receive(run_id) if item.body.get("type") == "answer"}

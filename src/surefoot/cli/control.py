@@ -38,8 +38,8 @@ def cancel(run_id: str, why: str) -> int:
 def _send(run_id: str, command: Literal["skip", "pause", "cancel"], step_id: str, why: str) -> int:
     from surefoot.cli.places import open_journal
     from surefoot.cli.retry import step_named
+    from surefoot.fold import fold
     from surefoot.machine import WORKING
-    from surefoot.state import fold
 
     journal = open_journal()
     run_id = journal.find(run_id)

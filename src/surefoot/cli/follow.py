@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 from surefoot import events as e
 from surefoot.cli import words
+from surefoot.fold import apply
 from surefoot.machine import Stage
 from surefoot.outcome import CheckResult
-from surefoot.state import RunState, apply
+from surefoot.state import RunState
 
 TAIL_CHARS = 2_000
 

@@ -67,7 +67,7 @@ def show(run_id: str, events: bool, diff: bool, as_json: bool, svg: str | None, 
     if sum((events, diff, svg is not None)) > 1:
         raise UsageError("--events, --diff and --svg show different things", remedy="give one of them")
     from surefoot.cli.places import open_journal
-    from surefoot.state import fold
+    from surefoot.fold import fold
 
     journal = open_journal(read_only=True)
     records = list(journal.read(journal.find(run_id)))

@@ -26,8 +26,8 @@ def retry(run_id: str, step_id: str, changes: tuple[str, ...], tool: str, model:
     from surefoot.cli.run import same_model, settings_for
     from surefoot.cli.session import Showing, carry_out, isolation_line
     from surefoot.engine import retry_step
+    from surefoot.fold import fold
     from surefoot.phases.overriding import overridden
-    from surefoot.state import fold
     from surefoot.tools.registry import default_toolbox
 
     parameters = dict(parameter(change) for change in changes)

@@ -83,8 +83,8 @@ def resume(run_id: str | None, last: bool, until_phase: str | None, model: str |
     from surefoot.cli.places import open_journal
     from surefoot.cli.session import Showing, already_ended, carry_out, isolation_line
     from surefoot.engine import resume_run
+    from surefoot.fold import fold
     from surefoot.machine import Stage
-    from surefoot.state import fold
 
     if run_id and last:
         raise UsageError("--last and an id say two different things", remedy="give one of them")
@@ -201,7 +201,7 @@ def _base_run(run_id: str | None) -> "RunState | None":
     if run_id is None:
         return None
     from surefoot.cli.places import open_journal
-    from surefoot.state import fold
+    from surefoot.fold import fold
 
     journal = open_journal(read_only=True)
     state = fold(journal.read(journal.find(run_id)))

@@ -3,12 +3,12 @@
 from surefoot import events as e
 from surefoot.drafts import ActionDraft
 from surefoot.errors import PlanError
+from surefoot.fold import revised
 from surefoot.machine import StepStatus
 from surefoot.mending import fresh_id, step_of
 from surefoot.plan import DetailedPlan, ExecutionStep
 from surefoot.run import Run
 from surefoot.schedule import check_acyclic
-from surefoot.state import revised
 
 
 async def revise(run: Run, step_id: str, draft: ActionDraft) -> None:
