@@ -27,8 +27,11 @@ FLOORS = [
     {"verify", "context", "asking", "artifacts"},
     {"phases"},
     {"recovery"},
+    {"resuming"},
     {"engine"},
-    {"executor"},
+    {"executor", "undo"},
+    {"fork", "worktree"},
+    {"retention"},
     # surfaces
     {"cli"},
     {"__main__"},

@@ -13,20 +13,20 @@ from surefoot._version import __version__
 from surefoot.artifacts import Artifacts
 from surefoot.conclusion import Observed, conclude, stopped
 from surefoot.config import ExecutionConfig
-from surefoot.errors import ModelError, SurefootError, UsageError
+from surefoot.errors import ModelError, RestoreConflict, SurefootError, UsageError
 from surefoot.fold import fold
-from surefoot.machine import RUN_TRANSITIONS, Rung, Stage, StepStatus
-from surefoot.outcome import Outcome, Verdict
+from surefoot.machine import RUN_TRANSITIONS, Stage
+from surefoot.outcome import Verdict
 from surefoot.phases.approach import approach
 from surefoot.phases.execute import execute
 from surefoot.phases.overriding import overridden
 from surefoot.phases.planning import planning
-from surefoot.phases.step import take_back, task_checks
 from surefoot.phases.understand import understand
 from surefoot.phases.validate import validate
 from surefoot.plan import CommandCheck
 from surefoot.project import list_files, protected_files
 from surefoot.recovery import recover
+from surefoot.resuming import look_first, pick_up, settle_conflict
 from surefoot.run import Run, Services, Stopped
 from surefoot.state import RunState
 from surefoot.task import Task
@@ -63,6 +63,8 @@ async def start_run(
     run_id = run_id or new_run_id()
     with WorkspaceLock(task.folder, services.home, run_id):
         run = _make_run(services, RunState(run_id=run_id, task=task, config=config))
+        # An undo that was killed here has to end before anything else begins.
+        await asyncio.to_thread(run.workspace.finish_restore)
         files = list_files(task.folder)
         commands = [check for check in task.checks if isinstance(check, CommandCheck)]
         created = e.RunCreated(
@@ -77,28 +79,20 @@ async def start_run(
             based_on=based_on,
         )
         await run.record(created, *given)
-        await run.verifier.check(task_checks(run), "before")
-        return await _drive(run, last)
+        return await _drive(run, last, look_first)
 
 
 async def resume_run(services: Services, run_id: str, *, last: Stage | None = None) -> RunState:
     """Goes on where the run stopped, in whatever way it did."""
     state = fold(services.journal.read(run_id))
     assert state.task is not None
-    if state.stage is Stage.COMPLETED:
+    if state.stage is Stage.COMPLETED and state.outcome is not None:
         return state
     _usable(state.task)
     with WorkspaceLock(state.task.folder, services.home, run_id):
         run = _make_run(services, state)
-        run.workspace.finish_restore()
         await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid()))
-        await run.take_messages()
-        await _undo_interrupted(run)
-        if state.stage is Stage.WAITING:
-            await run.enter(state.before_waiting, "resumed")
-        elif state.stage is Stage.FAILED:
-            await _try_again(run)
-        return await _drive(run, last)
+        return await _drive(run, last, pick_up)
 
 
 async def retry_step(
@@ -111,16 +105,17 @@ async def retry_step(
     with WorkspaceLock(state.task.folder, services.home, run_id):
         run = _make_run(services, state)
         revised = overridden(state, run.toolbox, step_id, parameters, tool)
-        run.workspace.finish_restore()
+
+        async def begin(run: Run) -> None:
+            await pick_up(run)
+            await run.record(*revised)
+            if Stage.EXECUTION not in (state.stage, *RUN_TRANSITIONS[state.stage]):
+                await run.enter(Stage.FAILED, "a person asks for a step again")
+            if state.stage is not Stage.EXECUTION:
+                await run.enter(Stage.EXECUTION, f"'{state.step(step_id).name}' again")
+
         await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid()))
-        await run.take_messages()
-        await _undo_interrupted(run)
-        await run.record(*revised)
-        if Stage.EXECUTION not in (state.stage, *RUN_TRANSITIONS[state.stage]):
-            await run.enter(Stage.FAILED, "a person asks for a step again")
-        if state.stage is not Stage.EXECUTION:
-            await run.enter(Stage.EXECUTION, f"'{state.step(step_id).name}' again")
-        return await _drive(run, None)
+        return await _drive(run, None, begin)
 
 
 def new_run_id() -> str:
@@ -145,38 +140,26 @@ def _make_run(services: Services, state: RunState) -> Run:
     return run
 
 
-async def _try_again(run: Run) -> None:
-    """A person asks for more after the ladder was at its end: the failed step starts over, with all its tries."""
-    failed = run.state.steps.get(run.state.recovering)
-    if run.state.failed_at is Stage.RECOVERY and failed is not None and failed.status is StepStatus.FAILED:
-        await run.record(e.StepReset(step_id=failed.step.id, rung=Rung.ADJUST_PARAMETERS, by="user"))
-        await run.enter(Stage.EXECUTION, "resumed")
-    else:
-        await run.enter(run.state.failed_at or Stage.UNDERSTANDING, "resumed")
-
-
-async def _undo_interrupted(run: Run) -> None:
-    """An intent without a result is an action that was cut off: its effects in the workspace go, and it may be tried
-    again."""
-    for action in list(run.state.open_actions.values()):
-        if action.snapshot:
-            await take_back(run, action.step_id, action.snapshot, force=True)
-        await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id))
-
-
-async def _drive(run: Run, last: Stage | None) -> RunState:
+async def _drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> RunState:
     limit = run.config.budget.max_seconds
     left = None if limit is None else max(limit - run.state.active_seconds, 0.0)
     watching = asyncio.create_task(run.watch(_this_task()))
     try:
         async with asyncio.timeout(left):
+            await begin(run)
             while run.state.stage in STAGES:
                 before = run.state.stage
-                await STAGES[before](run)
+                try:
+                    await STAGES[before](run)
+                except RestoreConflict as conflict:
+                    if before is not Stage.RECOVERY:
+                        raise
+                    await settle_conflict(run, conflict)
                 if before is last and run.state.stage is not before:
                     break
         if run.state.stage is Stage.COMPLETED:
-            await _end(run, conclude(run.state, await _observe(run), run.state.red_at_start))
+            outcome = conclude(run.state, await _observe(run), run.state.red_at_start)
+            await run.record(e.RunEnded(outcome=outcome))
     except Stopped as stop:
         await _stop(run, stop.verdict, stop.reason)
     except TimeoutError:
@@ -211,13 +194,8 @@ async def _stop(run: Run, verdict: Verdict, reason: str) -> None:
     if verdict is Verdict.WAITING:
         await run.enter(Stage.WAITING, reason)
         return
-    seen = await _observe(run)
-    await run.enter(Stage.FAILED, reason)
-    await _end(run, stopped(run.state, seen, verdict, reason))
-
-
-async def _end(run: Run, outcome: Outcome) -> None:
-    await run.record(e.RunEnded(outcome=outcome))
+    outcome = stopped(run.state, await _observe(run), verdict, reason)
+    await run.record(e.StageEntered(stage=Stage.FAILED, reason=reason), e.RunEnded(outcome=outcome))
 
 
 async def _observe(run: Run) -> Observed:

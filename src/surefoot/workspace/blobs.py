@@ -97,7 +97,7 @@ class BlobStore:
         names, self._unsynced = self._unsynced, set()
         sync_names(self._fd, names)
 
-    def sweep(self, needed: set[str], *, older_than: float) -> tuple[int, int]:
+    def sweep(self, needed: set[str], *, older_than: float, dry_run: bool = False) -> tuple[int, int]:
         """Removes old blobs that are not needed and what crashed writers left; returns how many files and bytes."""
         count = freed = 0
         for shard in (folder.name for folder in self.folder.iterdir()):
@@ -105,7 +105,8 @@ class BlobStore:
                 for file in files:
                     info = file.stat(follow_symlinks=False)
                     if shard + file.name not in needed and info.st_mtime <= older_than:
-                        os.unlink(f"{shard}/{file.name}", dir_fd=self._fd)
+                        if not dry_run:
+                            os.unlink(f"{shard}/{file.name}", dir_fd=self._fd)
                         count, freed = count + 1, freed + info.st_size
         return count, freed
 

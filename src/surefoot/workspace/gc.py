@@ -42,6 +42,7 @@ def collect(
     keep: Collection[str | None],
     keep_blobs: Collection[str],
     min_age_seconds: float,
+    dry_run: bool = False,
 ) -> GcReport:
     """Killed anywhere it leaves only garbage: manifests go before the blobs they need, and the stat caches are told
     before the first blob goes."""
@@ -51,9 +52,10 @@ def collect(
     needed = set(keep_blobs)
     for snapshot in stored.keys() - set(dropped):
         needed |= manifests.needed_blobs(snapshot)
-    for snapshot in dropped:
-        manifests.remove(snapshot)
-    manifests.sweep_drafts()
-    generation.renew()
-    count, freed = blobs.sweep(needed, older_than=older_than)
+    if not dry_run:
+        for snapshot in dropped:
+            manifests.remove(snapshot)
+        manifests.sweep_drafts()
+        generation.renew()
+    count, freed = blobs.sweep(needed, older_than=older_than, dry_run=dry_run)
     return GcReport(len(dropped), count, freed)

@@ -16,6 +16,7 @@ import stat
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from surefoot.errors import SnapshotOverQuota, UsageError
@@ -96,11 +97,13 @@ class Workspace:
         with self._at_work("restore the tree"):
             return self._roll_back(Intent(snapshot_id, known, force), resumed=False)
 
-    def finish_restore(self) -> RestoreReport | None:
+    def finish_restore(self, *, force: bool = False) -> RestoreReport | None:
         """Completes a restore that was killed or failed half-way; None when there is none. Can be repeated."""
         with self._at_work("finish restoring the tree"):
             intent = self._intent.read()
-            return self._roll_back(intent, resumed=True) if intent else None
+            if intent is None:
+                return None
+            return self._roll_back(replace(intent, force=intent.force or force), resumed=True)
 
     def abandon_restore(self) -> None:
         """Leaves a half-done restore as it is: the answer to a conflict by someone who wants to keep their changes."""
@@ -132,11 +135,16 @@ class Workspace:
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     def collect_garbage(
-        self, keep: Collection[str], *, keep_blobs: Collection[str] = (), min_age_seconds: float = 3600
+        self,
+        keep: Collection[str],
+        *,
+        keep_blobs: Collection[str] = (),
+        min_age_seconds: float = 3600,
+        dry_run: bool = False,
     ) -> GcReport:
         """Drops the snapshots that are not in `keep`, of all workspaces that share this home, and the blobs that no
         remaining one needs. What was taken or used within `min_age_seconds` stays: a run that is just going on may
-        not have written down yet that it needs it."""
+        not have written down yet that it needs it. With `dry_run` it only tells what it would drop."""
         with self._one_at_a_time, typed("collect garbage"), flocked(self.home / "store.lock", fcntl.LOCK_EX):
             half_done = [IntentFile(file).read() for file in self.home.glob("workspaces/*/restore.json")]
             return collect(
@@ -146,6 +154,7 @@ class Workspace:
                 keep={*keep, *(name for intent in half_done if intent for name in (intent.snapshot, intent.known))},
                 keep_blobs=keep_blobs,
                 min_age_seconds=min_age_seconds,
+                dry_run=dry_run,
             )
 
     @contextmanager

@@ -1,0 +1,138 @@
+"""What a run that was cut off has to put right before it goes on, and what only a person can decide about it."""
+
+import asyncio
+
+from surefoot import events as e
+from surefoot.errors import RestoreConflict
+from surefoot.machine import Rung, Stage, StepStatus
+from surefoot.outcome import Verdict
+from surefoot.phases.step import take_back, task_checks
+from surefoot.run import Run, Stopped
+from surefoot.state import Action, StepRun
+
+_MOST_PATHS = 20
+
+
+async def pick_up(run: Run) -> None:
+    """From wherever the run stopped, in whatever way, to where it can go on."""
+    await run.take_messages()
+    await _leave_the_halt(run)
+    await _finish_restore(run)
+    for action in list(run.state.open_actions.values()):
+        await _undo_interrupted(run, action)
+    await _try_again(run)
+    await look_first(run)
+
+
+async def look_first(run: Run) -> None:
+    """The task's own checks before anything is done: only what is red now can prove the task later."""
+    begun = any(
+        isinstance(record.event, e.ActionStarted)
+        or (isinstance(record.event, e.ChecksRan) and not record.event.step_id and record.event.when == "before")
+        for record in run.services.journal.read(run.state.run_id)
+    )
+    if not begun:
+        await run.verifier.check(task_checks(run), "before")
+
+
+async def settle_conflict(run: Run, conflict: RestoreConflict) -> None:
+    """A failed step could not be undone, because someone changed its files meanwhile. They decide."""
+    mine = run.state.steps[run.state.recovering]
+    answer = await _ask(run, conflict, mine.step.id, f"{mine.step.id}.{mine.attempt}")
+    if answer == "overwrite":
+        await take_back(run, mine.step.id, mine.snapshot, force=True)
+        await run.record(e.RolledBack(step_id=mine.step.id, snapshot=mine.snapshot, paths=conflict.paths))
+    else:
+        await _once_more(run, mine, f"These files were changed by someone else and stay: {', '.join(conflict.paths)}")
+
+
+async def _leave_the_halt(run: Run) -> None:
+    state = run.state
+    if state.stage is Stage.WAITING:
+        await run.enter(state.before_waiting, "resumed")
+    elif state.stage is Stage.FAILED:
+        stage = state.failed_at or Stage.UNDERSTANDING
+        failed = state.steps.get(state.recovering)
+        if stage is Stage.RECOVERY and (failed is None or failed.status is not StepStatus.FAILED):
+            # What failed was undone by a person and is to be done again.
+            stage = Stage.EXECUTION
+        if stage is Stage.VALIDATION and any(r.status is StepStatus.PENDING for r in state.steps.values()):
+            stage = Stage.EXECUTION
+        await run.enter(stage, "resumed")
+
+
+async def _try_again(run: Run) -> None:
+    """A person asks for more after the ladder was at its end: the failed step starts over, with all its tries."""
+    mine = run.state.steps.get(run.state.recovering)
+    if run.state.stage is not Stage.RECOVERY or mine is None or mine.step.id in run.state.failed:
+        return
+    if mine.status is StepStatus.FAILED and mine.rungs[-1:] == [Rung.GIVE_UP]:
+        await _once_more(run, mine, "")
+
+
+async def _once_more(run: Run, mine: StepRun, note: str) -> None:
+    await run.record(
+        e.StepReset(step_id=mine.step.id, rung=Rung.ADJUST_PARAMETERS, by="user", note=note),
+        e.StageEntered(stage=Stage.EXECUTION, reason="resumed"),
+    )
+
+
+async def _undo_interrupted(run: Run, action: Action) -> None:
+    """An intent without a result is an action that was cut off: its effects in the workspace go, and it may be tried
+    again. What it may have done elsewhere cannot be seen from here."""
+    if action.external and await _was_done(run, action):
+        said = "It was interrupted, and a person says that it was done."
+        await run.record(e.ActionFinished(action_id=action.id, step_id=action.step_id, ok=True, summary=said))
+        return
+    if action.snapshot:
+        await take_back(run, action.step_id, action.snapshot, force=True)
+    await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id))
+
+
+async def _was_done(run: Run, action: Action) -> bool:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
+    answer = await run.ask_person(
+        "conflict",
+        f"{action.tool}({arguments[:500]}) was interrupted, and it may have had effects outside the workspace, "
+        "which cannot be undone here. Was it done, should it be done again, or should the run stop?",
+        options=("done", "again", "stop"),
+        step_id=action.step_id,
+        subject=f"interrupted:{action.id}:{_stops(run)}",
+    )
+    if answer not in ("done", "again"):
+        raise Stopped(Verdict.CANCELLED, f"stopped, because {action.tool} was interrupted: {answer}")
+    return answer == "done"
+
+
+async def _finish_restore(run: Run) -> None:
+    """A restore that was killed half-way is completed, unless someone has changed its files since and wants to keep
+    them."""
+    try:
+        await asyncio.to_thread(run.workspace.finish_restore)
+    except RestoreConflict as conflict:
+        if await _ask(run, conflict, "", "half-done") == "overwrite":
+            await asyncio.to_thread(run.workspace.finish_restore, force=True)
+        else:
+            await asyncio.to_thread(run.workspace.abandon_restore)
+
+
+async def _ask(run: Run, conflict: RestoreConflict, step_id: str, what: str) -> str:
+    listed = "\n".join(f"  {path}" for path in conflict.paths[:_MOST_PATHS])
+    more = f"\n  and {len(conflict.paths) - _MOST_PATHS} more" if len(conflict.paths) > _MOST_PATHS else ""
+    answer = await run.ask_person(
+        "conflict",
+        "These files should be put back as they were, but someone has changed them meanwhile:\n"
+        f"{listed}{more}\nOverwrite them, keep them as they are now, or stop?",
+        options=("overwrite", "keep", "stop"),
+        step_id=step_id,
+        subject=f"{what}:{_stops(run)}:{' '.join(conflict.paths)}",
+    )
+    if answer not in ("overwrite", "keep"):
+        raise Stopped(Verdict.CANCELLED, f"stopped, because files were changed meanwhile: {answer}")
+    return answer
+
+
+def _stops(run: Run) -> int:
+    """An answer that stopped the run must not be taken for the answer when it is resumed and asks again."""
+    questions = run.state.questions.values()
+    return sum(q.kind == "conflict" and q.answer not in (None, "done", "again", "overwrite", "keep") for q in questions)
