@@ -85,14 +85,16 @@ def _request(
         output_schema=schema,
         temperature=min(temperature, 1.0),
         max_tokens=min(ANSWER_TOKENS.get(purpose, limit), limit),
-        # Two tries at the same prompt with the same seed would be the same try.
-        seed=1,
+        # Warm tries are meant to differ, also at the same prompt; cool ones are meant to be repeatable.
+        seed=1 + run.state.model_calls if temperature else 1,
     )
 
 
 async def _complete(run: Run, request: ModelRequest) -> tuple[ModelReply, float]:
     run.check_budget()
     started = time.perf_counter()
+    if known := _answered_before(run, request):
+        return known, started
 
     def on_retry(notice: RetryNotice) -> None:
         run.note(
@@ -112,9 +114,18 @@ async def _complete(run: Run, request: ModelRequest) -> tuple[ModelReply, float]
     return reply, started
 
 
+def _answered_before(run: Run, request: ModelRequest) -> ModelReply | None:
+    """The same question in the same state has its answer already: after a pause nothing that was decided, and perhaps
+    approved, is decided anew. Warm tries are asked again, because they are meant to differ."""
+    answer = run.state.answers.get(request.fingerprint()[:16]) if request.temperature == 0 else None
+    return ModelReply(text=run.services.journal.get_blob(answer).decode(), model=run.model.name) if answer else None
+
+
 def _note(
     run: Run, purpose: str, step_id: str, request: ModelRequest, reply: ModelReply, started: float, unreadable: str = ""
 ) -> None:
+    if not reply.usage.total and run.state.answers.get(request.fingerprint()[:16]):
+        return
     journal = run.services.journal
     prompt = "\n\n".join(f"[{m.role}]\n{m.content}" for m in request.messages)
     run.note(
@@ -130,5 +141,6 @@ def _note(
             finish_reason=reply.finish_reason,
             temperature=request.temperature,
             unreadable=unreadable,
+            key=request.fingerprint()[:16] if request.temperature == 0 else "",
         )
     )

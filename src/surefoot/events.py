@@ -145,6 +145,8 @@ class ModelAnswered(Value):
     temperature: float = 0.0
     unreadable: str = ""
     """Why the answer could not be used, if so; the model is told."""
+    key: str = ""
+    """Under which the same question finds this answer again."""
 
 
 class ModelRetried(Value):

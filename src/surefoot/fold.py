@@ -170,6 +170,8 @@ def _answered_by_model(state: RunState, event: e.ModelAnswered, at: float) -> No
     state.prompt_tokens += event.prompt_tokens
     state.output_tokens += event.output_tokens
     state.cached_tokens += event.cached_tokens
+    if event.key and not event.unreadable and event.finish_reason != "length":
+        state.answers[event.key] = event.answer
 
 
 def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:

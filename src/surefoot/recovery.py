@@ -138,7 +138,8 @@ async def _roll_back(run: Run, mine: StepRun) -> None:
 
     A step that only the final tree refuted is left in place: later steps have built on it."""
     refuted = mine.failures[-1].kind is FailureKind.REFUTED
-    if not run.config.enable_auto_rollback or not mine.snapshot or refuted:
+    undone = mine.output is not None and mine.output.status is ExecutionStatus.ROLLED_BACK
+    if not run.config.enable_auto_rollback or not mine.snapshot or refuted or undone:
         return
     report = await take_back(run, mine.step.id, mine.snapshot, known=mine.after)
     paths = tuple(path for path in (*report.removed, *report.written, *report.adjusted) if path != ".")

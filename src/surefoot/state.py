@@ -255,6 +255,8 @@ class RunState:
     """Received and not yet acted on."""
     warnings: list[str] = field(default_factory=list)
     outcome: Outcome | None = None
+    answers: dict[str, str] = field(default_factory=dict)
+    """Questions that were answered: where the same one finds its answer again."""
     prompt_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0

@@ -27,7 +27,7 @@ class Someone:
         return self.answers.pop(0) if self.answers else None
 
 
-@pytest.mark.req("P12")
+@pytest.mark.req("P12", "D6")
 async def test_a_command_waits_for_a_word_beyond_the_process(bench: Bench) -> None:
     state = await bench.run_plan(steps(STEP), [TOUCH], approve="ask")
     assert state.stage is Stage.WAITING
@@ -37,9 +37,10 @@ async def test_a_command_waits_for_a_word_beyond_the_process(bench: Bench) -> No
     assert str(bench.root) in question.text
     assert "use run_command" in question.text, "why it is wanted"
     bench.journal.send(state.run_id, {"type": "answer", "question_id": question.id, "answer": "yes", "by": "ann"})
-    state = await bench.resume(state.run_id, [TOUCH])
+    state = await bench.resume(state.run_id, [])
     assert state.steps["s"].status is StepStatus.SUCCEEDED
     assert state.questions[question.id].by == "ann"
+    assert not bench.model.requests, "what was decided and approved is not decided anew"
 
 
 @pytest.mark.req("P12")
@@ -47,10 +48,15 @@ async def test_an_answer_is_for_exactly_what_was_asked(bench: Bench) -> None:
     state = await bench.run_plan(steps(STEP), [TOUCH], approve="ask")
     (question,) = state.open_questions
     bench.journal.send(state.run_id, {"type": "answer", "question_id": question.id, "answer": "yes"})
-    other = act("run_command", command="touch x.txt y.txt")
+    other = act("run_command", command="touch y.txt")
+    two = STEP.with_(checks=(FileCheck(path="x.txt"), FileCheck(path="y.txt")))
+    state = await bench.run_plan(steps(two), [TOUCH, other], approve="ask")
+    assert state.stage is Stage.WAITING
+    (question,) = state.open_questions
+    bench.journal.send(state.run_id, {"type": "answer", "question_id": question.id, "answer": "yes"})
     state = await bench.resume(state.run_id, [other])
     assert state.stage is Stage.WAITING, "another command is another question"
-    assert bench.files() == {}
+    assert bench.files() == {"x.txt": ""}
 
 
 @pytest.mark.req("P12")
