@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from surefoot.store.memory import MemoryJournal
     from surefoot.store.sqlite import SqliteJournal
     from surefoot.tools.base import tool
+    from surefoot.tools.registry import default_toolbox
 
 _HOMES = {
     "surefoot.bus": ("Bus",),
@@ -61,6 +62,7 @@ _HOMES = {
     "surefoot.store.memory": ("MemoryJournal",),
     "surefoot.store.sqlite": ("SqliteJournal",),
     "surefoot.tools.base": ("tool",),
+    "surefoot.tools.registry": ("default_toolbox",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -95,6 +97,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "create_model",
+    "default_toolbox",
     "tool",
 ]
 

@@ -1,5 +1,6 @@
 """The snippets of docs/tools.md run, in order, as a reader would type them."""
 
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,10 @@ def test_every_snippet_runs(tmp_path: Path) -> None:
     assert len(snippets) >= 5
     script = tmp_path / "page.py"
     script.write_text("\n".join(snippets), "utf-8")
-    ran = subprocess.run([sys.executable, script], cwd=tmp_path, text=True, capture_output=True, check=False)
+    environ = {**os.environ, "SUREFOOT_HOME": str(tmp_path.with_name("state"))}
+    ran = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, env=environ, text=True, capture_output=True, check=False
+    )
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "a.txt").read_text() == "stamped\n"
 
