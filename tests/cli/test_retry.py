@@ -85,7 +85,7 @@ async def test_another_tool_can_be_named_and_the_step_by_its_number(surefoot: Su
     ended = surefoot("retry", "last", "2", *changes, "-m", surefoot.script(), "--json")
     assert ended.code == 0, ended.err
     assert (surefoot.workspace / "missing.txt").read_text() == "instead\n"
-    (reset,) = [item for item in ended.objects if item["type"] == "step_reset"]
+    *_, reset = (item for item in ended.objects if item["type"] == "step_reset")
     assert (reset["by"], reset["tool"], reset["step_id"]) == ("user", "run_command", "read")
     assert now(surefoot, run_id).steps["read"].step.parameters == {}, "run_command takes no path"
 
