@@ -255,6 +255,40 @@ def test_doctor_names_a_broken_config_and_goes_on(surefoot: Surefoot) -> None:
     assert found["disk"]["ok"]
 
 
+def without_xllamacpp(surefoot: Surefoot) -> None:
+    """As where the extra was not installed: what is found first cannot be imported."""
+    folder = surefoot.home / "broken"
+    folder.mkdir()
+    (folder / "xllamacpp.py").write_text("raise ImportError('no xllamacpp here')")
+    surefoot.environ["PYTHONPATH"] = str(folder)
+
+
+def test_doctor_says_that_what_runs_the_embedded_model_is_missing(surefoot: Surefoot) -> None:
+    without_xllamacpp(surefoot)
+    ended = surefoot("doctor", "-m", "local")
+    assert ended.code == 1
+    lines = [line.strip() for line in ended.out.splitlines()]
+    assert any("cannot be used: no xllamacpp here" in line for line in lines)
+    assert "pip install 'surefoot[local]'        with pip" in lines, "a remedy of several lines keeps them"
+    assert "pipx inject surefoot xllamacpp       with pipx" in lines
+    assert "runtime" not in surefoot("doctor", "-m", surefoot.script("x")).out, "nobody asked for it"
+
+
+def test_doctor_s_list_of_ways_to_a_model_keeps_its_lines_and_names_the_extra(surefoot: Surefoot) -> None:
+    lines = [line.strip() for line in surefoot("doctor").out.splitlines()]
+    assert any(line.startswith("surefoot model pull ") and "1.1 GB" in line for line in lines)
+    assert any(line.endswith("pip install 'surefoot[local]'") for line in lines)
+    assert any(line.startswith("export OPENAI_API_KEY=...") for line in lines)
+
+
+def test_a_pull_says_beforehand_that_weights_alone_are_not_enough(surefoot: Surefoot) -> None:
+    without_xllamacpp(surefoot)
+    ended = surefoot("model", "pull", "--source", "nowhere")
+    assert "the weights alone will not be enough" in ended.lines[0]
+    assert "  pipx inject surefoot xllamacpp       with pipx" in ended.lines
+    assert ended.lines[-2].startswith("surefoot: "), "and it is tried all the same"
+
+
 def test_doctor_is_content_where_a_run_could_start(surefoot: Surefoot) -> None:
     ended = surefoot("doctor", "-m", surefoot.script("x"))
     assert ended.code == 0, ended.out

@@ -177,7 +177,8 @@ def test_without_xllamacpp_the_remedy_says_what_to_install(
     monkeypatch.setattr(local, "find_spec", lambda name: None)
     with pytest.raises(ModelRuntimeMissing) as caught:
         server.start()
-    assert caught.value.remedy == 'pip install "surefoot[local]"'
+    for way in ("pip install 'surefoot[local]'", "pipx inject surefoot xllamacpp", "pip install '.[local]'"):
+        assert way in caught.value.remedy
 
 
 def test_a_system_library_that_is_missing_is_named(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,8 @@ def doctor(workspace: str, model: str | None, as_json: bool) -> int:
     for what, ok, said, remedy in findings:
         sign, style = signs[ok]
         line = Text.assemble((f"{sign} ", style), (f"{what:<10} ", "bold"), words.line(said, 400))
-        print_lines([line, *([Text(f"  {'':<10} {words.line(remedy, 400)}", style=style)] if remedy else ())])
+        rows = words.block(remedy).splitlines()
+        print_lines([line, *(Text(f"  {'':<10} {row}", style=style) for row in rows)])
     click.echo("\na run can start" if able else "\na run cannot start yet")
     return 0 if able else 1
 
@@ -67,7 +68,7 @@ def examine(workspace: str, spec: str | None) -> Iterator[Finding]:
         yield from (Finding("config", None, notice) for notice in settings.notices)
     except SurefootError as error:
         yield Finding("config", False, str(error), error.remedy)
-    looks: list[tuple[str, Callable[[], Finding]]] = [
+    looks: list[tuple[str, Callable[[], Finding | None]]] = [
         ("workspace", lambda: _workspace(workspace)),
         ("sandbox", lambda: _sandbox(folder, settings)),
         ("keys", _keys),
@@ -79,9 +80,11 @@ def examine(workspace: str, spec: str | None) -> Iterator[Finding]:
     if settings is not None:
         model_settings = settings.model
         looks.insert(1, ("model", lambda: _model(spec, model_settings)))
+        looks.insert(2, ("runtime", lambda: _runtime(spec, model_settings)))
     for what, look in looks:
         try:
-            yield look()
+            if finding := look():
+                yield finding
         except SurefootError as error:
             yield Finding(what, False, str(error), error.remedy)
         except OSError as error:
@@ -106,6 +109,26 @@ def _model(spec: str | None, settings: "ModelSettings") -> Finding:
         return f"{model.name}: {choice.source}"
 
     return Finding("model", True, asyncio.run(choose()))
+
+
+def _runtime(spec: str | None, settings: "ModelSettings") -> Finding | None:
+    """What runs the embedded model; of no interest where another one is used."""
+    import asyncio
+
+    from surefoot.errors import NoModel
+    from surefoot.models.choose import find_choice
+
+    try:
+        choice = asyncio.run(find_choice(spec, settings))
+    except NoModel:
+        return None
+    if not choice.is_local:
+        return None
+    from surefoot.models.local import runtime_trouble
+
+    if trouble := runtime_trouble():
+        return Finding("runtime", False, str(trouble), trouble.remedy)
+    return Finding("runtime", True, "xllamacpp, which runs the embedded model, is here")
 
 
 def _keys() -> Finding:

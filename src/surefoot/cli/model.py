@@ -48,9 +48,11 @@ def list_models() -> int:
 )
 def pull(name: str | None, source: str) -> int:
     """Fetch a model's weights, every byte checked. A pull that was cut off goes on where it stopped."""
-    from surefoot.models.weights import DEFAULT
+    from surefoot.models.weights import DEFAULT, known
     from surefoot.models.weights import pull as fetch
 
+    known(name or DEFAULT)
+    _say_what_is_missing()
     shown = _Bar() if sys.stderr.isatty() else _Lines()
     try:
         path = fetch(name or DEFAULT, source=source, progress=shown.update)
@@ -58,6 +60,15 @@ def pull(name: str | None, source: str) -> int:
         shown.close()
     click.echo(f"ready: {path}")
     return 0
+
+
+def _say_what_is_missing() -> None:
+    """Before a gigabyte is fetched: weights alone do not answer. They may be meant for later, so it is no error."""
+    from surefoot.models.local import runtime_trouble
+
+    if trouble := runtime_trouble():
+        click.echo(f"the weights alone will not be enough: {trouble}", err=True)
+        click.echo(f"{trouble.remedy}\n", err=True)
 
 
 @model.command()

@@ -49,6 +49,11 @@ class Choice(Value):
     source: str
     """Why this one, in words."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is the embedded model."""
+        return _split(self.spec)[0] == "local"
+
 
 @dataclass(frozen=True)
 class Provider:
@@ -78,7 +83,7 @@ _OTHERS = ("local", "scripted", "cassette")
 
 _WAYS = """\
 get one in one of these ways:
-  surefoot model pull                  fetch the embedded model (1.2 GB); it needs no key and no account
+  surefoot model pull                  fetch the embedded model (1.1 GB); no key, no account. Needs pip install 'surefoot[local]'
   export OPENAI_API_KEY=...            or ANTHROPIC_API_KEY, DEEPSEEK_API_KEY, OPENROUTER_API_KEY, DASHSCOPE_API_KEY
   -m http://127.0.0.1:8000/v1#NAME     any OpenAI-compatible server; Ollama and llama.cpp are found by themselves"""
 
@@ -175,7 +180,7 @@ async def _local(name: str) -> LanguageModel:
     model = LocalModel(name or DEFAULT)
     if await asyncio.to_thread(weights_path, name or DEFAULT) is None:
         raise WeightsError(
-            f"the weights of {name or DEFAULT} are not here", remedy=f"fetch them (1.2 GB) with: {PULL_AGAIN}"
+            f"the weights of {name or DEFAULT} are not here", remedy=f"fetch them (1.1 GB) with: {PULL_AGAIN}"
         )
     return model
 

@@ -38,6 +38,12 @@ SPINS = "1000"
 """How long a thread of the model waits awake for the others. By default it is so long that one other busy process
 makes the model twenty times slower; with this it is twice as slow, and nothing is lost when the machine is idle."""
 
+INSTALL_RUNTIME = """\
+install it, in the way that Surefoot was installed:
+  pip install 'surefoot[local]'        with pip
+  pipx inject surefoot xllamacpp       with pipx
+  pip install '.[local]'               from a checkout"""
+
 
 class LocalServer:
     """One child process: `start` it once, `stop` it for good."""
@@ -76,7 +82,7 @@ class LocalServer:
     def start(self) -> None:
         """Returns when the model is loaded. Blocking; `stop` from another thread ends the wait."""
         if find_spec("xllamacpp") is None:
-            raise _runtime_missing("xllamacpp is not installed")
+            raise runtime_missing("xllamacpp is not installed")
         settings = ServerSettings(
             parent=os.getpid(),
             weights=str(_weights_or_remedy(self.name, self._weights)),
@@ -145,7 +151,7 @@ class LocalServer:
 
     def _why_not(self, answer: ServerAnswer, status: int, begin: int) -> ModelError:
         if answer.missing:
-            return _runtime_missing(answer.missing)
+            return runtime_missing(answer.missing)
         said = self._first_error(begin) or f"its process ended ({_how(status)})"
         return ModelError(f"the embedded model could not be started: {said}", remedy=f"its log is {self.log}")
 
@@ -262,18 +268,33 @@ def _ask(process: "subprocess.Popen[str]", settings: ServerSettings) -> ServerAn
 def _weights_or_remedy(name: str, given: Path | None) -> Path:
     if path := weights_path(name, given):
         return path
-    raise WeightsError(f"the weights of {name} are not here", remedy=f"fetch them (1.2 GB) with: {PULL_AGAIN}")
+    raise WeightsError(f"the weights of {name} are not here", remedy=f"fetch them (1.1 GB) with: {PULL_AGAIN}")
 
 
-def _runtime_missing(why: str) -> ModelRuntimeMissing:
+def runtime_missing(why: str) -> ModelRuntimeMissing:
     if library := re.match(r"(lib[\w+.-]+?)\.so[.\d]*: cannot open shared object", why):
         return ModelRuntimeMissing(
             f"xllamacpp, which runs the embedded model, needs the system's {library[1]}",
             remedy="install it; on Debian and Ubuntu: apt-get install libgomp1 libstdc++6",
         )
-    return ModelRuntimeMissing(
-        f"what runs the embedded model cannot be used: {why}", remedy='pip install "surefoot[local]"'
+    return ModelRuntimeMissing(f"what runs the embedded model cannot be used: {why}", remedy=INSTALL_RUNTIME)
+
+
+def runtime_trouble() -> ModelRuntimeMissing | None:
+    """Why the embedded model could not run here, found out where it would: in a process of its own. Blocking."""
+    if find_spec("xllamacpp") is None:
+        return runtime_missing("xllamacpp is not installed")
+    tried = subprocess.run(
+        [sys.executable, "-c", "import xllamacpp"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
+    if tried.returncode == 0:
+        return None
+    last = (tried.stderr.strip().splitlines() or [_how(tried.returncode)])[-1]
+    return runtime_missing(re.sub(r"^(ImportError|OSError): ", "", last))
 
 
 def _how(status: int) -> str:
