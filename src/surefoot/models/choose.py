@@ -83,7 +83,7 @@ _OTHERS = ("local", "scripted", "cassette")
 
 _WAYS = """\
 get one in one of these ways:
-  surefoot model pull                  fetch the embedded model (1.1 GB); no key, no account. Needs pip install 'surefoot[local]'
+  surefoot model pull                  the embedded model (1.1 GB); no key. It runs with: pip install 'surefoot[local]'
   export OPENAI_API_KEY=...            or ANTHROPIC_API_KEY, DEEPSEEK_API_KEY, OPENROUTER_API_KEY, DASHSCOPE_API_KEY
   -m http://127.0.0.1:8000/v1#NAME     any OpenAI-compatible server; Ollama and llama.cpp are found by themselves"""
 
