@@ -21,6 +21,7 @@ from surefoot.phases.approach import approach
 from surefoot.phases.execute import execute
 from surefoot.phases.overriding import overridden
 from surefoot.phases.planning import planning
+from surefoot.phases.taking_back import abandon_running
 from surefoot.phases.understand import understand
 from surefoot.phases.validate import validate
 from surefoot.plan import CommandCheck
@@ -194,6 +195,7 @@ async def _stop(run: Run, verdict: Verdict, reason: str) -> None:
     if verdict is Verdict.WAITING:
         await run.enter(Stage.WAITING, reason)
         return
+    await abandon_running(run)
     outcome = stopped(run.state, await _observe(run), verdict, reason)
     await run.record(e.StageEntered(stage=Stage.FAILED, reason=reason), e.RunEnded(outcome=outcome))
 

@@ -127,6 +127,8 @@ class ChecksRan(Value):
     step_id: str = ""
     when: Literal["before", "during", "after", "final"]
     results: tuple[CheckResult, ...]
+    changed: tuple[str, ...] = ()
+    """What running them left in the workspace."""
 
 
 class ModelAnswered(Value):
@@ -196,6 +198,8 @@ class ActionFinished(Value):
     command: str = ""
     data: Any = None
     temporary: bool = False
+    changed: tuple[str, ...] = ()
+    """What it changed in the workspace, as observed: this and nothing else is undone with it."""
 
 
 class ActionRefused(Value):

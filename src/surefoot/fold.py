@@ -146,6 +146,7 @@ def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
     _set_status(state, run, StepStatus.RUNNING)
     state.begun += run.attempt == 0
     run.attempt, run.started_at, run.snapshot = event.attempt, at, ""
+    run.touched = set()
     run.shared = bool(state.running)
     for other in state.running:
         state.steps[other].shared = True
@@ -159,6 +160,7 @@ def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
         if event.when == "before":
             state.red_at_start.update(result.check.key for result in event.results if not result.passed)
         return
+    run.touched.update(event.changed if event.when != "before" else ())
     if event.when == "before":
         run.baseline = event.results
     else:
@@ -194,6 +196,7 @@ def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
 
 def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> None:
     state.open_actions.pop(event.action_id, None)
+    state.steps[event.step_id].touched.update(event.changed)
     for action in reversed(state.steps[event.step_id].actions):
         if action.id == event.action_id:
             action.ok, action.summary, action.output = event.ok, event.summary, event.output
@@ -247,6 +250,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
 def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
     run = state.steps[event.step_id]
     _set_status(state, run, StepStatus.PENDING)
+    state.running.discard(event.step_id)
     state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "retry"]
     if event.by == "user":
         run.retries = run.repairs = run.temporary_retries = 0

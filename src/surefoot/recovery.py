@@ -25,7 +25,7 @@ from surefoot.phases.acting import fingerprint
 from surefoot.phases.approach import alternatives_left
 from surefoot.phases.deciding import tool_context
 from surefoot.phases.second_look import passes_now
-from surefoot.phases.step import take_back
+from surefoot.phases.taking_back import take_back
 from surefoot.plan import Condition, ExecutionStep
 from surefoot.project import list_files
 from surefoot.prompts import render

@@ -11,7 +11,8 @@ _MISSING_FILE = re.compile(
 _ERROR_LINE = re.compile(r"^\s*(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception|Failure|Warning)\b.*)$", re.MULTILINE)
 _CONTENT_ERRORS = re.compile(
     r"AssertionError|assert |SyntaxError|IndentationError|NameError|TypeError|ValueError|AttributeError|KeyError|"
-    r"IndexError|ZeroDivisionError|RecursionError|ImportError: cannot import|FAILED|does not exist|is empty|exit code|matches"
+    r"IndexError|ZeroDivisionError|RecursionError|ImportError: cannot import|FAILED|does not exist|"
+    r"is empty|exit code|matches"
 )
 _LACKING = re.compile(
     r"command not found|not found in PATH|Permission denied|No space left|cannot allocate", re.IGNORECASE

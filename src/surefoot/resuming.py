@@ -6,7 +6,8 @@ from surefoot import events as e
 from surefoot.errors import RestoreConflict
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import Verdict
-from surefoot.phases.step import take_back, task_checks
+from surefoot.phases.step import task_checks
+from surefoot.phases.taking_back import take_back, undo_interrupted
 from surefoot.run import Run, Stopped
 from surefoot.state import Action, StepRun
 
@@ -84,9 +85,7 @@ async def _undo_interrupted(run: Run, action: Action) -> None:
         said = "It was interrupted, and a person says that it was done."
         await run.record(e.ActionFinished(action_id=action.id, step_id=action.step_id, ok=True, summary=said))
         return
-    if action.snapshot:
-        await take_back(run, action.step_id, action.snapshot, force=True)
-    await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id))
+    await undo_interrupted(run, action, alive_at=run.last_alive)
 
 
 async def _was_done(run: Run, action: Action) -> bool:

@@ -90,6 +90,8 @@ class Run:
         self.step_tasks: dict[str, asyncio.Task[Any]] = {}
         self.stopping: Stopped | None = None
         """Why the run's own task is cancelled, when a person wants it to stop."""
+        self.last_alive = self._last_sign_of_life()
+        """When an earlier process was last at work on this run."""
         self.briefing = ""
         """The stable front of every prompt; made once, by `context.py`."""
 
@@ -192,6 +194,7 @@ class Run:
     async def watch(self, driver: "asyncio.Task[Any]") -> None:
         """Beside the run: looks for messages, and interrupts what a person does not want to go on."""
         while True:
+            self.sign_of_life()
             await asyncio.sleep(WATCH_SECONDS)
             await self.take_messages()
             for control in self.state.controls:
@@ -245,6 +248,23 @@ class Run:
                     await self.record(
                         e.StepReset(step_id=control.step_id, rung=Rung.ADJUST_PARAMETERS, by="user", note=control.why)
                     )
+
+    # -- signs of life ------------------------------------------------------------------------------------------------
+
+    @property
+    def _alive_file(self) -> Path:
+        return self.services.home / "alive" / self.state.run_id
+
+    def sign_of_life(self) -> None:
+        """After a crash this tells what was changed by the run and what by somebody else later."""
+        self._alive_file.parent.mkdir(parents=True, exist_ok=True)
+        self._alive_file.touch()
+
+    def _last_sign_of_life(self) -> float | None:
+        try:
+            return self._alive_file.stat().st_mtime
+        except FileNotFoundError:
+            return None
 
     # -- the workspace ----------------------------------------------------------------------------------------------
 

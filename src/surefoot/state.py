@@ -90,6 +90,8 @@ class StepRun:
     temporary_retries: int = 0
     parameters: dict[str, Any] = field(default_factory=dict)
     tool: str = ""
+    touched: set[str] = field(default_factory=set)
+    """What this attempt changed in the workspace: all that a rollback may touch, because the rest is other people's."""
     shared: bool = False
     """Another step ran at the same time during this attempt: not all that changed is its doing."""
 

@@ -47,24 +47,31 @@ class Verifier:
             return ()
         tree = await asyncio.to_thread(self._run.workspace.tree_hash)
         results: dict[str, CheckResult] = {}
+        ran = False
         for check in checks:
             if check.key in results:
                 continue
             known = self._known.get((check.key, tree)) if when != "final" else None
+            ran = ran or known is None
             results[check.key] = known or await self._run_one(check, tree)
         found = tuple(results.values())
-        await self._remember(found, tree)
-        await self._run.record(e.ChecksRan(step_id=step_id, when=when, results=found))
+        changed = await self._left_behind(found, tree, step_id) if ran else ()
+        if not changed:
+            self._known.update({(r.check.key, tree): r for r in found if isinstance(r.check, CommandCheck)})
+        await self._run.record(e.ChecksRan(step_id=step_id, when=when, results=found, changed=changed))
         return found
 
-    async def _remember(self, found: Sequence[CheckResult], tree: str) -> None:
-        """Commands only: a look at a file is cheaper than the hash, and expressions are about results, not files. With
-        other steps at work the tree may have changed under the command; then the result is of no one tree."""
-        commands = [result for result in found if isinstance(result.check, CommandCheck)]
-        beside_others = commands and len(self._run.state.running) > 1
-        if beside_others and await asyncio.to_thread(self._run.workspace.tree_hash) != tree:
-            return
-        self._known.update({(result.check.key, tree): result for result in commands})
+    async def _left_behind(self, found: Sequence[CheckResult], tree: str, step_id: str) -> tuple[str, ...]:
+        """What commands that should only look have changed, or other steps while they ran: either way the results are
+        of no one tree and are not remembered."""
+        if not any(isinstance(result.check, CommandCheck) for result in found):
+            return ()
+        if await asyncio.to_thread(self._run.workspace.tree_hash) == tree:
+            return ()
+        mine = self._run.state.steps.get(step_id)
+        if mine is None or not mine.snapshot or mine.shared:
+            return (".",)
+        return tuple(change.path for change in await asyncio.to_thread(self._run.workspace.changes, mine.snapshot))
 
     async def _run_one(self, check: Check, tree: str) -> CheckResult:
         started = time.perf_counter()

@@ -3,6 +3,7 @@
 The intent of an action is in the journal before its effect, and its result before the next decision.
 """
 
+import asyncio
 import hashlib
 import json
 import time
@@ -16,6 +17,7 @@ from surefoot.gates import decisive
 from surefoot.outcome import CheckResult, Failure, FailureKind
 from surefoot.phases.approving import not_allowed
 from surefoot.phases.deciding import Proposal, next_proposal, tool_context
+from surefoot.phases.taking_back import observed_changes
 from surefoot.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.run import Run
 from surefoot.state import StepRun
@@ -228,6 +230,7 @@ async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool =
         command=result.command,
         data=result.data,
         temporary=result.temporary,
+        changed=await _changed(run, tool, arguments, snapshot),
     )
     mine = run.state.steps[step_id]
     if mine.step.tool and not checked and not mine.snapshot:
@@ -235,6 +238,12 @@ async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool =
         run.note(finished)
     else:
         await run.record(finished)
+
+
+async def _changed(run: Run, tool: Tool, arguments: dict[str, Any], snapshot: str) -> tuple[str, ...]:
+    if tool.writes is Writes.FREE:
+        return await asyncio.to_thread(observed_changes, run, tool, arguments, snapshot)
+    return observed_changes(run, tool, arguments, snapshot)
 
 
 async def _call(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any], body: str) -> ToolResult:

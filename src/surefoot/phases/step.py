@@ -16,11 +16,11 @@ from surefoot.outcome import (
     Verdict,
 )
 from surefoot.phases.acting import StepFailed, act_until_done
+from surefoot.phases.taking_back import take_back, undo_interrupted
 from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
 from surefoot.run import Run, Stopped
 from surefoot.tools.base import Writes
-from surefoot.workspace.restore import RestoreReport
 
 
 async def run_step(run: Run, step_id: str) -> None:
@@ -78,22 +78,12 @@ async def _skipped(run: Run, step_id: str) -> None:
     control = run.skipping.pop(step_id)
     mine = run.state.steps[step_id]
     for action in [a for a in run.state.open_actions.values() if a.step_id == step_id]:
-        await run.record(e.ActionInterrupted(action_id=action.id, step_id=step_id))
+        await undo_interrupted(run, action)
     if mine.snapshot:
         await take_back(run, step_id, mine.snapshot)
     reason = f"skipped by {control.by}" + (f": {control.why}" if control.why else "")
     output = StepExecutionOutput(step_id=step_id, status=ExecutionStatus.SKIPPED, logs=(reason,))
     await run.record(e.StepFinished(step_id=step_id, status=StepStatus.SKIPPED, attempt=mine.attempt, output=output))
-
-
-async def take_back(run: Run, step_id: str, snapshot: str, *, known: str = "", force: bool = False) -> RestoreReport:
-    """The workspace as it was at the snapshot. Where other steps wrote at the same time, only what this one declared
-    to write goes back."""
-    if not run.state.steps[step_id].shared:
-        return await asyncio.to_thread(run.workspace.restore, snapshot, known=known or None, force=force)
-    now = await run.snapshot()
-    wanted = run.workspace.with_paths_from(now, snapshot, claim(run, step_id) or ())
-    return await asyncio.to_thread(run.workspace.restore, wanted, known=now)
 
 
 async def _confirmed(run: Run, step: ExecutionStep) -> None:
