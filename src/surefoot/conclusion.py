@@ -1,5 +1,6 @@
 """How a run ends: the verdict, computed from what was checked, and a diagnosis where it did not get there. Pure."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,9 @@ def _judged(
             Verdict.UNVERIFIED,
             f"the given tests were changed ({', '.join(touched)}), so passing them proves nothing",
         )
+    if meddling := _could_meddle(state, seen):
+        said = f"{', '.join(meddling)} can change what the tests do, and the task does not ask for it"
+        return Verdict.UNVERIFIED, f"the checks pass, but {said}"
     if degraded:
         return Verdict.UNVERIFIED, f"finished with stand-in results for {', '.join(degraded)}"
     if blocked:
@@ -65,6 +69,20 @@ def _judged(
         f"{count} check{'s pass' if count != 1 else ' passes'} on the final tree; "
         f"{proving[0].check.label!r} failed before and passes now"
     )
+
+
+def _could_meddle(state: RunState, seen: Observed) -> list[str]:
+    """New files that Python or a test runner takes up by their name alone: `unittest.py` hides the real one."""
+    task = state.task.text if state.task else ""
+    names = {path: path.removesuffix("/__init__.py").rsplit("/", 1)[-1] for path in seen.added if path.endswith(".py")}
+    return [
+        path
+        for path, name in names.items()
+        if name not in task and (name.removesuffix(".py") in sys.stdlib_module_names or name in _TAKEN_UP)
+    ]
+
+
+_TAKEN_UP = frozenset({"conftest.py", "sitecustomize.py", "usercustomize.py", "pytest.py", "pytest", "_pytest"})
 
 
 def stopped(state: RunState, seen: Observed, verdict: Verdict, reason: str) -> Outcome:

@@ -83,8 +83,10 @@ async def start_run(
         return await _drive(run, last, look_first)
 
 
-async def resume_run(services: Services, run_id: str, *, last: Stage | None = None) -> RunState:
-    """Goes on where the run stopped, in whatever way it did."""
+async def resume_run(
+    services: Services, run_id: str, *, last: Stage | None = None, config: ExecutionConfig | None = None
+) -> RunState:
+    """Goes on where the run stopped, in whatever way it did; with `config`, under other settings than before."""
     state = fold(services.journal.read(run_id))
     assert state.task is not None
     if state.stage is Stage.COMPLETED and state.outcome is not None:
@@ -92,7 +94,8 @@ async def resume_run(services: Services, run_id: str, *, last: Stage | None = No
     _usable(state.task)
     with WorkspaceLock(state.task.folder, services.home, run_id):
         run = _make_run(services, state)
-        await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid()))
+        resumed = e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid(), config=config)
+        await run.record(resumed)
         return await _drive(run, last, pick_up)
 
 

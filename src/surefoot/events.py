@@ -50,6 +50,8 @@ class RunResumed(Value):
     model: str
     surefoot: str
     pid: int = 0
+    config: ExecutionConfig | None = None
+    """Other settings from here on: more time, more tokens."""
 
 
 class RunInterrupted(Value):

@@ -44,6 +44,7 @@ def _created(state: RunState, event: e.RunCreated, at: float) -> None:
 
 def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
     state.model = event.model
+    state.config = event.config or state.config
     state.controls = [control for control in state.controls if control.command not in ("pause", "cancel")]
     if state.outcome is not None:
         # Somebody asks again after the end: phases get all their tries back, and steps by `_step_reset`.

@@ -51,7 +51,7 @@ class _Check(Tagged):
 
 class CommandCheck(_Check):
     kind: Literal["command"] = "command"
-    command: str
+    command: str = Field(pattern=r"\S")
     expect_exit: int = 0
 
     @property

@@ -3,7 +3,8 @@
 import asyncio
 
 from surefoot import events as e
-from surefoot.errors import RestoreConflict
+from surefoot.config import PhasePolicy
+from surefoot.errors import RestoreConflict, UsageError
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import Verdict
 from surefoot.phases.step import task_checks
@@ -32,8 +33,14 @@ async def look_first(run: Run) -> None:
         or (isinstance(record.event, e.ChecksRan) and not record.event.step_id and record.event.when == "before")
         for record in run.services.journal.read(run.state.run_id)
     )
-    if not begun:
-        await run.verifier.check(task_checks(run), "before")
+    if begun or run.config.phases is PhasePolicy.PLAN:
+        return
+    for result in await run.verifier.check(task_checks(run), "before"):
+        if result.check.origin == "user" and result.exit_code in (126, 127):
+            raise UsageError(
+                f"the check {result.check.label!r} cannot be run: {result.detail}",
+                remedy="mend the command; a check has to be able to fail and to pass",
+            )
 
 
 async def settle_conflict(run: Run, conflict: RestoreConflict) -> None:

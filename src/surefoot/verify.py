@@ -96,6 +96,8 @@ class Verifier:
         )
         passed = done.exit_code == check.expect_exit
         detail = "" if passed else summarise(_without_noise(done.output, run.root), failed=True)
+        if passed and ran_no_test(check.command, done.output):
+            passed, detail = False, f"it ended with {done.exit_code}, but no test was run"
         if done.timed_out:
             detail = f"no end after {run.config.command_timeout_seconds:g} s\n{detail}"
         elif not passed and not detail:
@@ -109,6 +111,17 @@ class Verifier:
         except Exception as error:
             return CheckResult(check=check, passed=False, detail=f"{type(error).__name__}: {error}")
         return CheckResult(check=check, passed=bool(value), detail="" if value else f"is {value!r}")
+
+
+def ran_no_test(command: str, output: str) -> bool:
+    """A test runner that ends well without having run a test, because it was cut short or replaced, proves nothing."""
+    if ">" in command:
+        return False  # its words go elsewhere
+    if re.search(r"\bunittest\b", command):
+        return re.search(r"^Ran [1-9]\d* test", output, re.MULTILINE) is None
+    if re.search(r"\bpytest\b|\bpy\.test\b", command):
+        return re.search(r"[1-9]\d* passed|^[.sxX]+(\s|$)", output, re.MULTILINE) is None
+    return False
 
 
 def _without_noise(output: str, root: Path) -> str:

@@ -21,6 +21,7 @@ from surefoot.cli.options import (
 from surefoot.errors import UsageError
 
 if TYPE_CHECKING:
+    from surefoot.config import ExecutionConfig
     from surefoot.events import Event
     from surefoot.machine import Stage
     from surefoot.settings import Sourced
@@ -77,9 +78,13 @@ def plan(task: tuple[str, ...], **options: Any) -> int:
 @click.option("--last", is_flag=True, help="The newest run.")
 @click.option("--until-phase", type=click.Choice(PHASE_NAMES), help="Stop when this phase is done.")
 @model_option
+@limit_options
 @watching_options
-def resume(run_id: str | None, last: bool, until_phase: str | None, model: str | None, **watching: Any) -> int:
-    """Go on with a run where it stopped. RUN is the beginning of its id; without one it is the newest."""
+def resume(run_id: str | None, last: bool, until_phase: str | None, model: str | None, **options: Any) -> int:
+    """Go on with a run where it stopped. RUN is the beginning of its id; without one it is the newest.
+
+    Limits given here replace those that the run has had; they count from its start.
+    """
     from surefoot.cli.places import open_journal
     from surefoot.cli.session import Showing, already_ended, carry_out, isolation_line
     from surefoot.engine import resume_run
@@ -94,8 +99,9 @@ def resume(run_id: str | None, last: bool, until_phase: str | None, model: str |
     journal.close()
     state = fold(before)
     assert state.task is not None
+    config = _with_limits(state.config, {name: options.pop(name) for name in ("max_time", "max_tokens", "max_cost")})
     showing = Showing(
-        **watching,
+        **options,
         verbose=state.config.verbose_logging,
         isolation=isolation_line(state.config.sandbox, state.task.folder, state.config.network),
         until=until_phase or "",
@@ -105,7 +111,14 @@ def resume(run_id: str | None, last: bool, until_phase: str | None, model: str |
     settings = settings_for(str(state.task.folder), {})
     stage = _stage(until_phase)
     spec = model or same_model(state.model)
-    return carry_out(lambda s: resume_run(s, run_id, last=stage), spec, settings.model, showing, before)
+    return carry_out(lambda s: resume_run(s, run_id, last=stage, config=config), spec, settings.model, showing, before)
+
+
+def _with_limits(config: "ExecutionConfig", limits: dict[str, Any]) -> "ExecutionConfig | None":
+    """The run's own settings with other limits; None where none were given."""
+    names = {"max_time": "max_seconds", "max_tokens": "max_tokens", "max_cost": "max_cost_usd"}
+    given = {names[name]: value for name, value in limits.items() if value is not None}
+    return config.with_(budget=config.budget.with_(**given)) if given else None
 
 
 def same_model(name: str) -> str | None:

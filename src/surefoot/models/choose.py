@@ -14,6 +14,7 @@ A model is named by a spec:
 """
 
 import asyncio
+import difflib
 import json
 import os
 import re
@@ -220,13 +221,22 @@ def _address(kind: str, name: str, settings: ModelSettings) -> tuple[str, str]:
     if settings.base_url:
         return settings.base_url.rstrip("/"), name
     if not kind:
-        raise UsageError(
-            f"{name!r} does not say where the model is",
-            remedy=f"write openai/{name}, ollama/{name}, http://127.0.0.1:8000/v1#{name} and the like; "
-            f"there are {', '.join((*_OTHERS, *PROVIDERS))}",
-        )
+        raise _nowhere(name)
     variable = BASE_URL_VARIABLES.get(kind, "")
     return (os.environ.get(variable) or PROVIDERS[kind].base_url).rstrip("/"), name
+
+
+def _nowhere(spec: str) -> UsageError:
+    """For a spec without a place that is known: with the place that was probably meant, if it was misspelt."""
+    head = re.split("[/:]", spec, maxsplit=1)[0]
+    nearest = difflib.get_close_matches(head.strip().lower(), (*_OTHERS, *PROVIDERS), n=1)
+    if nearest:
+        ways = f"did you mean {nearest[0]}{spec[len(head) :]}?"
+    else:
+        ways = f"write openai/{spec}, ollama/{spec}, http://127.0.0.1:8000/v1#{spec} and the like;"
+    return UsageError(
+        f"{spec!r} does not say where the model is", remedy=f"{ways} there are {', '.join((*_OTHERS, *PROVIDERS))}"
+    )
 
 
 def _key(kind: str, base_url: str, settings: ModelSettings) -> tuple[str, str | None]:

@@ -11,7 +11,7 @@ from surefoot.gates import judge_approach
 from surefoot.machine import Stage
 from surefoot.mending import approach_from
 from surefoot.outcome import ApproachOutput, ExecutionPhase, TaskComplexity, ValidationResult
-from surefoot.phases.gated import confirmed, feedback, gated, skipped
+from surefoot.phases.gated import feedback, gated, skipped, wanted_differently
 from surefoot.phases.understand import understanding_text, understood
 from surefoot.prompts import render
 from surefoot.run import Run
@@ -23,6 +23,12 @@ async def approach(run: Run) -> None:
             await run.record(e.ApproachChosen(result=skipped(ExecutionPhase.Approach(), reason)))
         else:
             await _choose(run)
+    while (
+        (made := run.state.approach)
+        and made.output
+        and await wanted_differently(run, "approach", made.output.approach, made.executed_at)
+    ):
+        await _choose(run)
     await run.enter(Stage.PLANNING)
 
 
@@ -42,9 +48,7 @@ async def _choose(run: Run) -> None:
         return judge_approach(output, run.config.min_confidence_threshold)
 
     result = await gated(run, "approach", ExecutionPhase.Approach(), produce, judge)
-    assert result.output is not None
     await run.record(e.ApproachChosen(result=result))
-    await confirmed(run, "approach", result.output.approach)
 
 
 def approach_text(run: Run) -> str:

@@ -7,10 +7,10 @@ import json
 from surefoot.consent import Effect, rule_on, suggested_rule
 from surefoot.context import read_text
 from surefoot.phases.deciding import Proposal
+from surefoot.phases.gated import YES
 from surefoot.run import Run
 from surefoot.tools.base import Tool, Writes
 
-_YES = frozenset({"y", "yes", "ok", "是", "好"})
 _MOST_DIFF_LINES = 80
 
 
@@ -31,7 +31,7 @@ async def not_allowed(run: Run, step_id: str, proposal: Proposal) -> str:
         step_id=step_id,
         subject=_subject(run, proposal),
     )
-    if answer.strip().lower() in _YES or answer.startswith("always "):
+    if answer.strip().lower() in YES or answer.startswith("always "):
         return ""
     return f"the user said no: {answer}"
 

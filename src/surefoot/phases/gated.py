@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from surefoot import events as e
@@ -11,6 +12,8 @@ from surefoot.run import Run, Stopped
 from surefoot.values import now
 
 T = TypeVar("T")
+YES = frozenset({"y", "yes", "ok", "是", "好"})
+NO = frozenset({"n", "no", "", "否", "不"})
 
 Produce = Callable[[Sequence[str], int], Awaitable[T]]
 """Gets what was wrong last time, and how often it was refused."""
@@ -62,12 +65,21 @@ def feedback(messages: Sequence[str]) -> str:
     return "\nYour last answer was refused, because:\n" + "\n".join(f"- {m}" for m in messages) + "\nMend exactly that."
 
 
-async def confirmed(run: Run, name: str, summary: str) -> None:
-    """At the end of a phase, when the user wants to be asked."""
+async def wanted_differently(run: Run, name: e.PhaseName, summary: str, made_at: datetime) -> bool:
+    """At the end of a phase, when the user wants to be asked. Words other than yes and no are what should be different:
+    they go into the next prompt like a gate's, and the phase is done again."""
     if not run.config.require_confirmation:
-        return
+        return False
     answer = await run.ask_person(
-        "confirmation", f"{name} is done:\n{summary}\nGo on?", options=("yes", "no"), subject=f"{name}:{summary}"
+        "confirmation",
+        f"{name} is done:\n{summary}\nGo on?",
+        options=("yes", "no"),
+        subject=f"{name}:{made_at.isoformat()}:{summary}",
     )
-    if answer.strip().lower() not in ("y", "yes", "ok", "是", "好"):
-        raise Stopped(Verdict.CANCELLED, f"not confirmed after {name}: {answer}")
+    if answer.strip().lower() in YES:
+        return False
+    if answer.strip().lower() in NO:
+        raise Stopped(Verdict.CANCELLED, f"not confirmed after {name}")
+    messages = (f"the user wants it differently: {answer}",)
+    await run.record(e.GateRefused(phase=name, attempt=0, confidence=0.0, messages=messages))
+    return True

@@ -12,7 +12,7 @@ from surefoot.machine import SETTLED, Stage, StepStatus
 from surefoot.mending import plan_from, simple_plan
 from surefoot.outcome import ExecutionPhase, TaskComplexity, ValidationResult
 from surefoot.phases.approach import approach_text
-from surefoot.phases.gated import confirmed, feedback, gated, skipped
+from surefoot.phases.gated import feedback, gated, skipped, wanted_differently
 from surefoot.phases.understand import understanding_text, understood
 from surefoot.plan import DetailedPlan
 from surefoot.prompts import render
@@ -27,12 +27,16 @@ async def planning(run: Run) -> None:
             await run.record(e.PlanMade(result=skipped(ExecutionPhase.Planning(), reason, plan)))
         else:
             await _plan(run)
-    assert run.state.plan is not None
-    await confirmed(run, "planning", "\n".join(f"{s.id}. {s.name}" for s in run.state.plan.steps))
+    while (made := run.state.planning) and await wanted_differently(run, "planning", _steps(run), made.executed_at):
+        await _plan(run)
     if run.config.phases is PhasePolicy.PLAN:
         await run.enter(Stage.COMPLETED, "only a plan was asked for")
     else:
         await run.enter(Stage.EXECUTION)
+
+
+def _steps(run: Run) -> str:
+    return "\n".join(f"{run.step.id}. {run.step.name}" for run in run.state.steps.values())
 
 
 def _not_needed(run: Run) -> str:

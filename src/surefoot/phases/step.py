@@ -16,6 +16,7 @@ from surefoot.outcome import (
     Verdict,
 )
 from surefoot.phases.acting import StepFailed, act_until_done
+from surefoot.phases.gated import YES
 from surefoot.phases.taking_back import take_back, undo_interrupted
 from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
@@ -90,7 +91,7 @@ async def _confirmed(run: Run, step: ExecutionStep) -> None:
     answer = await run.ask_person(
         "confirmation", f"Run the step '{step.name}'?\n{step.description}", options=("yes", "no"), step_id=step.id
     )
-    if answer.strip().lower() not in ("y", "yes", "ok", "是", "好"):
+    if answer.strip().lower() not in YES:
         raise Stopped(Verdict.CANCELLED, f"the step '{step.name}' was not confirmed: {answer}")
 
 

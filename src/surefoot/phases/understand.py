@@ -9,8 +9,8 @@ from surefoot.drafts import UnderstandingDraft
 from surefoot.gates import judge_understanding
 from surefoot.machine import Stage
 from surefoot.mending import files_named_in, understanding_from
-from surefoot.outcome import ExecutionPhase, UnderstandingOutput, ValidationResult
-from surefoot.phases.gated import confirmed, feedback, gated
+from surefoot.outcome import ExecutionPhase, PhaseResult, UnderstandingOutput, ValidationResult
+from surefoot.phases.gated import feedback, gated, wanted_differently
 from surefoot.project import list_files
 from surefoot.prompts import render
 from surefoot.run import Run
@@ -28,15 +28,18 @@ async def understand(run: Run) -> None:
     def judge(output: UnderstandingOutput) -> ValidationResult:
         return judge_understanding(output, run.task.text, named, run.config.min_confidence_threshold)
 
-    if run.state.understanding is None:
+    while (made := run.state.understanding) is None or await _wanted_differently(run, made):
         result = await gated(run, "understanding", ExecutionPhase.Understanding(), produce, judge)
         await run.record(e.Understood(result=result))
-    output = understood(run)
     if run.config.require_confirmation:
-        for question in output.clarification_needed:
+        for question in understood(run).clarification_needed:
             await run.ask_person("clarification", question)
-    await confirmed(run, "understanding", output.understanding)
     await run.enter(Stage.APPROACH)
+
+
+async def _wanted_differently(run: Run, made: PhaseResult[UnderstandingOutput]) -> bool:
+    summary = made.output.understanding if made.output else ""
+    return await wanted_differently(run, "understanding", summary, made.executed_at)
 
 
 def understood(run: Run) -> UnderstandingOutput:
