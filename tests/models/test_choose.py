@@ -230,6 +230,22 @@ async def test_written_and_recorded_answers(tmp_path: Path) -> None:
             await choose_model(spec)
 
 
+@pytest.mark.parametrize(
+    ("spec", "meant"),
+    [
+        ("opnai/gpt-5", "openai/gpt-5"),
+        ("Antropic/claude", "anthropic/claude"),
+        ("olama/qwen2.5-coder:7b", "ollama/qwen2.5-coder:7b"),
+        ("locl", "local"),
+        ("script:a.json", "scripted:a.json"),
+    ],
+)
+async def test_a_misspelt_place_is_answered_with_the_right_one(spec: str, meant: str) -> None:
+    with pytest.raises(UsageError, match="does not say where") as caught:
+        await choose_model(spec)
+    assert caught.value.remedy.startswith(f"did you mean {meant}? ")
+
+
 @pytest.mark.parametrize("spec", ["gpt-x", "mistral/large", "/a/path"])
 async def test_a_name_without_a_place_is_refused_with_examples(spec: str) -> None:
     with pytest.raises(UsageError, match="does not say where") as caught:
