@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model lint types unit cassettes lock clean help
+.PHONY: demo test test-model nightly lint types unit cassettes lock clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -41,7 +41,11 @@ types: .venv/dev.ready
 	$(BIN)/mypy
 
 unit: .venv/dev.ready
-	$(BIN)/pytest --cov=surefoot --cov-report=term:skip-covered -q
+	$(BIN)/pytest -m "not nightly" --cov=surefoot --cov-report=term:skip-covered -q
+
+# Longer sweeps: every kill point, ten times the random trees.
+nightly: .venv/dev.ready
+	SUREFOOT_NIGHTLY=1 $(BIN)/pytest -q
 
 # The same tests with the embedded model: fetches 1.1 GB once.
 test-model: .venv/dev.ready

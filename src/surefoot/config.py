@@ -72,6 +72,8 @@ class ExecutionConfig(Value):
     artifact_ttl_hours: float = Field(default=24, gt=0)
     """How long a step's result can be used by other steps, unless it is pinned."""
     snapshot_excludes: tuple[str, ...] = ()
+    snapshot_quota_gb: float = Field(default=2, gt=0)
+    """How large a workspace may be; a larger one is refused rather than captured in part."""
     reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
     budget: BudgetConfig = Field(default_factory=BudgetConfig)
 

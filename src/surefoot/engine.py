@@ -138,7 +138,8 @@ def _make_run(services: Services, state: RunState) -> Run:
     assert state.task is not None
     root = state.task.folder
     sandbox, _ = choose_sandbox(state.config.sandbox, root, state_folders=[services.home])
-    workspace = Workspace(root, services.home, excludes=state.config.snapshot_excludes)
+    quota = round(state.config.snapshot_quota_gb * 1024**3)
+    workspace = Workspace(root, services.home, excludes=state.config.snapshot_excludes, quota_bytes=quota)
     run = Run(services, state, workspace, services.toolbox or default_toolbox(), sandbox)
     run.verifier, run.artifacts = Verifier(run), Artifacts(run)
     return run

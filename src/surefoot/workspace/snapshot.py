@@ -201,7 +201,8 @@ class Workspace:
         raise SnapshotOverQuota(
             f"{self.root} holds {_human(found.size)}, more than the {_human(self.quota_bytes)} a snapshot may have; "
             "heaviest: " + ", ".join(f"{shown(top)} ({_human(size)})" for top, size in heavy),
-            remedy=f"exclude what need not be undone (for example {shown(heavy[0][0])}), or raise the quota",
+            remedy=f"leave out what need not be undone (snapshot_excludes, for example {shown(heavy[0][0])}), "
+            "or allow more (snapshot_quota_gb)",
         )
 
 
@@ -212,7 +213,7 @@ def _checked(root: Path, home: Path) -> tuple[Path, Path]:
     if home.is_relative_to(root):
         raise UsageError(
             f"Surefoot's home {home} is inside the workspace {root}",
-            remedy="choose a home outside of it: a snapshot must not contain itself",
+            remedy="set SUREFOOT_HOME to a folder outside of it: a snapshot must not contain itself",
         )
     return root, home
 
