@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from surefoot.gates import decisive
 from surefoot.machine import StepStatus
-from surefoot.outcome import CheckResult, Diagnosis, Outcome, Verdict
-from surefoot.state import RunState
+from surefoot.outcome import CheckResult, Diagnosis, FailureKind, Outcome, Verdict
+from surefoot.state import RunState, StepRun
 
 _ENDS_WELL = (Verdict.VERIFIED, Verdict.UNVERIFIED)
 
@@ -56,7 +56,8 @@ def _judged(
         return Verdict.UNVERIFIED, f"these steps could not be reached: {', '.join(blocked)}"
     if not strong:
         own = len([r for r in checks if r.passed])
-        said = f"; {own} checks of the plan itself pass, which is weak evidence" if own else ""
+        passing = "1 check of the plan itself passes" if own == 1 else f"{own} checks of the plan itself pass"
+        said = f"; {passing}, which is weak evidence" if own else ""
         return Verdict.UNVERIFIED, f"done, but neither you nor the project gave a check that could prove it{said}"
     proving = [r for r in strong if r.check.key in red_at_start]
     if not proving:
@@ -94,7 +95,7 @@ def stopped(state: RunState, seen: Observed, verdict: Verdict, reason: str) -> O
 
 
 def diagnose(state: RunState, seen: Observed, verdict: Verdict, reason: str) -> Diagnosis:
-    failed = state.steps.get(state.recovering)
+    failed = _failed_step(state)
     root_cause = evidence = ""
     if failed is not None and failed.failures:
         evidence = failed.failures[-1].evidence[:1500]
@@ -109,6 +110,12 @@ def diagnose(state: RunState, seen: Observed, verdict: Verdict, reason: str) -> 
     )
 
 
+def _failed_step(state: RunState) -> StepRun | None:
+    """The step that recovery was about last, unless it got back up: then something else ended the run."""
+    mine = state.steps.get(state.recovering)
+    return mine if mine is not None and mine.status is StepStatus.FAILED else None
+
+
 def _tried(state: RunState) -> Iterable[str]:
     for phase, messages in state.refusals.items():
         yield f"{phase}: refused by its gate ({'; '.join(messages)})"
@@ -116,6 +123,7 @@ def _tried(state: RunState) -> Iterable[str]:
 
 
 def _next_steps(state: RunState, verdict: Verdict) -> Iterable[str]:
+    failed = _failed_step(state)
     match verdict:
         case Verdict.BUDGET:
             yield "give it more: --max-tokens, --max-cost, or a smaller task"
@@ -126,8 +134,13 @@ def _next_steps(state: RunState, verdict: Verdict) -> Iterable[str]:
             return
         case Verdict.LOOP:
             yield "use a stronger model (-m), or say in the task what was tried and does not work"
+        case Verdict.FAILED if failed and failed.failures[-1].kind is FailureKind.MODEL_ERROR:
+            yield "see whether the model answers: surefoot doctor"
         case Verdict.FAILED:
             yield "use a stronger model (-m), make the task smaller, or add what is missing"
+    if failed is not None:
+        step_id = failed.step.id
+        yield f"do that step in your own way: surefoot retry {state.run_id} {step_id} --tool NAME --set KEY=VALUE"
     yield f"look at it: surefoot show {state.run_id}"
     yield f"go on from here: surefoot resume {state.run_id}"
 

@@ -47,8 +47,11 @@ class Facts:
 
     @property
     def can_vary(self) -> bool:
-        """A wrong parameter stays wrong; a tool, a machine or an unknown cause may do better the second time."""
-        return self.category is not ErrorCategory.PARAMETER_ERROR or not self.would_repeat
+        """What was wrong or down stays so when nothing changes. A cause that is not known gets one more try as it is:
+        some things only fail once."""
+        if not self.would_repeat:
+            return True
+        return self.retries == 0 and self.category is not ErrorCategory.PARAMETER_ERROR and not self.temporary
 
     @property
     def not_hopeless(self) -> bool:

@@ -105,7 +105,7 @@ def rungs(bench: Bench) -> list[str]:
 
 
 ADJUSTED = ["adjusted 1", "adjusted 2", "adjusted 3"]
-FLOW: list[tuple[str, list[str], dict[str, int], list[str], list[str]]] = [
+FLOW: list[tuple[str, list[str], dict[str, int], list[Rung], list[str]]] = [
     ("A-B-C: it works", [], {}, [], ["given"]),
     ("E-F-G-A: a parameter is adjusted", [P], {}, [ADJUST], ["given", "adjusted 1"]),
     ("E-F-G-A three times, the design's limit", [P, P, P], {}, [ADJUST] * 3, ["given", *ADJUSTED]),
@@ -127,7 +127,7 @@ FLOW: list[tuple[str, list[str], dict[str, int], list[str], list[str]]] = [
     ("failures", "limits", "climbed", "sources"), [pytest.param(*rest, id=name) for name, *rest in FLOW]
 )
 async def test_an_edge_of_the_diagram(
-    bench: Bench, failures: list[str], limits: dict[str, int], climbed: list[str], sources: list[str]
+    bench: Bench, failures: list[str], limits: dict[str, int], climbed: list[Rung], sources: list[str]
 ) -> None:
     world = prepare(bench, failures)
     state = await bench.run_plan(steps(STEP), MODEL, checks=["test -e done.txt"], reflection=limits)
@@ -187,8 +187,8 @@ async def test_tools_that_are_each_other_s_alternative_are_each_tried_once(bench
     await bench.run_plan(
         steps(ExecutionStep(id="s", name="s", tool="a", parameters={"x": 1})), answers, reflection=limits
     )
-    assert rungs(bench) == [OTHER, ADJUST, ADJUST, GIVE_UP], "not back and forth between the two"
-    assert calls == ["a", "b", "b", "b"]
+    assert rungs(bench) == [OTHER, GIVE_UP], "not back and forth between the two"
+    assert calls == ["a", "b"]
 
 
 def reflect_as(category: str) -> dict[str, Any]:
@@ -204,6 +204,33 @@ async def test_a_wrong_parameter_is_not_tried_again_unchanged(bench: Bench) -> N
     assert rungs(bench) == [REPAIR, GIVE_UP]
     assert world.calls == [("work", "given"), ("third_work", "repaired")]
     assert state.stage is Stage.FAILED
+
+
+@pytest.mark.req("R8", "A3")
+async def test_what_is_down_is_waited_for_and_then_not_called_again_unchanged(bench: Bench) -> None:
+    calls: list[int] = []
+
+    @tool
+    def fetch() -> str:
+        """Fetch."""
+        calls.append(1)
+        raise ConnectionError("refused")
+
+    bench.toolbox = default_toolbox().with_(fetch)
+    limits = {"max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
+    await bench.run_plan(steps(ExecutionStep(id="s", name="s", tool="fetch")), reflection=limits)
+    assert rungs(bench) == [Rung.RETRY_LATER] * 3 + [GIVE_UP]
+    assert len(calls) == 4
+
+
+@pytest.mark.req("R8")
+async def test_an_unknown_cause_gets_one_more_try_as_it_is(bench: Bench) -> None:
+    world = prepare(bench, [U] * 9)
+    answers = [Rule("Find the cause", reflect_as(U)), *MODEL[1:]]
+    limits = {"max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
+    await bench.run_plan(steps(STEP), answers, reflection=limits)
+    assert rungs(bench) == [ADJUST, GIVE_UP]
+    assert world.calls == [("work", "given")] * 2
 
 
 @pytest.mark.req("R6", "R1")
