@@ -36,8 +36,10 @@ FLOORS = [
     {"cli"},
     {"__main__"},
 ]
-PURE = {"values", "errors", "config", "plan", "machine", "task", "outcome", "events", "drafts", "state", "fold", "schedule",
-        "ladder", "mending", "reflection", "expressions", "redact", "consent", "gates", "conclusion"}  # fmt: skip
+PURE = {
+    *("values", "errors", "consent", "config", "plan", "machine", "task", "outcome", "events", "drafts"),
+    *("state", "fold", "schedule", "ladder", "mending", "reflection", "expressions", "redact", "gates", "conclusion"),
+}
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 FLOOR_OF = {name: level for level, names in enumerate(FLOORS) for name in names}
 

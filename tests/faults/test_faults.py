@@ -32,7 +32,7 @@ async def result_of(kind: type[Scenario], name: str, folder: Path, policy: str) 
     scenario = make(kind, folder)
     if not kind.kills:
         return await run_scenario(scenario, folder / "home", policy)
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: ASYNC221
         [sys.executable, "-m", "faults.child", name, str(folder), policy],
         env={**os.environ, "PYTHONPATH": str(TESTS)},
         cwd=folder,
