@@ -6,6 +6,12 @@ surefoot=$(CDPATH='' cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1")
 task=${2:-}
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 
+# llama.cpp needs the OpenMP runtime, which a minimal Debian does not have.
+python=$(dirname -- "$surefoot")/python
+if ! "$python" -c "import xllamacpp" 2>/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -qq && apt-get install -y -qq libgomp1
+fi
+
 "$surefoot" model pull
 folder=$(mktemp -d "${TMPDIR:-/tmp}/surefoot-demo.XXXXXX")
 echo "Working in $folder"
