@@ -13,6 +13,7 @@ from surefoot.outcome import (
     AlternativeApproach,
     ApproachOutput,
     CriterionResult,
+    Diagnosis,
     ExecutionPhase,
     ExecutionStatus,
     Outcome,
@@ -87,7 +88,7 @@ def test_details_tell_how_each_phase_and_step_went() -> None:
         "✓ approach  argparse, as the script already uses it  after 2 refusals",
         "· one flag: the least change",
         "else: a second script",
-        "✓ validation  1 of 1 checks pass",
+        "✓ validation  the one check passes",
         "✓ prints valid JSON (python -m pytest -q passes)",
         "? reads well",
         "✓ 2. Write report.py  code_generation, done, 2 tries",
@@ -138,3 +139,17 @@ def test_a_plan_tells_order_files_and_checks() -> None:
         "  · it works",
         "  at the end python -m pytest -q",
     ]
+
+
+def test_no_step_of_a_run_that_was_given_up_runs_or_waits() -> None:
+    diagnosis = Diagnosis(what_failed="the model could not be asked")
+    ended = e.RunEnded(outcome=Outcome(verdict=Verdict.FAILED, summary=diagnosis.what_failed, diagnosis=diagnosis))
+    events = [*recorded.phases(), *recorded.first_step(), e.StepStarted(step_id="s1", attempt=1)]
+    going_on = text(list(details(fold(recorded.records(events)), UNICODE)))
+    assert ", running" in going_on
+    given_up = text(list(details(fold(recorded.records([*events, ended])), UNICODE)))
+    assert ", cut off" in given_up
+    assert ", not done" in given_up
+    assert ", running" not in given_up
+    assert ", waiting" not in given_up
+    assert given_up.count("the model could not be asked") == 1, "a failure is told once"

@@ -39,7 +39,7 @@ def test_a_run_reads_as_a_story_with_the_time() -> None:
         "[ 0:42] ↳ retry, adjusted: rows are counted before the filter",
         "[ 0:48] ● step 2/3 Write report.py (try 2)",
         "[ 0:57] ✓ step 2/3 Write report.py: done in 7.4s",
-        "[ 1:07] ✓ validation: 1 of 1 checks pass",
+        "[ 1:07] ✓ validation: the one check passes",
     ]
     assert [line for line in lines if line in story] == story
 

@@ -173,8 +173,39 @@ def test_a_finished_run_needs_no_model_to_be_told_again(surefoot: Surefoot) -> N
     again = surefoot("resume")
     assert again.code == 0, again.err
     assert again.out.startswith("✓ Verified")
+    assert "is already finished" in again.err
     (last,) = surefoot("resume", "--json").objects
     assert last["verdict"] == "verified"
+
+
+def test_a_run_whose_model_cannot_be_found_again_says_which_it_was(surefoot: Surefoot) -> None:
+    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    script = surefoot.script(UNDERSTANDING)
+    assert surefoot("run", TASK, "-m", script, "--check", CHECK).code == 1
+    ended = surefoot("resume")
+    assert ended.code == 2
+    assert "the run used the model scripted:script-0.json" in ended.err
+    assert "name the model to go on with: -m MODEL" in ended.err
+    assert surefoot("resume", "-m", surefoot.script(adder("+"))).code == 0
+
+
+def test_a_failed_run_says_why_once_and_has_no_step_that_runs(surefoot: Surefoot) -> None:
+    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    ended = surefoot("run", TASK, "-m", surefoot.script(UNDERSTANDING), "--check", CHECK)
+    assert ended.code == 1
+    assert ended.out.count("the script has no answer for call 2") == 1
+    shown = surefoot("show").out
+    assert "Write adder.py  code_generation, not done" in shown
+    assert "running" not in shown
+
+
+def test_the_check_is_seen_to_fail_before_anything_is_done(surefoot: Surefoot) -> None:
+    script = good_script(surefoot)
+    ended = surefoot(*script, "--check", "true")
+    first, *_ = [number for number, line in enumerate(ended.lines) if "understanding ..." in line]
+    before = "\n".join(ended.lines[:first])
+    assert f"✗ {CHECK} fails now: that is what has to change" in before
+    assert "✓ true passes already: it will guard, and prove nothing" in before
 
 
 def test_what_a_run_changed_can_be_seen(surefoot: Surefoot) -> None:

@@ -12,12 +12,14 @@ from surefoot import events as e
 from surefoot.cli import words
 from surefoot.cli.marks import Marks
 from surefoot.cli.summary import summary
-from surefoot.machine import Stage
+from surefoot.machine import Stage, StepStatus
 from surefoot.outcome import PhaseResult, PhaseStatus, Verdict
 from surefoot.state import RunState, StepRun
 from surefoot.store.base import RunSummary
 
 _PHASE_STYLES = {PhaseStatus.SUCCESS: "green", PhaseStatus.FAILED: "red", PhaseStatus.SKIPPED: "dim"}
+
+_GIVEN_UP = {**words.STEP_WORDS, StepStatus.RUNNING: "cut off", StepStatus.PENDING: "not done"}
 
 
 def run_table(runs: Sequence[RunSummary], marks: Marks) -> Iterator[Text]:
@@ -87,7 +89,7 @@ def _phases(state: RunState, marks: Marks) -> Iterator[Text]:
     if state.validation:
         checks = state.validation.output.checks if state.validation.output else ()
         good = sum(result.passed for result in checks)
-        yield _phase("validation", state.validation, f"{good} of {len(checks)} checks pass", marks)
+        yield _phase("validation", state.validation, words.passing(good, len(checks)), marks)
         for criterion in state.validation.output.criteria if state.validation.output else ():
             mark = marks.unknown if criterion.met is None else marks.of_check(criterion.met)[0]
             because = f" ({words.line(criterion.because)})" if criterion.because else ""
@@ -111,9 +113,12 @@ def _phase(name: str, result: PhaseResult[Any], said: str, marks: Marks) -> Text
 
 
 def _step(number: int, run: StepRun, state: RunState, marks: Marks) -> Iterator[Text]:
-    mark, style = marks.of_step(run.status)
+    # A run that was given up runs nothing, and none of its steps waits for its turn.
+    given_up = state.outcome is not None and state.outcome.diagnosis is not None
+    cut_off = given_up and run.status is StepStatus.RUNNING
+    mark, style = marks.of_step(StepStatus.FAILED if cut_off else run.status)
     head = Text.assemble((f"{mark} ", style), (f"{number}. ", "dim"), (words.line(run.step.name), "bold"))
-    facts = [str(run.step.step_type), words.STEP_WORDS[run.status]]
+    facts = [str(run.step.step_type), (_GIVEN_UP if given_up else words.STEP_WORDS)[run.status]]
     if run.attempt > 1:
         facts.append(f"{run.attempt} tries")
     yield head.append(f"  {', '.join(facts)}", style="dim")

@@ -119,7 +119,7 @@ def _revised(event: e.PlanRevised, state: RunState, marks: Marks) -> list[str]:
 def _validated(event: e.Validated, state: RunState, marks: Marks) -> list[str]:
     checks = event.result.output.checks if event.result.output else ()
     good = sum(result.passed for result in checks)
-    return [_phase_end("validation", event.result, f"{good} of {len(checks)} checks pass", marks)]
+    return [_phase_end("validation", event.result, words.passing(good, len(checks)), marks)]
 
 
 def _step_started(event: e.StepStarted, state: RunState, marks: Marks) -> list[str]:
@@ -129,13 +129,24 @@ def _step_started(event: e.StepStarted, state: RunState, marks: Marks) -> list[s
 
 def _checks(event: e.ChecksRan, state: RunState, marks: Marks) -> list[str]:
     if event.when == "before":
-        return []
+        return _baseline(event, marks)
     lines = []
     for result in event.results:
         lines.append(f"  {marks.of_check(result.passed)[0]} {words.line(result.check.label)}")
         if not result.passed and result.detail:
             lines += [f"      {part}" for part in words.telling(result.detail)]
     return lines
+
+
+def _baseline(event: e.ChecksRan, marks: Marks) -> list[str]:
+    """What the task's checks say before anything is done: only one that is red now can prove the task later."""
+    if event.step_id:
+        return []
+    red, green = "fails now: that is what has to change", "passes already: it will guard, and prove nothing"
+    return [
+        f"{marks.of_check(result.passed)[0]} {words.line(result.check.label)} {green if result.passed else red}"
+        for result in event.results
+    ]
 
 
 def _retried(event: e.ModelRetried, state: RunState, marks: Marks) -> list[str]:

@@ -20,8 +20,9 @@ from surefoot.cli.places import open_journal
 from surefoot.cli.stdout import print_lines, stdout_marks
 from surefoot.cli.summary import plan_lines, summary
 from surefoot.cli.watch import Watcher, choose_watcher, watch
-from surefoot.errors import UsageError
+from surefoot.errors import NoModel, UsageError, WeightsError
 from surefoot.events import Record
+from surefoot.fold import fold
 from surefoot.machine import Stage
 from surefoot.models.base import LanguageModel
 from surefoot.models.choose import ModelSettings, choose_model
@@ -83,24 +84,39 @@ async def _watched(
     before: list[Record],
 ) -> RunState:
     with _stoppable(watcher):
-        async with watcher, _services(model, settings, showing, watcher) as services:
+        async with watcher, _services(model, settings, showing, watcher, before) as services:
             watch(services.bus, watcher, before)
             return await drive(services)
 
 
 @asynccontextmanager
 async def _services(
-    spec: str | None, settings: ModelSettings, showing: Showing, watcher: Watcher
+    spec: str | None, settings: ModelSettings, showing: Showing, watcher: Watcher, before: list[Record]
 ) -> AsyncIterator[Services]:
     async with contextlib.AsyncExitStack() as stack:
         journal = open_journal(key_variable=settings.api_key_env)
         stack.push_async_callback(journal.aclose)
-        model: LanguageModel = await choose_model(spec, settings)
+        model = await _model(spec, settings, before)
         stack.push_async_callback(model.aclose)
         if showing.cassette:
             model = _recording(model, Path(showing.cassette))
         person = TerminalPerson(sys.stdin, watcher.aside, yes=showing.yes)
         yield Services(journal=journal, model=model, home=paths.state_home(), person=person)
+
+
+async def _model(spec: str | None, settings: ModelSettings, before: list[Record]) -> LanguageModel:
+    """The model to go on with. A script or a cassette cannot be found again by the name in the journal."""
+    try:
+        return await choose_model(spec, settings)
+    except (NoModel, WeightsError) as error:
+        used = fold(before).model if before else ""
+        if not used:
+            raise
+        kept = f" ({error.remedy})" if isinstance(error, WeightsError) else ""
+        raise NoModel(
+            f"the run used the model {used}, which cannot be had now: {error}{kept}",
+            remedy="name the model to go on with: -m MODEL, for a script or cassette with its FILE: -m scripted:FILE",
+        ) from error
 
 
 def _recording(model: LanguageModel, path: Path) -> LanguageModel:
@@ -145,6 +161,7 @@ def _stoppable(watcher: Watcher) -> Iterator[None]:
 
 def already_ended(state: RunState, showing: Showing) -> int:
     """For a run that is finished: nothing is left to do, so no model is needed to say what came of it."""
+    print(f"run {state.run_id} is already finished: nothing is left to go on with", file=sys.stderr)
     watcher = choose_watcher(live=False if not showing.as_json else None, as_json=showing.as_json, verbose=False)
     return _ended(state, watcher, showing)
 

@@ -29,7 +29,7 @@ def summary(state: RunState, marks: Marks, *, verdict: Verdict | None = None, un
     verdict = outcome.verdict if outcome else verdict or standing(state)
     return [
         _headline(state, verdict, marks, until),
-        *([Text(f"  {words.line(outcome.summary, 600)}")] if outcome and outcome.summary else ()),
+        *_said(outcome),
         Text(),
         *(_checks(outcome.checks, marks) if outcome else ()),
         *(_files(outcome) if outcome else ()),
@@ -78,6 +78,13 @@ def _headline(state: RunState, verdict: Verdict, marks: Marks, until: str) -> Te
 
 def _only_planned(state: RunState) -> bool:
     return state.outcome is not None and state.plan is not None and not state.history
+
+
+def _said(outcome: Outcome | None) -> Iterator[Text]:
+    """The summary, unless the diagnosis below begins with the same words."""
+    told_below = outcome and outcome.diagnosis and outcome.diagnosis.what_failed == outcome.summary
+    if outcome and outcome.summary and not told_below:
+        yield Text(f"  {words.line(outcome.summary, 600)}")
 
 
 def _checks(results: tuple[CheckResult, ...], marks: Marks) -> Iterator[Text]:

@@ -86,6 +86,13 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def passing(good: int, of: int) -> str:
+    """How many checks pass: `2 of 3 checks pass`, `the one check passes`."""
+    if of == 1:
+        return f"the one check {'passes' if good else 'fails'}"
+    return f"{good} of {of} checks pass"
+
+
 def elapsed(seconds: float) -> str:
     """As a clock: 0:07, 12:30, 1:02:03."""
     whole = max(int(seconds), 0)
