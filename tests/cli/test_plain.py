@@ -49,6 +49,7 @@ def test_verbose_tells_thoughts_and_answers() -> None:
     assert set(quiet) < set(verbose)
     assert any("thinks: The spec says what the flag prints." in line for line in verbose)
     assert any("1,200 tokens in, 180 out" in line for line in verbose)
+    assert any(f"surefoot show {recorded.RUN_ID} --answers" in line for line in verbose)
 
 
 def test_every_kind_of_event_can_be_told_on_one_line_each() -> None:

@@ -208,6 +208,23 @@ def test_the_check_is_seen_to_fail_before_anything_is_done(surefoot: Surefoot) -
     assert "✓ true passes already: it will guard, and prove nothing" in before
 
 
+def test_what_the_model_was_asked_and_said_can_be_read(surefoot: Surefoot) -> None:
+    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    evil = "\x1b[2Jno code here"
+    script = surefoot.script(UNDERSTANDING, evil, evil, adder("+"))
+    surefoot("run", TASK, "-m", script, "--check", CHECK)
+    shown = surefoot("show", "--answers")
+    assert shown.code == 0, shown.err
+    assert "1. understand\n  asked:\n" in shown.out
+    assert "    Write adder.py with add(a, b)." in shown.out.splitlines()
+    assert "        return a + b" in shown.out.splitlines()
+    assert "\x1b" not in shown.out
+    said = surefoot("show", "--answers", "--json").objects
+    assert said[1]["answer"] == evil
+    assert said[0]["purpose"] == "understand"
+    assert surefoot("show", "--answers", "--diff").code == 2
+
+
 def test_what_a_run_changed_can_be_seen(surefoot: Surefoot) -> None:
     surefoot(*good_script(surefoot))
     diff = surefoot("show", "--diff").out

@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -12,6 +12,7 @@ from surefoot import events as e
 from surefoot.cli import words
 from surefoot.cli.marks import Marks
 from surefoot.cli.summary import summary
+from surefoot.errors import JournalError
 from surefoot.machine import Stage, StepStatus
 from surefoot.outcome import PhaseResult, PhaseStatus, Verdict
 from surefoot.state import RunState, StepRun
@@ -154,3 +155,45 @@ def timeline(records: Iterable[e.Record]) -> Iterator[Text]:
             (f"{record.event.type:<18} ", "cyan"),
             words.line(json.dumps(body, ensure_ascii=False), 400),
         )
+
+
+# -- what the model was asked and said -----------------------------------------------------------------------------
+
+
+class Exchange(NamedTuple):
+    """One call of the model, with its text."""
+
+    seq: int
+    purpose: str
+    step_id: str
+    prompt: str
+    answer: str
+    unreadable: str
+
+
+def exchanges(records: Iterable[e.Record], blob: Callable[[str], bytes]) -> Iterator[Exchange]:
+    for record in records:
+        if isinstance(said := record.event, e.ModelAnswered):
+            prompt, answer = (_kept(digest, blob) for digest in (said.prompt, said.answer))
+            yield Exchange(record.seq, said.purpose, said.step_id, prompt, answer, said.unreadable)
+
+
+def conversation(asked: Iterable[Exchange]) -> Iterator[Text]:
+    """Prompts and answers in full, with nothing in them that a terminal would obey."""
+    for number, exchange in enumerate(asked, 1):
+        if number > 1:
+            yield Text()
+        about = f" for step {words.line(exchange.step_id)}" if exchange.step_id else ""
+        yield Text(f"{number}. {words.line(exchange.purpose)}{about}", style="bold")
+        for title, content in (("asked", exchange.prompt), ("answered", exchange.answer)):
+            yield Text(f"  {title}:", style="cyan")
+            yield from (Text(f"    {row}") for row in words.block(content, len(content)).splitlines())
+        if exchange.unreadable:
+            yield Text(f"  not usable: {words.line(exchange.unreadable, 400)}", style="yellow")
+
+
+def _kept(digest: str, blob: Callable[[str], bytes]) -> str:
+    try:
+        return blob(digest).decode(errors="replace")
+    except JournalError:
+        return "(no longer kept)"

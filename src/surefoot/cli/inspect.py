@@ -9,6 +9,7 @@ import click
 from surefoot.errors import UsageError
 
 if TYPE_CHECKING:
+    from surefoot.cli.details import Exchange
     from surefoot.events import Record
     from surefoot.state import RunState
 
@@ -48,8 +49,9 @@ def list_runs(limit: int, as_json: bool) -> int:
 @click.command()
 @click.argument("run_id", metavar="[RUN]", default="last")
 @click.option("--events", is_flag=True, help="Every event, in order.")
+@click.option("--answers", is_flag=True, help="What the model was asked, and what it answered.")
 @click.option("--diff", is_flag=True, help="What the run changed in the workspace.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON; with --events one object a line.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON; with --events and --answers one object a line.")
 @click.option("--svg", "svg", metavar="FILE", help="Write the live view's last picture to an SVG file.")
 @click.option(
     "--width",
@@ -59,24 +61,28 @@ def list_runs(limit: int, as_json: bool) -> int:
     show_default=True,
     help="Columns of that picture.",
 )
-def show(run_id: str, events: bool, diff: bool, as_json: bool, svg: str | None, width: int) -> int:
+def show(run_id: str, events: bool, answers: bool, diff: bool, as_json: bool, svg: str | None, width: int) -> int:
     """Show a run: phases, plan, steps, checks, files, costs, diagnosis.
 
     RUN is the beginning of its id; without one it is the newest.
     """
-    if sum((events, diff, svg is not None)) > 1:
-        raise UsageError("--events, --diff and --svg show different things", remedy="give one of them")
+    if sum((events, answers, diff, svg is not None)) > 1:
+        raise UsageError("--events, --answers, --diff and --svg show different things", remedy="give one of them")
+    from surefoot.cli.details import exchanges
     from surefoot.cli.places import open_journal
     from surefoot.fold import fold
 
     journal = open_journal(read_only=True)
     records = list(journal.read(journal.find(run_id)))
+    asked = list(exchanges(records, journal.get_blob)) if answers else []
     journal.close()
     state = fold(records)
     if svg is not None:
         _picture(records, Path(svg), width)
     elif events:
         _timeline(records, as_json)
+    elif answers:
+        _answers(asked, as_json)
     elif diff:
         click.echo(_diff(state), nl=False)
     elif as_json:
@@ -109,6 +115,19 @@ def _timeline(records: "list[Record]", as_json: bool) -> None:
     from surefoot.cli.stdout import print_lines
 
     print_lines(timeline(records))
+
+
+def _answers(asked: "list[Exchange]", as_json: bool) -> None:
+    import json
+
+    if as_json:
+        for exchange in asked:
+            click.echo(json.dumps(exchange._asdict()))
+        return
+    from surefoot.cli.details import conversation
+    from surefoot.cli.stdout import print_lines
+
+    print_lines(conversation(asked))
 
 
 def _as_json(state: "RunState") -> None:

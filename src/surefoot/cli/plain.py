@@ -50,6 +50,8 @@ def told(event: e.Event, state: RunState, marks: Marks) -> list[str]:
 def told_more(event: e.Event, state: RunState) -> list[str]:
     """What is of interest only to those who want to look closely."""
     match event:
+        case e.RunCreated():
+            return [f"what the model is asked and answers: surefoot show {event.run_id} --answers"]
         case e.Decided() if event.thought:
             return [f"  thinks: {words.line(event.thought, 400)} ({event.decision})"]
         case e.ModelAnswered():
