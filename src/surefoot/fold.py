@@ -22,15 +22,14 @@ def fold(records: Iterable[e.Record]) -> RunState:
 
 
 def apply(state: RunState, record: e.Record) -> None:
-    event = record.event
-    if state.updated_at and not isinstance(event, e.RunResumed):
+    seq, at, event = record
+    kind = type(event)
+    if state.updated_at and kind is not e.RunResumed and at > state.updated_at:
         # Time between the end of one process and the start of the next is nobody's work.
-        state.active_seconds += max(0.0, record.at - state.updated_at)
-    state.updated_at = record.at
-    state.seq = record.seq
-    handler = _HANDLERS.get(type(event))
-    if handler is not None:
-        handler(state, event, record.at)
+        state.active_seconds += at - state.updated_at
+    state.updated_at, state.seq = at, seq
+    if handler := _HANDLERS.get(kind):
+        handler(state, event, at)
 
 
 # -- one function an event, in the order in which they happen ------------------------------------------------------
@@ -147,12 +146,12 @@ def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
     _set_status(state, run, StepStatus.RUNNING)
     state.begun += run.attempt == 0
     run.attempt, run.started_at, run.snapshot = event.attempt, at, ""
-    run.touched = set()
+    run.touched = frozenset()
     run.shared = bool(state.running)
     for other in state.running:
         state.steps[other].shared = True
     state.running.add(event.step_id)
-    run.actions, run.baseline, run.checks, run.refusals, run.refused = [], (), (), 0, []
+    run.actions, run.baseline, run.checks, run.refusals, run.refused = [], (), (), 0, ()
 
 
 def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
@@ -161,7 +160,7 @@ def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
         if event.when == "before":
             state.red_at_start.update(result.check.key for result in event.results if not result.passed)
         return
-    run.touched.update(event.changed if event.when != "before" else ())
+    run.touched = run.touched.union(event.changed if event.when != "before" else ())
     if event.when == "before":
         run.baseline = event.results
     else:
@@ -197,8 +196,9 @@ def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
 
 def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> None:
     state.open_actions.pop(event.action_id, None)
-    state.steps[event.step_id].touched.update(event.changed)
-    for action in reversed(state.steps[event.step_id].actions):
+    run = state.steps[event.step_id]
+    run.touched = run.touched.union(event.changed)
+    for action in reversed(run.actions):
         if action.id == event.action_id:
             action.ok, action.summary, action.output = event.ok, event.summary, event.output
             action.command, action.data, action.temporary = event.command, event.data, event.temporary
@@ -208,7 +208,7 @@ def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> Non
 def _action_refused(state: RunState, event: e.ActionRefused, at: float) -> None:
     run = state.steps[event.step_id]
     run.refusals += 1
-    run.refused.append(f"{event.tool}: {event.reason}")
+    run.refused = (*run.refused, f"{event.tool}: {event.reason}")
 
 
 def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) -> None:
@@ -222,12 +222,13 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     run = state.steps[event.step_id]
     _set_status(state, run, event.status)
     state.running.discard(event.step_id)
-    state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "skip"]
+    if state.controls:
+        state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "skip"]
     run.output, run.after, run.artifact = event.output, event.snapshot, event.artifact
     run.checks = event.checks or run.checks
     if event.failure is not None:
-        run.failures.append(event.failure)
-        run.failed_fingerprints.update(a.fingerprint for a in run.actions if a.fingerprint)
+        run.failures = (*run.failures, event.failure)
+        run.failed_fingerprints = run.failed_fingerprints.union(a.fingerprint for a in run.actions if a.fingerprint)
         if event.status is StepStatus.FAILED:
             state.failed.append(event.step_id)
             state.recovering = event.step_id
@@ -257,13 +258,14 @@ def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
         run.retries = run.repairs = run.temporary_retries = 0
         state.replans = state.consecutive_failures = 0
     if event.note:
-        run.notes.append(event.note)
+        run.notes = (*run.notes, event.note)
     run.parameters = {**run.parameters, **event.parameters}
     run.tool = event.tool or run.tool
 
 
 def _reflected(state: RunState, event: e.Reflected, at: float) -> None:
-    state.steps[event.step_id].reflections.append(event.reflection)
+    run = state.steps[event.step_id]
+    run.reflections = (*run.reflections, event.reflection)
 
 
 def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:

@@ -74,23 +74,23 @@ class StepRun:
     checks: tuple[CheckResult, ...] = ()
     output: StepExecutionOutput | None = None
     artifact: Artifact | None = None
-    failures: list[Failure] = field(default_factory=list)
-    reflections: list[StepReflection] = field(default_factory=list)
+    failures: tuple[Failure, ...] = ()
+    reflections: tuple[StepReflection, ...] = ()
     rungs: list[str] = field(default_factory=list)
     """What recovery tried for this step, in order."""
-    notes: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
     """What the next attempt is told to do differently."""
-    failed_fingerprints: set[str] = field(default_factory=set)
+    failed_fingerprints: frozenset[str] = frozenset()
     """Everything done in attempts that failed: not to be repeated unchanged."""
     refusals: int = 0
-    refused: list[str] = field(default_factory=list)
+    refused: tuple[str, ...] = ()
     """What was proposed in this attempt and not run, and why."""
     retries: int = 0
     repairs: int = 0
     temporary_retries: int = 0
     parameters: dict[str, Any] = field(default_factory=dict)
     tool: str = ""
-    touched: set[str] = field(default_factory=set)
+    touched: frozenset[str] = frozenset()
     """What this attempt changed in the workspace: all that a rollback may touch, because the rest is other people's."""
     shared: bool = False
     """Another step ran at the same time during this attempt: not all that changed is its doing."""
@@ -206,7 +206,7 @@ class Question:
     by: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class RunState:
     run_id: str = ""
     task: Task | None = None
@@ -270,6 +270,10 @@ class RunState:
     seq: int = 0
 
     # -- what people ask of it ------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        # Short, because asyncio makes one of what a program's main task returns, and a run may have thousands of steps.
+        return f"<RunState {self.run_id} {self.stage}, {len(self.steps)} steps, event {self.seq}>"
 
     @property
     def orchestration(self) -> OrchestrationState:

@@ -154,6 +154,7 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
 def observed(run: Run, step_id: str, failure: Failure | None, after: str) -> StepExecutionOutput:
     """Files from a comparison of the workspace before and after, commands as they were run: nothing is claimed."""
     mine = run.state.steps[step_id]
+    actions = mine.actions
     files: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
     if mine.snapshot and after:
         own = claim(run, step_id) if mine.shared else None
@@ -164,17 +165,18 @@ def observed(run: Run, step_id: str, failure: Failure | None, after: str) -> Ste
     status = ExecutionStatus.SUCCESS
     if failure is not None:
         status = ExecutionStatus.PARTIAL_SUCCESS if mine.step.allow_failure else ExecutionStatus.FAILED
-    data = {f"action_{i}": a.data for i, a in enumerate(mine.actions, 1) if a.data is not None}
-    last = next((a for a in reversed(mine.actions) if a.ok), None)
+    outputs = {f"action_{i}": a.data for i, a in enumerate(actions, 1) if a.data is not None}
+    if good := [a for a in actions if a.ok]:
+        outputs["result"] = good[-1].summary if good[-1].data is None else good[-1].data
     return StepExecutionOutput(
         step_id=step_id,
         status=status,
-        outputs={**data, **({"result": last.data if last.data is not None else last.summary} if last else {})},
-        logs=tuple(f"{a.tool}: {a.summary.splitlines()[0][:200] if a.summary else ''}" for a in mine.actions),
+        outputs=outputs,
+        logs=tuple([f"{a.tool}: {a.summary.splitlines()[0][:200] if a.summary else ''}" for a in actions]),
         generated_files=tuple(files["added"]),
         modified_files=tuple(files["changed"]),
         deleted_files=tuple(files["removed"]),
-        executed_commands=tuple(a.command for a in mine.actions if a.command),
+        executed_commands=tuple([a.command for a in actions if a.command]),
         proven=failure is None and _proven(mine.baseline, mine.checks),
     )
 
