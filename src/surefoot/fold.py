@@ -174,6 +174,7 @@ def _answered_by_model(state: RunState, event: e.ModelAnswered, at: float) -> No
     state.cached_tokens += event.cached_tokens
     if event.key and not event.unreadable and event.finish_reason != "length":
         state.answers[event.key] = event.answer
+        state.last_question[event.step_id] = event.key
 
 
 def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
@@ -214,6 +215,8 @@ def _action_refused(state: RunState, event: e.ActionRefused, at: float) -> None:
 def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) -> None:
     state.open_actions.pop(event.action_id, None)
     run = state.steps[event.step_id]
+    # Somebody or something stopped what was decided there: it may be decided differently now.
+    state.answers.pop(state.last_question.pop(event.step_id, ""), None)
     # It is undone, so it does not count: neither as a try nor as something already done.
     run.actions = [action for action in run.actions if action.id != event.action_id]
 

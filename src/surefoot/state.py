@@ -259,6 +259,8 @@ class RunState:
     outcome: Outcome | None = None
     answers: dict[str, str] = field(default_factory=dict)
     """Questions that were answered: where the same one finds its answer again."""
+    last_question: dict[str, str] = field(default_factory=dict)
+    """By step: the newest of them."""
     prompt_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from kit import Bench, fenced, steps, understanding
+from kit import Bench, act, fenced, steps, understanding
 from surefoot import events as e
 from surefoot.errors import ModelRejected, UnknownRun
 from surefoot.fold import fold
 from surefoot.machine import Stage, StepStatus
 from surefoot.models.base import ModelRequest
 from surefoot.outcome import Verdict
-from surefoot.plan import ExecutionStep
+from surefoot.plan import ExecutionStep, FileCheck, StepType
 from surefoot.tools.base import Writes, tool
 from surefoot.tools.registry import default_toolbox
 
@@ -163,3 +163,26 @@ async def test_a_no_ends_the_run(bench: Bench) -> None:
     state = await bench.resume(state.run_id, [])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.CANCELLED
+
+
+@pytest.mark.req("D6")
+async def test_what_was_interrupted_may_be_decided_differently(bench: Bench) -> None:
+    started = asyncio.Event()
+
+    @tool(writes=Writes.FREE)
+    async def hang() -> str:
+        """Never end."""
+        started.set()
+        await asyncio.sleep(3600)
+        return ""
+
+    bench.toolbox = default_toolbox().with_(hang)
+    step = ExecutionStep(id="s", name="s", description="make x.txt", step_type=StepType.COMMAND_EXECUTION,
+                         checks=(FileCheck(path="x.txt"),))  # fmt: skip
+    task = asyncio.create_task(bench.run_plan(steps(step), [act("hang")]))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    state = await bench.resume(bench.journal.find("last"), [act("run_command", command="touch x.txt")])
+    assert state.steps["s"].status is StepStatus.SUCCEEDED
