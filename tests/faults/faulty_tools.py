@@ -310,7 +310,8 @@ ODD: dict[str, Callable[[], BaseException]] = {
 
 def _odd(name: str, make: Callable[[], BaseException]) -> type[OddException]:
     values = {"odd": staticmethod(make), "story": f"a tool raises {name} once, then works"}
-    return type(f"Odd{name.replace(' ', '')}", (OddException,), values)
+    title = "".join(word[0].upper() + word[1:] for word in name.split())
+    return type(f"Odd{title}", (OddException,), values)
 
 
 ODD_SCENARIOS = [_odd(name, make) for name, make in ODD.items()]

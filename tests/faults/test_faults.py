@@ -3,8 +3,8 @@
 The model is scripted; tools, processes, files, checks and the journal are real.
 """
 
+import asyncio
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -32,14 +32,12 @@ async def result_of(kind: type[Scenario], name: str, folder: Path, policy: str) 
     scenario = make(kind, folder)
     if not kind.kills:
         return await run_scenario(scenario, folder / "home", policy)
-    done = subprocess.run(  # noqa: ASYNC221
-        [sys.executable, "-m", "faults.child", name, str(folder), policy],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "faults.child", name, str(folder), policy),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
         cwd=folder,
-        capture_output=True,
-        text=True,
     )
-    assert done.returncode == -9, done.stderr
+    assert await child.wait() == -9, "it was killed"
     assert scenario.leftovers(), "the fault did its harm"
     # The process that goes on knows nothing but the journal and the folder.
     journal = SqliteJournal(folder / "home" / "journal.sqlite")
