@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly lint types unit cassettes lock clean help
+.PHONY: demo test test-model nightly lint types unit cassettes bench lock clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -57,8 +57,18 @@ cassettes: .venv/dev.ready
 	$(BIN)/surefoot model pull
 	tests/cassettes/record.sh $(BIN)/surefoot
 
+# What the engine adds to a durable commit, beside LangGraph, DBOS and Burr. They live in a virtual environment of their
+# own and are no dependencies. Takes about ten minutes; nothing else should run meanwhile.
+.bench-venv/ready: .tools/bin/uv benchmarks/requirements.txt pyproject.toml
+	.tools/bin/uv venv --quiet --clear --python $(PYTHON) .bench-venv
+	.tools/bin/uv pip install --quiet --python .bench-venv/bin/python -r benchmarks/requirements.txt -e .
+	@touch $@
+
+bench: .bench-venv/ready
+	.bench-venv/bin/python benchmarks/engine.py --json benchmarks/results/engine.json --plot benchmarks/results/engine.svg
+
 lock: .tools/bin/uv
 	.tools/bin/uv lock
 
 clean:
-	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .coverage dist
+	rm -rf .venv .bench-venv .tools .mypy_cache .ruff_cache .pytest_cache .coverage dist

@@ -1,0 +1,52 @@
+"""The engine benchmark runs, with Surefoot alone and a handful of steps: its figures are looked at by people."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield importlib.import_module("engine")
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(FOLDER)):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(("shape", "sync"), [("chain", "normal"), ("chain", "full"), ("fan_out", "normal")])
+def test_a_measurement(engine: Any, tmp_path: Path, shape: str, sync: str) -> None:
+    measured = engine.measure(engine.Task("surefoot", shape, 12, sync), tmp_path / "own")
+    assert measured["ratio"] == pytest.approx(measured["us"] / measured["bare_us"])
+    assert measured["us"] > 0
+    assert measured["bytes"] > 12 * 1024, "every step's payload is kept"
+
+
+def test_a_run_is_cut_off_and_resumed(engine: Any, tmp_path: Path) -> None:
+    measured = engine.one_round(engine.Task("surefoot", "resume", 5, "normal"), tmp_path)
+    assert measured["ms"] > 0
+
+
+def test_a_commit_is_one_fsync_in_power_safe_mode(engine: Any, tmp_path: Path) -> None:
+    assert engine.one_round(engine.Task("surefoot", "syncs", 10, "full"), tmp_path) == {"syncs": 1.0}
+
+
+def test_the_table_shows_what_was_measured_and_only_that(engine: Any) -> None:
+    def row(us: float, steps: int) -> dict[str, float]:
+        size = 5_000 + steps * 1_724
+        return {"ratio": us / 50, "us": us, "bare_us": 50, "bytes": size, "resident_mb": 60, "grown_mb": 9}
+
+    results = {"surefoot": {"chain 100 normal": row(250, 100), "chain 1000 normal": row(500, 1_000)}, "burr": {}}
+    title, _, ours, theirs = (line.split("|") for line in engine.table(results).splitlines())
+    shown = {name.strip(): value.strip() for name, value in zip(title, ours, strict=True)}
+    assert (shown["chain 100"], shown["chain 1,000"], shown["chain 10,000"]) == ("5.0x", "10.0x", "-")
+    assert shown["exponent"] == "1.30", "twice the time a step for ten times the steps"
+    assert shown["B/step"] == "700", "without the payload, and without what an empty database has"
+    assert {value.strip() for value in theirs[2:-1]} == {"-"}
