@@ -3,7 +3,7 @@
     python benchmarks/engine.py [--only surefoot,burr] [--rounds 3] [--quick] [--json FILE] [--plot FILE]
 
 Every measurement runs in a process of its own: some bare commits, the work, some bare commits. Figures are ratios to
-the mean of those two, and of several rounds the median. All make 1 KB a step durable before the next step begins, in WAL
+the mean of those two, and of several rounds the median. All make 1 KB a step durable before the next one begins, in WAL
 mode with the same `synchronous` setting, on the same file system. What is prepared beforehand (imports, opening the
 database, a first step, compiling a graph) is not counted; starting the run, its plan and its end are.
 """
