@@ -29,8 +29,9 @@ FLOORS = [
     {"recovery"},
     {"resuming"},
     {"engine"},
-    {"executor", "undo"},
-    {"fork", "worktree"},
+    {"executor", "trail"},
+    {"undo", "fork"},
+    {"worktree"},
     {"retention"},
     # surfaces
     {"cli"},

@@ -8,7 +8,7 @@ from surefoot._version import __version__
 from surefoot.engine import new_run_id
 from surefoot.fold import fold
 from surefoot.store.base import Journal
-from surefoot.undo import step_of, storage, trail
+from surefoot.trail import step_of, storage, trail
 
 _NOT_TAKEN = (
     e.RunCreated,
@@ -31,7 +31,8 @@ async def fork(journal: Journal, home: Path, run_id: str, step: str, target: Pat
     created = records[0].event
     assert isinstance(created, e.RunCreated)
     target = target.expanduser().absolute()
-    storage(home).copy_to(trace.first, target)
+    stored = storage(home)
+    stored.copy_to(trace.first.found_in(stored), target)
     new = created.model_copy(
         update={
             "run_id": new_run_id(),

@@ -9,7 +9,7 @@ from surefoot.errors import WorkspaceLocked
 from surefoot.machine import Stage
 from surefoot.outcome import Verdict
 from surefoot.store.base import Journal, RunSummary
-from surefoot.undo import storage, trail
+from surefoot.trail import storage, trail
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.worktree import remove_worktree
 

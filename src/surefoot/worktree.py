@@ -9,7 +9,8 @@ from pathlib import Path
 from surefoot.errors import UsageError
 from surefoot.fold import fold
 from surefoot.store.base import Journal
-from surefoot.undo import Way, refuse_conflicts, trail, way_to
+from surefoot.trail import trail
+from surefoot.undo import Way, refuse_conflicts, way_to
 from surefoot.workspace.faults import typed
 from surefoot.workspace.files import durable_write
 from surefoot.workspace.lock import WorkspaceLock
@@ -22,16 +23,14 @@ class Worktree:
     copy: str
 
 
-def make_worktree(folder: Path, home: Path, copies: Path, run_id: str, *, excludes: Sequence[str] = ()) -> Worktree:
-    """A copy of the folder for this run, below `copies`, under the folder's own name. What is excluded from snapshots
-    is not in it."""
+def make_worktree(folder: Path, copy: Path, home: Path, run_id: str, *, excludes: Sequence[str] = ()) -> None:
+    """A copy of the folder for this run, in a new folder. What is excluded from snapshots is not in it."""
     workspace = Workspace(folder, home, excludes=excludes)
-    made = Worktree(str(workspace.root), str(copies.absolute() / run_id / (workspace.root.name or "copy")))
-    workspace.copy_to(workspace.snapshot(), Path(made.copy))
     with typed("note where the copy is"):
         _note(home, run_id).parent.mkdir(parents=True, exist_ok=True)
+        made = Worktree(str(workspace.root), str(copy))
         durable_write(_note(home, run_id), json.dumps(asdict(made)).encode())
-    return made
+    workspace.copy_to(workspace.snapshot(), copy)
 
 
 def worktree_of(home: Path, run_id: str) -> Worktree | None:
@@ -69,7 +68,7 @@ async def apply_worktree(
     with WorkspaceLock(Path(made.origin), home, run_id):
         workspace = Workspace(Path(made.origin), home, excludes=excludes)
         workspace.finish_restore()
-        way = way_to(workspace, found.end, known=found.start)
+        way = way_to(workspace, found.end.found_in(workspace), known=found.start.snapshot)
         refuse_conflicts(way)
         if way.changes and not agreed(way):
             return None

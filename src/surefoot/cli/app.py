@@ -16,11 +16,13 @@ from surefoot._version import __version__
 from surefoot.cli.answering import answer
 from surefoot.cli.control import cancel, pause, skip
 from surefoot.cli.doctor import doctor
+from surefoot.cli.fork import fork
 from surefoot.cli.inspect import list_runs, show
 from surefoot.cli.model import model
 from surefoot.cli.retry import retry
 from surefoot.cli.run import plan, resume, run
 from surefoot.cli.settings import config, trust, untrust
+from surefoot.cli.undo import apply, diff, gc, undo
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
 EXIT_CODES = """\b
@@ -77,6 +79,11 @@ for command in (
     answer,
     list_runs,
     show,
+    diff,
+    undo,
+    fork,
+    apply,
+    gc,
     config,
     trust,
     untrust,

@@ -10,10 +10,10 @@ PHASE_NAMES = ("understanding", "approach", "planning", "execution", "validation
 
 
 class Duration(click.ParamType[float]):
-    """`90`, `90s`, `10m`, `1h30m`: seconds as a float."""
+    """`90`, `90s`, `10m`, `1h30m`, `14d`: seconds as a float."""
 
     name = "time"
-    _PATTERN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
+    _PATTERN = re.compile("".join(rf"(?:(\d+(?:\.\d+)?){unit})?" for unit in ("d", "h", "m", "s?")))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, (int, float)):
@@ -21,8 +21,8 @@ class Duration(click.ParamType[float]):
         match = self._PATTERN.fullmatch(value.strip().lower())
         if not match or not any(match.groups()):
             self.fail(f"{value!r} is no length of time; say 90s, 10m or 1h30m", param, ctx)
-        hours, minutes, seconds = (float(part or 0) for part in match.groups())
-        total = hours * 3600 + minutes * 60 + seconds
+        days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+        total = days * 86400 + hours * 3600 + minutes * 60 + seconds
         if total <= 0:
             self.fail("it must be above 0", param, ctx)
         return total
@@ -97,6 +97,9 @@ phases_option = click.option(
     "--phases",
     type=click.Choice(("auto", "full", "plan")),
     help="auto skips what a simple task does not need, full skips nothing, plan stops when the plan is made.",
+)
+worktree_option = click.option(
+    "--worktree", is_flag=True, help="Work in a copy of the folder; the changes are applied to it when you say so."
 )
 isolation_options = together(
     click.option(

@@ -17,6 +17,7 @@ from surefoot.cli.options import (
     together,
     watching_options,
     workspace_option,
+    worktree_option,
 )
 from surefoot.errors import UsageError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from surefoot.config import ExecutionConfig
     from surefoot.events import Event
     from surefoot.machine import Stage
+    from surefoot.run import Services
     from surefoot.settings import Sourced
     from surefoot.state import RunState
 
@@ -52,6 +54,7 @@ common_options = together(isolation_options, telling_options, limit_options, wat
 @click.command()
 @click.argument("task", nargs=-1)
 @task_options
+@worktree_option
 @phases_option
 @phase_options
 @step_options
@@ -85,28 +88,32 @@ def resume(run_id: str | None, last: bool, until_phase: str | None, model: str |
 
     Limits given here replace those that the run has had; they count from its start.
     """
+    if run_id and last:
+        raise UsageError("--last and an id say two different things", remedy="give one of them")
+    return go_on_with(run_id or "last", until_phase, model, options)
+
+
+def go_on_with(name: str, until_phase: str | None, model: str | None, options: dict[str, Any]) -> int:
     from surefoot.cli.places import open_journal
     from surefoot.cli.session import Showing, already_ended, carry_out, isolation_line
     from surefoot.engine import resume_run
     from surefoot.fold import fold
     from surefoot.machine import Stage
 
-    if run_id and last:
-        raise UsageError("--last and an id say two different things", remedy="give one of them")
     journal = open_journal(read_only=True)
-    run_id = journal.find(run_id or "last")
+    run_id = journal.find(name)
     before = list(journal.read(run_id))
     journal.close()
     state = fold(before)
     assert state.task is not None
-    config = _with_limits(state.config, {name: options.pop(name) for name in ("max_time", "max_tokens", "max_cost")})
+    config = _with_limits(state.config, options)
     showing = Showing(
-        **options,
+        **{name: value for name, value in options.items() if name not in _LIMITS},
         verbose=state.config.verbose_logging,
         isolation=isolation_line(state.config.sandbox, state.task.folder, state.config.network),
         until=until_phase or "",
     )
-    if state.stage is Stage.COMPLETED:
+    if state.stage is Stage.COMPLETED and state.outcome is not None:
         return already_ended(state, showing)
     settings = settings_for(str(state.task.folder), {})
     stage = _stage(until_phase)
@@ -114,10 +121,12 @@ def resume(run_id: str | None, last: bool, until_phase: str | None, model: str |
     return carry_out(lambda s: resume_run(s, run_id, last=stage, config=config), spec, settings.model, showing, before)
 
 
-def _with_limits(config: "ExecutionConfig", limits: dict[str, Any]) -> "ExecutionConfig | None":
+_LIMITS = {"max_time": "max_seconds", "max_tokens": "max_tokens", "max_cost": "max_cost_usd"}
+
+
+def _with_limits(config: "ExecutionConfig", options: dict[str, Any]) -> "ExecutionConfig | None":
     """The run's own settings with other limits; None where none were given."""
-    names = {"max_time": "max_seconds", "max_tokens": "max_tokens", "max_cost": "max_cost_usd"}
-    given = {names[name]: value for name, value in limits.items() if value is not None}
+    given = {name: value for option, name in _LIMITS.items() if (value := options.get(option)) is not None}
     return config.with_(budget=config.budget.with_(**given)) if given else None
 
 
@@ -132,21 +141,24 @@ def same_model(name: str) -> str | None:
 
 
 def _start(words: tuple[str, ...], options: dict[str, Any], *, with_plan: bool = False) -> int:
+    from surefoot.cli.copying import copy_place, offer_changes
     from surefoot.cli.places import usable_folder
     from surefoot.cli.session import Showing, carry_out, isolation_line
-    from surefoot.engine import start_run
+    from surefoot.engine import new_run_id, start_run
     from surefoot.machine import Stage
     from surefoot.plan import CommandCheck
     from surefoot.task import Task
+    from surefoot.worktree import make_worktree
 
-    folder = usable_folder(options["workspace"])
+    folder, run_id = usable_folder(options["workspace"]), new_run_id()
     settings = settings_for(str(folder), options)
     base = _base_run(options.get("based_on"))
     text = _task_text(words) if words or base is None else base.task.text if base.task else ""
     checks = tuple(CommandCheck(command=command, origin="user") for command in options["checks"])
     if base is not None and base.task and not checks:
         checks = tuple(check for check in base.task.checks if isinstance(check, CommandCheck))
-    task = Task(text=text, workspace=str(folder), checks=checks)
+    in_copy = options.get("worktree", False)
+    task = Task(text=text, workspace=str(copy_place(folder, run_id) if in_copy else folder), checks=checks)
     first = _first_stage(options.get("from_phase"), options.get("until_phase"), base)
     given = taken_over(base, first) if base else []
     config = settings.execution
@@ -162,15 +174,19 @@ def _start(words: tuple[str, ...], options: dict[str, Any], *, with_plan: bool =
     )
     last = _stage(options.get("until_phase"))
     basis = base.run_id if base else ""
-    return carry_out(
-        lambda s: start_run(
-            s, task, config, first=first or Stage.UNDERSTANDING, last=last, given=given, based_on=basis
-        ),
-        options["model"],
-        settings.model,
-        showing,
-        [],
-    )
+
+    async def drive(services: "Services") -> "RunState":
+        if in_copy:
+            make_worktree(folder, task.folder, services.home, run_id, excludes=config.snapshot_excludes)
+        begin = first or Stage.UNDERSTANDING
+        return await start_run(
+            services, task, config, run_id=run_id, first=begin, last=last, given=given, based_on=basis
+        )
+
+    code = carry_out(drive, options["model"], settings.model, showing, [])
+    if in_copy and not showing.as_json:
+        offer_changes(run_id, folder)
+    return code
 
 
 def settings_for(folder: str, options: dict[str, Any]) -> Any:
