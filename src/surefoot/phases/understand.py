@@ -31,13 +31,14 @@ async def understand(run: Run) -> None:
     while (made := run.state.understanding) is None or await _wanted_differently(run, made):
         result = await gated(run, "understanding", ExecutionPhase.Understanding(), produce, judge)
         await run.record(e.Understood(result=result))
-    if run.config.require_confirmation:
-        for question in understood(run).clarification_needed:
-            await run.ask_person("clarification", question)
     await run.enter(Stage.APPROACH)
 
 
 async def _wanted_differently(run: Run, made: PhaseResult[UnderstandingOutput]) -> bool:
+    """Questions come before the confirmation: their answers may change what is confirmed."""
+    if run.config.require_confirmation:
+        for question in understood(run).clarification_needed:
+            await run.ask_person("clarification", question)
     summary = made.output.understanding if made.output else ""
     return await wanted_differently(run, "understanding", summary, made.executed_at)
 
