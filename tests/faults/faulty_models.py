@@ -43,7 +43,6 @@ class GarbageForEver(GarbageTwice):
 
 class ClaimsDone(_Note):
     story = "the model says it is done and did nothing, until it is told that a check says otherwise"
-    never_under = frozenset({"no reflection"})
     most_extra_calls = 1
 
     def next(self, told: str) -> Call | Done:
@@ -63,7 +62,6 @@ class ClaimsDoneForEver(_Note):
 
 class WrongFile(_Note):
     story = "the model writes to the wrong file and says it is done, until it is told which one is missing"
-    never_under = frozenset({"no reflection"})
     most_extra_calls = 3
 
     def next(self, told: str) -> Call | Done:

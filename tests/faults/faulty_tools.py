@@ -140,7 +140,7 @@ class MissingUpstream(Scenario):
     good: ClassVar = {"clean.csv": "a\nb\n", "features.txt": "A\nB\n"}
     check = "test -s features.txt"
     never_under = frozenset({"static"})
-    most_extra_calls = 4
+    most_extra_calls = 5
 
     def plan(self) -> Sequence[ExecutionStep]:
         features = call_step("features", "compute_features")
