@@ -1,6 +1,7 @@
 """Phase 3: the steps, what they depend on, and how each will be proved. Also phase 3 again, after a replan."""
 
 from collections.abc import Sequence
+from itertools import count
 
 from surefoot import events as e
 from surefoot.asking import ask_for
@@ -108,8 +109,9 @@ def _after_what_is_done(run: Run, plan: DetailedPlan) -> DetailedPlan:
     kept = [r.step for r in run.state.steps.values() if r.status in SETTLED]
     kept_ids = {step.id for step in kept}
     taken = {step.id for step in run.state.plan.steps}
-    names = {step.id: f"{step.id}r{run.state.replans}" for step in plan.steps}
-    assert not taken & set(names.values()), "ids of an earlier replan"
+    # A replan that was cut off and done again must not use the ids of the first.
+    number = next(n for n in count(run.state.replans) if not taken & {f"{step.id}r{n}" for step in plan.steps})
+    names = {step.id: f"{step.id}r{number}" for step in plan.steps}
     steps = [s.with_(id=names[s.id], sequence=len(kept) + i) for i, s in enumerate(plan.steps)]
     old = [d for d in run.state.plan.dependencies if d.step_id in kept_ids and d.depends_on in kept_ids]
     new = [d.with_(step_id=names[d.step_id], depends_on=names[d.depends_on]) for d in plan.dependencies]
