@@ -12,6 +12,10 @@ from surefoot.state import RunState, StepRun
 _ENDS_WELL = (Verdict.VERIFIED, Verdict.UNVERIFIED)
 
 
+MOST_LEFT = 40
+"""Files that a diagnosis names; more would bury what it is for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
     """The workspace now against the workspace before the run."""
@@ -105,7 +109,7 @@ def diagnose(state: RunState, seen: Observed, verdict: Verdict, reason: str) -> 
         root_cause=root_cause,
         evidence=evidence,
         tried=tuple(_tried(state)),
-        left_behind=seen.all,
+        left_behind=tuple(_left(state, seen.all)),
         next_steps=tuple(_next_steps(state, verdict)),
     )
 
@@ -114,6 +118,12 @@ def _failed_step(state: RunState) -> StepRun | None:
     """The step that recovery was about last, unless it got back up: then something else ended the run."""
     mine = state.steps.get(state.recovering)
     return mine if mine is not None and mine.status is StepStatus.FAILED else None
+
+
+def _left(state: RunState, paths: Sequence[str]) -> Iterable[str]:
+    yield from paths[:MOST_LEFT]
+    if len(paths) > MOST_LEFT:
+        yield f"and {len(paths) - MOST_LEFT} more: surefoot show {state.run_id} --diff"
 
 
 def _tried(state: RunState) -> Iterable[str]:

@@ -11,7 +11,7 @@ from surefoot import events as e
 from surefoot.machine import RUN_TRANSITIONS, SETTLED, STEP_TRANSITIONS, Rung, Stage, StepStatus, check_transition
 from surefoot.outcome import ExecutionStatus
 from surefoot.plan import DetailedPlan, ExecutionStep, StepDependency
-from surefoot.state import Action, Question, RunState, Settled, StepRun
+from surefoot.state import Action, Question, RunState, Settled, StepRun, outputs_of
 
 
 def fold(records: Iterable[e.Record]) -> RunState:
@@ -86,11 +86,20 @@ def _plan_made(state: RunState, event: e.PlanMade, at: float) -> None:
         return
     state.plan = event.result.output
     old, state.steps, state.failed = state.steps, {}, []
+    learnt = _learnt(old.get(state.recovering))
     for step in state.plan.steps:
-        # A new plan keeps what is done and still in it; everything else starts afresh.
+        # A new plan keeps what is done and still in it; everything else starts afresh, with what the failure taught.
         before = old.get(step.id)
-        state.steps[step.id] = before if before and before.status in SETTLED and before.step == step else StepRun(step)
+        kept = before is not None and before.status in SETTLED and before.step == step
+        state.steps[step.id] = before if before and kept else StepRun(step, notes=learnt)
     _count_steps(state)
+
+
+def _learnt(failed: StepRun | None) -> tuple[str, ...]:
+    if failed is None or failed.status is not StepStatus.FAILED:
+        return ()
+    causes = [reflection.root_cause for reflection in failed.reflections[-1:]]
+    return (*failed.notes, *(f"{failed.step.name} failed before: {cause}" for cause in causes))
 
 
 def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
@@ -101,6 +110,12 @@ def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
         state.steps.pop(step_id, None)
     for step in event.added:
         state.steps[step.id] = StepRun(step)
+    for step in event.changed:
+        mine = state.steps[step.id]
+        # What earlier tries changed about the call, and what failed by other checks, is about another step now.
+        mine.parameters, mine.tool = {}, ""
+        if mine.step.checks != step.checks:
+            mine.failed_fingerprints = frozenset()
     for step in state.plan.steps:
         state.steps[step.id].step = step
     _count_steps(state)
@@ -227,11 +242,17 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     state.running.discard(event.step_id)
     if state.controls:
         state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "skip"]
-    run.output, run.after, run.artifact = event.output, event.snapshot, event.artifact
+    output = event.output
+    if event.artifact is not None and not output.outputs:
+        output = output.model_copy(update={"outputs": outputs_of(run.actions)})
+    run.output, run.after, run.artifact = output, event.snapshot, event.artifact
     run.checks = event.checks or run.checks
     if event.failure is not None:
         run.failures = (*run.failures, event.failure)
-        run.failed_fingerprints = run.failed_fingerprints.union(a.fingerprint for a in run.actions if a.fingerprint)
+        if run.step.tool or not event.failure.temporary:
+            # A model that was away says nothing against what was done before it went.
+            marks = (action.fingerprint for action in run.actions if action.fingerprint)
+            run.failed_fingerprints = run.failed_fingerprints.union(marks)
         if event.status is StepStatus.FAILED:
             state.failed.append(event.step_id)
             state.recovering = event.step_id
@@ -240,7 +261,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     state.history.add(
         Settled(
             event.status,
-            event.output,
+            output,
             event.duration_ms,
             event.checks,
             run.started_at or at,

@@ -96,6 +96,14 @@ class StepRun:
     """Another step ran at the same time during this attempt: not all that changed is its doing."""
 
 
+def outputs_of(actions: Sequence[Action]) -> dict[str, Any]:
+    """What a step's actions gave: the data of each, and as the result what the last good one ended with."""
+    outputs = {f"action_{i}": a.data for i, a in enumerate(actions, 1) if a.data is not None}
+    if good := [a for a in actions if a.ok]:
+        outputs["result"] = good[-1].summary if good[-1].data is None else good[-1].data
+    return outputs
+
+
 class ActionResults(Mapping[str, str]):
     """Where to find in full what actions gave, by their id (`step.a7`): a hash, or the id itself when the summary is
     all there is."""

@@ -46,8 +46,8 @@ def test_fine():
 """
 
 
-def pytest_says(folder: Path, *options: str) -> str:
-    """What a real pytest says about real tests that fail."""
+def pytest_says(folder: Path, *options: str, ci: str = "") -> str:
+    """What a real pytest says about real tests that fail; with `CI` in its environment it says more."""
     (folder / "app.py").write_text(APP)
     if not (folder / "test_app.py").exists():
         (folder / "test_app.py").write_text(TESTS)
@@ -55,7 +55,7 @@ def pytest_says(folder: Path, *options: str) -> str:
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
         cwd=folder,
         # Without the plugins that happen to be installed it starts in a fraction of the time.
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "CI": ci},
         text=True,
         capture_output=True,
         check=False,
@@ -64,11 +64,12 @@ def pytest_says(folder: Path, *options: str) -> str:
 
 @pytest.mark.req("D5", "O6")
 class TestPytest:
+    @pytest.mark.parametrize("ci", ["", "true"])
     @pytest.mark.parametrize("options", [(), ("-q",), ("--tb=short", "-v"), ("-q", "--color=yes")])
     def test_each_failing_test_with_its_line_its_reason_and_its_place(
-        self, tmp_path: Path, options: tuple[str, ...]
+        self, tmp_path: Path, options: tuple[str, ...], ci: str
     ) -> None:
-        whole = pytest_says(tmp_path, *options)
+        whole = pytest_says(tmp_path, *options, ci=ci)
         said = summarise(whole, failed=True, result_id="a7")
         assert len(said) < len(whole) / 2
         for quoted in [

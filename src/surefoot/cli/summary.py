@@ -130,7 +130,9 @@ def _diagnosis(outcome: Outcome | None) -> Iterator[Text]:
     if outcome is None or outcome.diagnosis is None:
         return
     yield Text()
-    for row in words.block(outcome.diagnosis.as_text()).splitlines():
+    text = outcome.diagnosis.as_text()
+    # Whole: what to do next stands at its end.
+    for row in words.block(text, len(text)).splitlines():
         title, colon, rest = row.partition(":")
         is_title = title in _DIAGNOSIS_TITLES
         yield Text.assemble("  ", (title + colon, "bold" if is_title else ""), rest)

@@ -64,7 +64,7 @@ async def _body_of(run: Run, mine: StepRun, path: str, results: Sequence[CheckRe
         "edit" if long else "write",
         briefing(run) + "\n\n" + asked,
         step_id=mine.step.id,
-        temperature=temperature(mine),
+        temperature=temperature(run, mine),
     )
     if long and read_blocks(reply.text):
         return Proposal("act", "edit_file", {"path": path}, reply.text)
@@ -98,9 +98,11 @@ def _hint(mine: StepRun) -> str:
     return ""
 
 
-def temperature(mine: StepRun) -> float:
-    """First attempts are cool, later ones vary on purpose; a refused repeat is warmed up at once."""
-    return min(0.35 * (mine.attempt - 1) + 0.4 * mine.refusals, 1.0)
+def temperature(run: Run, mine: StepRun) -> float:
+    """First attempts are cool, later ones vary on purpose, also those of a new plan; a refused repeat is warmed up at
+    once."""
+    earlier = mine.attempt - 1 + run.state.replans + run.state.approach_index
+    return min(0.35 * earlier + 0.4 * mine.refusals, 1.0)
 
 
 def what_failed(mine: StepRun, results: Sequence[CheckResult]) -> str:
@@ -144,7 +146,7 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
         # A body behind the JSON and a schema that ends with the JSON exclude each other.
         None if inline else schema_of(ActionDraft),
         step_id=mine.step.id,
-        temperature=temperature(mine),
+        temperature=temperature(run, mine),
     )
     await revise(run, mine.step.id, draft)
     if draft.decision != "act":

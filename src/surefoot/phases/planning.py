@@ -18,10 +18,11 @@ from surefoot.phases.understand import understanding_text, understood
 from surefoot.plan import DetailedPlan
 from surefoot.prompts import render
 from surefoot.run import Run
+from surefoot.state import StepRun
 
 
 async def planning(run: Run) -> None:
-    replanning = bool(run.state.recovering) and run.state.plan is not None
+    replanning = _failed(run) is not None
     if run.state.plan is None or replanning:
         if reason := "" if replanning else _not_needed(run):
             plan = simple_plan(run.task.text, understood(run).target_files, run.state.protected)
@@ -87,28 +88,35 @@ def _too_long(draft: PlanDraft) -> DetailedPlan:
     return plan_from(draft, (), (), len(draft.steps))[0]
 
 
+def _failed(run: Run) -> StepRun | None:
+    """The step because of which there is to be another plan. Once that is made, the step is no longer in it."""
+    mine = run.state.steps.get(run.state.recovering)
+    return mine if mine is not None and mine.status is StepStatus.FAILED else None
+
+
 def _what_happened(run: Run) -> str:
     """For a replan: what is done and stays, and what failed and must be avoided."""
-    if not run.state.recovering:
+    failed = _failed(run)
+    if failed is None:
         return ""
     done = [f"- {r.step.name}" for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
-    failed = run.state.steps.get(run.state.recovering)
     lines = ["\n# Already done (do not plan it again)", *done] if done else []
-    if failed is not None and failed.failures:
-        last = failed.failures[-1]
-        lines += [f"\n# What failed\n{failed.step.name}: {last.message}", last.evidence[:600]]
-        if failed.reflections:
-            lines.append(f"Cause: {failed.reflections[-1].root_cause}")
+    last = failed.failures[-1]
+    lines += [f"\n# What failed\n{failed.step.name}: {last.message}", last.evidence[:600]]
+    if failed.reflections:
+        lines.append(f"Cause: {failed.reflections[-1].root_cause}")
     return "\n".join(lines) + "\n"
 
 
 def _after_what_is_done(run: Run, plan: DetailedPlan) -> DetailedPlan:
     """A new plan keeps the finished steps, under their ids; the new ones get ids that were never used."""
-    if not run.state.recovering or run.state.plan is None:
+    if _failed(run) is None or run.state.plan is None:
         return plan
-    kept = [r.step for r in run.state.steps.values() if r.status in SETTLED]
+    rewritten = {path for step in plan.steps for path in step.writes}
+    # A finished step whose file is to be written anew is no longer finished.
+    kept = [r.step for r in run.state.steps.values() if r.status in SETTLED and not rewritten & set(r.step.writes)]
     kept_ids = {step.id for step in kept}
-    taken = {step.id for step in run.state.plan.steps}
+    taken = set(run.state.steps) | {result.output.step_id for result in run.state.history if result.output}
     # A replan that was cut off and done again must not use the ids of the first.
     number = next(n for n in count(run.state.replans) if not taken & {f"{step.id}r{n}" for step in plan.steps})
     names = {step.id: f"{step.id}r{number}" for step in plan.steps}

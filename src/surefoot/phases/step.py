@@ -21,6 +21,7 @@ from surefoot.phases.taking_back import take_back, undo_interrupted
 from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
 from surefoot.run import Run, Stopped
+from surefoot.state import outputs_of
 from surefoot.tools.base import Writes
 
 
@@ -136,6 +137,9 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
     artifact = None
     if status is not StepStatus.FAILED:
         artifact, output = run.artifacts.keep(output, mine.step.pinned)
+        if artifact is not None and not artifact.hash:
+            # What the actions gave is in their own events; the fold puts it together again.
+            output = output.model_copy(update={"outputs": {}})
     await run.record(
         e.StepFinished(
             step_id=step_id,
@@ -165,13 +169,10 @@ def observed(run: Run, step_id: str, failure: Failure | None, after: str) -> Ste
     status = ExecutionStatus.SUCCESS
     if failure is not None:
         status = ExecutionStatus.PARTIAL_SUCCESS if mine.step.allow_failure else ExecutionStatus.FAILED
-    outputs = {f"action_{i}": a.data for i, a in enumerate(actions, 1) if a.data is not None}
-    if good := [a for a in actions if a.ok]:
-        outputs["result"] = good[-1].summary if good[-1].data is None else good[-1].data
     return StepExecutionOutput(
         step_id=step_id,
         status=status,
-        outputs=outputs,
+        outputs=outputs_of(actions),
         logs=tuple([f"{a.tool}: {a.summary.splitlines()[0][:200] if a.summary else ''}" for a in actions]),
         generated_files=tuple(files["added"]),
         modified_files=tuple(files["changed"]),

@@ -14,10 +14,11 @@ from surefoot.outcome import (
     PhaseResult,
     PhaseStatus,
     ValidationOutput,
+    Verdict,
 )
 from surefoot.phases.step import task_checks
 from surefoot.plan import Check
-from surefoot.run import Run
+from surefoot.run import Run, Stopped
 from surefoot.state import StepRun
 
 
@@ -52,13 +53,19 @@ def final_checks(run: Run) -> tuple[Check, ...]:
     """The user's, the project's, the plan's and those of every step that was done, each once."""
     assert run.state.plan is not None
     done = [c for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
-    return tuple({c.key: c for c in (*task_checks(run), *run.state.plan.checks, *done)}.values())
+    checks: dict[str, Check] = {}
+    for check in (*task_checks(run), *run.state.plan.checks, *done):
+        # The first of equals stays: a plan that names the user's own check must not take its weight away.
+        checks.setdefault(check.key, check)
+    return tuple(checks.values())
 
 
 async def _refute(run: Run, red: list[CheckResult]) -> None:
     """A step that counted as done is not, as the final tree shows: it failed after all, and recovery takes over."""
-    blamed = _to_blame(run, red)
     message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in red)
+    blamed = _to_blame(run, red)
+    if blamed is None:
+        raise Stopped(Verdict.FAILED, f"no step was done, and {message}")
     evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
     output = blamed.output
     assert output is not None
@@ -76,7 +83,7 @@ async def _refute(run: Run, red: list[CheckResult]) -> None:
     )
 
 
-def _to_blame(run: Run, red: list[CheckResult]) -> StepRun:
+def _to_blame(run: Run, red: list[CheckResult]) -> StepRun | None:
     """The step whose own check is red; else the last that wrote a file the evidence names; else the last done."""
     done = [r for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
     keys = {r.check.key for r in red}
@@ -88,4 +95,4 @@ def _to_blame(run: Run, red: list[CheckResult]) -> StepRun:
         files = (*mine.output.generated_files, *mine.output.modified_files) if mine.output else ()
         if any(path in text for path in files):
             return mine
-    return done[-1]
+    return done[-1] if done else None

@@ -302,12 +302,20 @@ def _encodable(text: str) -> str:
 
 def _as_tool_error(tool: Tool, error: BaseException) -> ToolError:
     said = f"{tool.name} failed with {type(error).__name__}"
-    message = f"{said}: {error}" if str(error) else said
+    text = _text_of(error)
+    message = f"{said}: {text}" if text else said
     if isinstance(error, TimeoutError):
         return ToolTimeout(message, tool=tool.name, remedy="try again, or do less at once")
     if isinstance(error, ConnectionError):
         return ToolUnavailable(message, tool=tool.name, remedy="try again when the other side answers")
     return ToolError(message, tool=tool.name, remedy="try other arguments or another tool")
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return _encodable(str(error))
+    except Exception:
+        return "(it cannot say why)"
 
 
 def _first_paragraph(function: Callable[..., Any]) -> str:

@@ -19,7 +19,8 @@ _PLACE = re.compile(r"^(?P<place>[^\s:][^:\n]*:\d+): ?(?P<rest>.*)$")
 _REASON = re.compile(r"^E(?:   (?P<text>.*)|\s*)$")
 _SUMMARY = re.compile(r"^(?:FAILED|ERROR) (?P<node>\S+(?:\[.*?\])?)(?: - (?P<why>.*))?$")
 _COUNTS = re.compile(r"^(?:=+ )?(?P<counts>(?:\d+ \w+(?:, )?)+ in [\d.]+s.*?)(?: =+)?$")
-_ADVICE = re.compile(r"^\s*Use -v+ to get (?:more|the full) diff")
+# The advice, and the marks under a diff's lines, which mean nothing once lines are left out.
+_ADVICE = re.compile(r"^\s*(?:Use -v+ to get (?:more|the full) diff|\?\s*[-+^\s]+$)")
 _LIBRARY = re.compile(r"/lib/python3|site-packages/|dist-packages/|<frozen ")
 
 
@@ -110,14 +111,15 @@ def _told(failure: _Failure, summary: dict[str, str]) -> str:
     places = places if len(places) <= 3 else [places[0], *places[-2:]]
     if failure.pending not in {"", "?"}:
         places = [*places, failure.pending]
-    reasons = [reason for reason in failure.reasons if not _ADVICE.search(reason)]
+    reasons = textwrap.dedent("\n".join(failure.reasons)).split("\n")
+    reasons = [reason for reason in reasons if reason.strip() and not _ADVICE.search(reason)]
     if len(reasons) > MAX_REASON_LINES:
         reasons = [*reasons[: MAX_REASON_LINES - 3], "...", *reasons[-2:]]
     captured = [line for line in failure.captured if line.strip()]
     node = _node(failure.name, summary)
     told = [f"FAILED {node}" if places or reasons else _named(node, summary)]
     told += [f"  {place}" for place in places]
-    told += [f"  E {reason}" for reason in textwrap.dedent("\n".join(reasons)).split("\n") if reason.strip()]
+    told += [f"  E {reason}" for reason in reasons]
     told += [f"  printed: {line}" for line in captured[-MAX_CAPTURED_LINES:]]
     return "\n".join(told)
 
