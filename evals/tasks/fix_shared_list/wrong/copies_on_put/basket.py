@@ -1,0 +1,11 @@
+class Basket:
+    """What a customer picked, with prices in cents."""
+
+    def __init__(self, lines=[]):
+        self.lines = lines
+
+    def put(self, name, cents):
+        self.lines = [*self.lines, (name, cents)]
+
+    def total(self):
+        return sum(cents for _, cents in self.lines)

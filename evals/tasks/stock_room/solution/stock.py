@@ -1,0 +1,27 @@
+class Stock:
+    def __init__(self):
+        self._counts = {}
+
+    def add(self, item, count):
+        self._check(count)
+        self._counts[item] = self.count(item) + count
+
+    def take(self, item, count):
+        self._check(count)
+        if count > self.count(item):
+            raise ValueError(f"not enough {item}")
+        self._counts[item] -= count
+
+    def count(self, item):
+        return self._counts.get(item, 0)
+
+    def total(self):
+        return sum(self._counts.values())
+
+    def items(self):
+        return sorted(item for item, count in self._counts.items() if count)
+
+    @staticmethod
+    def _check(count):
+        if not isinstance(count, int) or count < 1:
+            raise ValueError(f"not a positive whole number: {count!r}")
