@@ -1,0 +1,7 @@
+"""Restores noise.bin from noise.z."""
+
+import zlib
+
+
+def unpack(data):
+    return zlib.decompress(data)

@@ -1,0 +1,2 @@
+def fee(amount):
+    return amount // 20

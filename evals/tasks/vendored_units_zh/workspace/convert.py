@@ -1,0 +1,6 @@
+from vendor.units import CENTIMETRES
+
+
+def convert(value, source, target):
+    """把长度从一个单位换成另一个单位。"""
+    return value * CENTIMETRES[source] / CENTIMETRES[target]
