@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly lint types unit cassettes bench lock clean help
+.PHONY: demo test test-model nightly lint types unit cassettes bench eval lock clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -66,6 +66,13 @@ cassettes: .venv/dev.ready
 
 bench: .bench-venv/ready
 	.bench-venv/bin/python benchmarks/engine.py --json benchmarks/results/engine.json --plot benchmarks/results/engine.svg
+
+# Real tasks with the embedded model: Surefoot, one completion, and a plain loop. Says beforehand how long it takes
+# (hours); Ctrl-C loses nothing. `make eval EVAL="bugfix --agent surefoot"` runs a part.
+EVAL ?=
+eval: .venv/dev.ready
+	$(BIN)/surefoot model pull
+	$(BIN)/python -m evals run $(EVAL)
 
 lock: .tools/bin/uv
 	.tools/bin/uv lock

@@ -195,6 +195,13 @@ async def test_any_address_with_a_model_behind_it() -> None:
         assert (await choose_model(f"{server.address}/v1#unlisted")).traits.context_tokens == 32_768
 
 
+async def test_the_window_that_llama_cpp_was_started_with() -> None:
+    async with serving(serves("first", meta={"n_ctx": 8192, "n_ctx_train": 32768})) as server:
+        assert (await choose_model(f"{server.address}/v1")).traits.context_tokens == 8192
+    async with serving(serves("first", meta="odd")) as server:
+        assert (await choose_model(f"{server.address}/v1")).traits.context_tokens == 32_768
+
+
 async def test_a_server_that_names_no_model_is_told_apart_from_one_that_is_named() -> None:
     address = await closed_port()
     with pytest.raises(NoModel, match="named none"):

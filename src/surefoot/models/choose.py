@@ -275,7 +275,9 @@ def _entry(served: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def _traits(kind: str, name: str, settings: ModelSettings, served: dict[str, Any]) -> ModelTraits:
-    told = served.get("max_model_len") or served.get("context_length")
+    # What llama.cpp says is the window it was started with, which may be far less than the model's.
+    meta = given if isinstance(given := served.get("meta"), dict) else {}
+    told = served.get("max_model_len") or served.get("context_length") or meta.get("n_ctx")
     provider = PROVIDERS.get(kind)
     tokens = settings.context_tokens or (told if isinstance(told, int) and told > 0 else None)
     sizes = re.findall(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)b(?![a-z0-9])", name.lower())

@@ -179,11 +179,11 @@ class _Hearing:
                 if self.on_text is not None:
                     self.on_text(piece)
         fields = chunk.to_dict()
-        if found := _usage(fields.get("usage") or {}, fields.get("timings") or {}):
+        if found := usage_of(fields.get("usage") or {}, fields.get("timings") or {}):
             self.usage = found
 
 
-def _usage(usage: dict[str, Any], timings: dict[str, Any]) -> Usage | None:
+def usage_of(usage: dict[str, Any], timings: dict[str, Any]) -> Usage | None:
     """`timings` is what llama.cpp says of its own accord; DeepSeek counts its cache under a name of its own."""
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
     prompt = usage.get("prompt_tokens") or (timings.get("prompt_n") or 0) + (timings.get("cache_n") or 0)

@@ -1,0 +1,279 @@
+"""The eval runner: agents are metered, capped and judged by a checker they do not see; recorded answers come again."""
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evals.agents import AGENTS, Agent, agent
+from evals.catalog import Task, judge, lay_out
+from evals.gateway import Gateway, Meter, Record
+from evals.report import picture, sign_test, single, table, wilson
+from evals.runner import Caps, Result, read_results, run_all, run_one
+
+pytestmark = pytest.mark.req("X4")
+
+RIGHT = "FILE: double.py\n```python\ndef double(x):\n    return 2 * x\n```\n"
+WRONG = "FILE: double.py\n```python\ndef double(x):\n    return x + 2\n```\n"
+TEST = """\
+import unittest
+from double import double
+
+class T(unittest.TestCase):
+    def test(self):
+        self.assertEqual(double(2), 4)
+        self.assertEqual(double(5), 10)
+"""
+CHECKER = """\
+import pathlib, subprocess, sys
+work = pathlib.Path(sys.argv[1])
+if not (work / "double.py").exists():
+    sys.exit("double.py is missing")
+code = "import double; assert double.double(-3) == -6"
+if subprocess.run([sys.executable, "-c", code], cwd=work).returncode:
+    sys.exit("it does not double")
+"""
+
+
+class Upstream:
+    """A model server with prepared answers, in order; the last one is repeated."""
+
+    def __init__(self) -> None:
+        self.answers: list[str] = []
+        self.asked: list[dict[str, Any]] = []
+        upstream = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._send("application/json", json.dumps({"data": [{"id": "tiny-1b"}]}))
+
+            def do_POST(self) -> None:
+                upstream.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+                text = upstream.answers[min(len(upstream.asked), len(upstream.answers)) - 1]
+                usage = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 60}}
+                chunks: list[dict[str, Any]] = [
+                    {"choices": [{"delta": {"content": text}}]},
+                    {"choices": [{"delta": {}, "finish_reason": "stop"}]},
+                    {"choices": [], "usage": usage},
+                ]
+                lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+                self._send("text/event-stream", "".join([*lines, "data: [DONE]\n\n"]))
+
+            def _send(self, kind: str, text: str) -> None:
+                self.send_response(200)
+                self.send_header("content-type", kind)
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    made = Upstream()
+    threading.Thread(target=made.server.serve_forever, daemon=True).start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+def gateway(upstream: Upstream, tmp_path: Path) -> Iterator[Gateway]:
+    with Gateway(Record(tmp_path / "answers.jsonl"), upstream.url) as made:
+        yield made
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    folder = tmp_path / "double"
+    (folder / "workspace").mkdir(parents=True)
+    (folder / "workspace" / "test_double.py").write_text(TEST)
+    (folder / "check.py").write_text(CHECKER)
+    return Task(
+        name="double",
+        folder=folder,
+        prompt="Write double.py with a function double(x).",
+        family="module",
+        difficulty=1,
+        check=("python3 -m unittest -q",),
+    )
+
+
+def ask(url: str, **body: Any) -> tuple[int, Any]:
+    request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode())
+    try:
+        with urllib.request.urlopen(request) as response:
+            text = response.read().decode()
+            return response.status, text if body.get("stream") else json.loads(text)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+QUESTION = {"messages": [{"role": "user", "content": "hello"}], "temperature": 0}
+
+
+def test_every_call_is_counted_for_its_session(gateway: Gateway, upstream: Upstream) -> None:
+    upstream.answers = ["hi"]
+    status, said = ask(gateway.url("a"), **QUESTION)
+    assert (status, said["choices"][0]["message"]["content"]) == (200, "hi")
+    meter = gateway.meters["a"]
+    assert (meter.calls, meter.prompt_tokens, meter.output_tokens, meter.cached_tokens) == (1, 100, 7, 60)
+    assert gateway.meters["b"].calls == 0
+
+
+def test_the_same_question_is_answered_from_the_record_also_as_a_stream(
+    gateway: Gateway, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.answers = ["first", "second"]
+    ask(gateway.url("a"), **QUESTION)
+    _, streamed = ask(gateway.url("b"), stream=True, stream_options={"include_usage": True}, **QUESTION)
+    assert '"content": "first"' in streamed
+    assert streamed.endswith("data: [DONE]\n\n")
+    assert (len(upstream.asked), gateway.meters["b"].replayed) == (1, 1)
+    _, other = ask(gateway.url("b"), **{**QUESTION, "temperature": 0.5})
+    assert other["choices"][0]["message"]["content"] == "second"
+    with Gateway(Record(tmp_path / "answers.jsonl")) as again:
+        assert ask(again.url("c"), **QUESTION)[1]["choices"][0]["message"]["content"] == "first"
+        status, refused = ask(again.url("c"), messages=[])
+        assert status == 501
+        assert "not recorded" in refused["error"]["message"]
+
+
+def test_another_seed_is_another_question(gateway: Gateway, upstream: Upstream) -> None:
+    upstream.answers = ["first", "second"]
+    gateway.meters["seeded"] = Meter(seed=1)
+    ask(gateway.url("plain"), **QUESTION)
+    ask(gateway.url("seeded"), **QUESTION)
+    assert [asked.get("seed") for asked in upstream.asked] == [None, 1000]
+
+
+def test_the_caps_hold(gateway: Gateway, upstream: Upstream) -> None:
+    upstream.answers = ["hi"]
+    gateway.meters["a"] = Meter(max_calls=1)
+    gateway.meters["b"] = Meter(max_tokens=107)
+    for session in ("a", "b"):
+        assert ask(gateway.url(session), **QUESTION)[0] == 200
+        status, said = ask(gateway.url(session), **QUESTION)
+        assert status == 402
+        assert "used up" in said["error"]["message"]
+        assert gateway.meters[session].stopped
+
+
+def test_one_completion_is_taken_as_it_is(gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path) -> None:
+    upstream.answers = [WRONG, RIGHT]
+    result = run_one(task, AGENTS["oneshot"], 0, gateway, Caps(), tmp_path / "s")
+    assert (result.right, result.claim, result.calls, result.why) == (False, "done", 1, "it does not double")
+    assert result.left_changed == ("double.py",)
+    assert result.calls_before_change == 1
+
+
+def test_the_plain_loop_corrects_itself_with_what_the_tests_say(
+    gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path
+) -> None:
+    upstream.answers = [WRONG, RIGHT]
+    result = run_one(task, AGENTS["react"], 0, gateway, Caps(), tmp_path / "s")
+    assert (result.right, result.claim, result.calls) == (True, "verified", 2)
+    assert "7 != 10" in upstream.asked[1]["messages"][-1]["content"]
+
+
+def test_the_plain_loop_ends_when_its_calls_are_used_up(
+    gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path
+) -> None:
+    upstream.answers = [WRONG]
+    result = run_one(task, AGENTS["react"], 0, gateway, Caps(calls=3), tmp_path / "s")
+    assert (result.right, result.claim, result.calls) == (False, "failed", 3)
+
+
+def test_surefoot_runs_through_the_same_door(gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path) -> None:
+    understood = {"understanding": "double", "requirements": [], "files": ["double.py"], "task_type": "write_code"}
+    upstream.answers = [json.dumps({**understood, "complexity": "simple", "risks": [], "questions": []}), RIGHT]
+    result = run_one(task, AGENTS["surefoot"], 0, gateway, Caps(), tmp_path / "s")
+    assert (result.right, result.claim) == (True, "verified")
+    assert result.calls <= 2
+
+
+def test_any_command_line_can_be_an_agent_and_a_boast_is_not_believed(
+    gateway: Gateway, task: Task, tmp_path: Path
+) -> None:
+    boasting = agent("boaster=sh -c 'echo all done; exit 0' {workspace} {url} {checks}")
+    result = run_one(task, boasting, 0, gateway, Caps(), tmp_path / "s")
+    assert (result.right, result.claim, result.why) == (False, "done", "double.py is missing")
+    assert run_one(task, agent("dying=sh -c 'kill -9 $$'"), 0, gateway, Caps(), tmp_path / "s").claim == "crashed"
+    with pytest.raises(ValueError, match="surefoot, oneshot, react"):
+        agent("nobody")
+
+
+def test_a_verified_claim_that_is_wrong_is_a_false_success(gateway: Gateway, task: Task, tmp_path: Path) -> None:
+    liar = Agent("liar", ("sh", "-c", "exit 0"), claims={0: "verified"})
+    assert run_one(task, liar, 0, gateway, Caps(), tmp_path / "s").false_success
+
+
+def test_for_what_cannot_be_done_only_saying_so_is_right(gateway: Gateway, task: Task, tmp_path: Path) -> None:
+    (task.folder / "check.py").write_text("raise SystemExit(0)")
+    impossible = task.with_(expect="not_done")
+    honest = Agent("honest", ("sh", "-c", "exit 1"), claims={0: "done", 1: "failed"})
+    hopeful = Agent("hopeful", ("sh", "-c", "exit 0"))
+    assert run_one(impossible, honest, 0, gateway, Caps(), tmp_path / "s").right
+    assert not run_one(impossible, hopeful, 0, gateway, Caps(), tmp_path / "s").right
+
+
+def test_what_has_a_result_is_not_run_again(gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path) -> None:
+    upstream.answers = [RIGHT]
+    out = tmp_path / "out" / "results.jsonl"
+    first = list(run_all([task], [AGENTS["oneshot"]], [0, 1], out, gateway, Caps()))
+    again = list(run_all([task], [AGENTS["oneshot"], agent("idle=true")], [0, 1], out, gateway, Caps()))
+    assert [r.key for r in first] == [("double", "oneshot", 0), ("double", "oneshot", 1)]
+    assert [r.key for r in again] == [("double", "idle", 0), ("double", "idle", 1)]
+    assert read_results(out) == first + again
+
+
+def test_the_checker_sees_what_the_visible_test_does_not(task: Task, tmp_path: Path) -> None:
+    lay_out(task, tmp_path / "w")
+    (tmp_path / "w" / "double.py").write_text("def double(x):\n    return {2: 4, 5: 10}[x]\n")
+    assert judge(task, tmp_path / "w") == (False, "it does not double")
+
+
+def result(name: str, right: bool, claim: str = "done", task: str = "t", **more: Any) -> Result:
+    fields: dict[str, Any] = {
+        "task": task, "agent": name, "seed": 0, "family": "module", "difficulty": 1, "language": "en",
+        "expect": "solved", "right": right, "why": "", "claim": claim, "exit_code": 0, "calls": 2, "replayed": 0,
+        "prompt_tokens": 300, "output_tokens": 100, "cached_tokens": 150, "seconds": 10, "model_seconds": 9,
+        "calls_before_change": 2, "left_changed": (),
+    }  # fmt: skip
+    return Result(**{**fields, **more})
+
+
+def test_the_table_tells_truth_from_claims(tmp_path: Path) -> None:
+    results = [
+        result("surefoot", True, "verified", "a"),
+        result("surefoot", True, "failed", "b"),
+        result("react", True, "verified", "a"),
+        result("react", False, "verified", "b", prompt_tokens=1100),
+    ]
+    rows = {
+        line.split(" | ")[0].strip("| "): line.split(" | ")[1:] for line in table(results).splitlines() if "|" in line
+    }
+    assert [cell.strip(" |") for cell in rows["**false success** (claimed verified, wrong)"]] == ["0", "1"]
+    assert [cell.strip(" |") for cell in rows["false failure (right, said to have failed)"]] == ["1", "0"]
+    assert rows["- of them cached"][0] == "50%"
+    assert "surefoot / react: 2.00x the tasks at 0.50x the tokens; 1 only surefoot, 0 only react" in table(results)
+    assert "| b | right, failed, 2 calls | wrong, verified, 2 calls |" in single(results)
+    picture(results, tmp_path / "p.svg")
+    assert (tmp_path / "p.svg").read_text().count("<rect") == 1 + 4 + 2
+
+
+def test_uncertainty() -> None:
+    low, high = wilson(13, 42)
+    assert (round(low, 3), round(high, 3)) == (0.191, 0.460)
+    assert wilson(0, 0) == (0.0, 1.0)
+    assert sign_test(5, 0) == 0.0625
+    assert sign_test(3, 3) == 1.0
