@@ -1,0 +1,17 @@
+import json
+
+from models import Book
+
+
+def save(books, path):
+    rows = [
+        {"title": book.title, "author": book.author, "year": book.year, "isbn": book.isbn} for book in books
+    ]
+    with open(path, "w", encoding="utf-8") as target:
+        json.dump(rows, target, ensure_ascii=False)
+
+
+def load(path):
+    with open(path, encoding="utf-8") as source:
+        rows = json.load(source)
+    return [Book(row["title"], row["author"], row["year"], row.get("isbn", "")) for row in rows]

@@ -1,0 +1,8 @@
+from dataclasses import dataclass
+
+
+@dataclass
+class Book:
+    title: str
+    author: str
+    year: int = 0

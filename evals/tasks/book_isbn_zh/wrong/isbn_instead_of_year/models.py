@@ -1,0 +1,9 @@
+from dataclasses import dataclass
+
+
+@dataclass
+class Book:
+    title: str
+    author: str
+    year: int = 0
+    isbn: str = ""

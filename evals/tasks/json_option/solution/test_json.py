@@ -1,0 +1,13 @@
+import contextlib
+import io
+import json
+import unittest
+
+from stock_report import main
+
+
+class JsonTest(unittest.TestCase):
+    def test_json(self):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            main(["--json", "stock.txt"])
+        self.assertEqual(json.loads(printed.getvalue()), {"nail": 15, "wing nut": 4})

@@ -1,0 +1,25 @@
+"""Reports what is in stock."""
+
+import argparse
+
+
+def read(path):
+    counts = {}
+    with open(path) as source:
+        for line in source:
+            if line.strip():
+                name, count = line.rsplit(maxsplit=1)
+                counts[name] = counts.get(name, 0) + int(count)
+    return counts
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file")
+    options = parser.parse_args(arguments)
+    for name, count in sorted(read(options.file).items()):
+        print(f"{name}: {count}")
+
+
+if __name__ == "__main__":
+    main()

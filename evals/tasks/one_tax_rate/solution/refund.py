@@ -1,0 +1,6 @@
+from settings import TAX_RATE
+
+
+def refund(gross):
+    """The part of a refund that is tax, in cents."""
+    return round(gross - gross / (1 + TAX_RATE))

@@ -1,0 +1,7 @@
+def calc(lines):
+    """The total of an order in cents."""
+    return sum(quantity * cents for quantity, cents in lines)
+
+
+def calc_shipping(grams):
+    return 490 if grams <= 1000 else 990

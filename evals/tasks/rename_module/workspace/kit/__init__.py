@@ -1,0 +1,3 @@
+from .helpers import pad
+
+__all__ = ["pad"]

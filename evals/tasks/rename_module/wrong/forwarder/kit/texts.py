@@ -1,0 +1,1 @@
+from kit.helpers import pad, widest

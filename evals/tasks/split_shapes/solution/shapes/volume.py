@@ -1,0 +1,12 @@
+import math
+
+from shapes.area import box_area
+from shapes.settings import PRECISION
+
+
+def ball_volume(radius):
+    return round(4 / 3 * math.pi * radius**3, PRECISION)
+
+
+def box_volume(width, height, depth):
+    return round(box_area(width, height) * depth, PRECISION)
