@@ -65,7 +65,12 @@ class PlanDraft(Draft):
     success_criteria: list[str] = Field(default=[], max_length=8)
 
 
-class ActionDraft(Draft):
+class ChangeDraft(StepDraft):
+    step: str = Field(min_length=1, description="the id or the name of the step to change")
+    name: str = ""
+
+
+class StepDecision(Draft):
     """One decision inside a step. The body of a file to write comes outside, in a fenced block."""
 
     thought: str = ""
@@ -74,7 +79,12 @@ class ActionDraft(Draft):
     tool: str = ""
     arguments: dict[str, Any] = Field(default={})
     add_steps: list[StepDraft] = Field(default=[], max_length=4)
+    change_steps: list[ChangeDraft] = Field(default=[], max_length=4)
     remove_steps: list[str] = Field(default=[], max_length=4)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.decision == "done"
 
 
 class CallDraft(Draft):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from surefoot import events as e
 from surefoot.config import ExecutionConfig, ReflectionConfig
+from surefoot.decisions import Decision, decisions
 from surefoot.engine import resume_run, retry_step, start_run
 from surefoot.errors import UsageError
 from surefoot.fold import fold
@@ -107,6 +108,10 @@ class SequentialExecutor:
     ) -> SequentialExecutionPlan:
         """Do one step of a run again, with other parameters or another tool if given, and go on from there."""
         return (await retry_step(self.services, task_id, step_id, parameters or {}, tool)).as_plan()
+
+    def decisions(self, task_id: str) -> list[Decision]:
+        """Every decision inside the steps of a run, in order: thought, choice, result."""
+        return decisions(self.services.journal.read(task_id))
 
     # -- one step on its own ---------------------------------------------------------------------------------------
 

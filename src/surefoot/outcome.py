@@ -171,7 +171,12 @@ class CheckResult(Value):
     output_hash: str = ""
     duration_ms: int = 0
     tree: str = ""
-    """The hash of the tree it ran on; on another tree it proves nothing."""
+    """The hash of the tree that it holds for."""
+    inputs: dict[str, str] = Field(default_factory=dict)
+    """What it looked at, each with its hash: files, what the check says it reads, results of steps. Empty for what was
+    not there. With no inputs named, a command may have looked at all of the tree."""
+    reused: bool = False
+    """Not run this time: nothing that it depends on had changed since it was."""
 
 
 class CriterionResult(Value):

@@ -39,13 +39,17 @@ Origin = Literal["user", "project", "plan", "engine"]
 """Who asked for a check. The user's and the project's are strong evidence, a plan's own are weaker."""
 
 
+_INSIDE = r"^[^/\x00][^\x00]*$"
+"""A path from the workspace's root."""
+
+
 class _Check(Tagged):
     origin: Origin = "plan"
 
     @property
     def key(self) -> str:
-        """Equal checks have equal keys, whoever asked for them."""
-        canonical = json.dumps(self.model_dump(mode="json", exclude={"origin"}), sort_keys=True)
+        """Equal checks have equal keys, whoever asked for them and whatever they are said to depend on."""
+        canonical = json.dumps(self.model_dump(mode="json", exclude={"origin", "reads"}), sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
@@ -53,6 +57,9 @@ class CommandCheck(_Check):
     kind: Literal["command"] = "command"
     command: str = Field(pattern=r"\S")
     expect_exit: int = 0
+    reads: tuple[Annotated[str, Field(pattern=_INSIDE)], ...] = ()
+    """What its result depends on: files, folders, globs such as `src/*.py`; empty means anything in the workspace. What
+    else changes need not run it again. This is believed between steps, never in the last pass."""
 
     @property
     def label(self) -> str:

@@ -53,7 +53,9 @@ async def test_a_test_runner_that_is_replaced_or_cut_short_proves_nothing(bench:
         ("pytest -q", "no tests ran in 0.1s", True),
         ("pytest -q", "", True),
         ("pytest -q > log", "", False),
+        ("/opt/bin/pytest -q", "", True),
         ("make test", "", False),
+        ("test -e /tmp/pytest-of-me/x", "", False),
     ],
 )
 def test_whether_tests_were_run(command: str, output: str, nothing: bool) -> None:

@@ -11,15 +11,19 @@ from surefoot.errors import UsageError
 
 @click.command()
 @click.argument("run_id", metavar="RUN")
-@click.option("--at", "step", metavar="STEP", required=True, help="The step to begin with: its id or number.")
+@click.option("--at", "step", metavar="STEP", default="", help="The step to begin with: its id or number.")
+@click.option("--decision", metavar="N", type=click.IntRange(min=1), help="Or the decision to make anew.")
 @click.option("-C", "--workspace", "target", metavar="NEWDIR", required=True, help="A new or empty folder for it.")
 @model_option
 @click.option("--run", "go_on", is_flag=True, help="Go on with the new run at once.")
 @watching_options
-def fork(run_id: str, step: str, target: str, model: str | None, go_on: bool, **watching: Any) -> int:
-    """Make a new run that begins with STEP of another one, in a new folder.
+def fork(
+    run_id: str, step: str, decision: int | None, target: str, model: str | None, go_on: bool, **watching: Any
+) -> int:
+    """Make a new run that begins with a step of another one, or right before a decision in it, in a new folder.
 
-    The files there are as they were before that step, and all that was found and done before it is taken over.
+    The files there are as they were at that moment, and all that was found and done before it is taken over. The
+    numbers of decisions are in `surefoot show RUN --decisions`.
     """
     import asyncio
 
@@ -29,10 +33,14 @@ def fork(run_id: str, step: str, target: str, model: str | None, go_on: bool, **
 
     if not go_on and any(watching.values()):
         raise UsageError("nothing is run, so there is nothing to watch", remedy="say --run to go on at once")
+    if bool(step) == (decision is not None):
+        raise UsageError("say where the new run begins", remedy="with --at STEP or with --decision N")
     journal = open_journal()
     try:
         old = journal.find(run_id)
-        new = asyncio.run(carry_out(journal, paths.state_home(), old, step, Path(target), model=model or ""))
+        new = asyncio.run(
+            carry_out(journal, paths.state_home(), old, step, Path(target), decision=decision or 0, model=model or "")
+        )
     finally:
         journal.close()
     if not go_on:

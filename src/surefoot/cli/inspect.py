@@ -50,8 +50,10 @@ def list_runs(limit: int, as_json: bool) -> int:
 @click.argument("run_id", metavar="[RUN]", default="last")
 @click.option("--events", is_flag=True, help="Every event, in order.")
 @click.option("--answers", is_flag=True, help="What the model was asked, and what it answered.")
+@click.option("--decisions", is_flag=True, help="Every decision inside the steps: thought, choice, result.")
+@click.option("--proofs", is_flag=True, help="What each check was found on, and what of that has changed since.")
 @click.option("--diff", is_flag=True, help="What the run changed in the workspace.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON; with --events and --answers one object a line.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON; with the options above one object a line.")
 @click.option("--svg", "svg", metavar="FILE", help="Write the live view's last picture to an SVG file.")
 @click.option(
     "--width",
@@ -61,13 +63,24 @@ def list_runs(limit: int, as_json: bool) -> int:
     show_default=True,
     help="Columns of that picture.",
 )
-def show(run_id: str, events: bool, answers: bool, diff: bool, as_json: bool, svg: str | None, width: int) -> int:
+def show(
+    run_id: str,
+    events: bool,
+    answers: bool,
+    decisions: bool,
+    proofs: bool,
+    diff: bool,
+    as_json: bool,
+    svg: str | None,
+    width: int,
+) -> int:
     """Show a run: phases, plan, steps, checks, files, costs, diagnosis.
 
     RUN is the beginning of its id; without one it is the newest.
     """
-    if sum((events, answers, diff, svg is not None)) > 1:
-        raise UsageError("--events, --answers, --diff and --svg show different things", remedy="give one of them")
+    if sum((events, answers, decisions, proofs, diff, svg is not None)) > 1:
+        names = "--events, --answers, --decisions, --proofs, --diff and --svg"
+        raise UsageError(f"{names} show different things", remedy="give one of them")
     from surefoot.cli.details import exchanges
     from surefoot.cli.places import open_journal
     from surefoot.fold import fold
@@ -83,6 +96,10 @@ def show(run_id: str, events: bool, answers: bool, diff: bool, as_json: bool, sv
         _timeline(records, as_json)
     elif answers:
         _answers(asked, as_json)
+    elif decisions:
+        _decisions(records, state, as_json)
+    elif proofs:
+        _proofs(state, as_json)
     elif diff:
         click.echo(_diff(state), nl=False)
     elif as_json:
@@ -128,6 +145,34 @@ def _answers(asked: "list[Exchange]", as_json: bool) -> None:
     from surefoot.cli.stdout import print_lines
 
     print_lines(conversation(asked))
+
+
+def _decisions(records: "list[Record]", state: "RunState", as_json: bool) -> None:
+    from surefoot.cli.deciding import decision_lines
+    from surefoot.cli.stdout import print_lines, stdout_marks
+    from surefoot.decisions import decisions
+
+    found = decisions(records)
+    if as_json:
+        for decision in found:
+            click.echo(decision.model_dump_json())
+        return
+    print_lines(decision_lines(found, state, stdout_marks()))
+
+
+def _proofs(state: "RunState", as_json: bool) -> None:
+    import json
+
+    from surefoot import paths
+    from surefoot.cli.proofs import proof_lines, proofs
+    from surefoot.cli.stdout import print_lines, stdout_marks
+
+    found = proofs(state, paths.state_home())
+    if as_json:
+        for proof in found:
+            click.echo(json.dumps(proof.as_object()))
+        return
+    print_lines(proof_lines(found, stdout_marks()))
 
 
 def _as_json(state: "RunState") -> None:

@@ -59,6 +59,7 @@ async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> Non
             )
         proposal = await next_proposal(run, step_id, here.results)
         if proposal.decision == "replan":
+            run.note(e.Decided(step_id=step_id, decision="replan", thought=proposal.thought))
             raise StepFailed(
                 Failure(kind=FailureKind.REPLAN_REQUESTED, message=proposal.thought or "the plan does not work")
             )
@@ -254,3 +255,5 @@ async def _call(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any],
     except ToolError as error:
         text = f"{error}" + (f"\n{error.remedy}" if error.remedy else "")
         return ToolResult(ok=False, summary=text, temporary=error.temporary)
+    finally:
+        run.verifier.after_call(tool)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from surefoot.artifacts import handed_on
 from surefoot.asking import ask_read, ask_text
 from surefoot.context import briefing, budget_chars, plan_text, quoted_files, read_text, step_text
-from surefoot.drafts import ActionDraft, schema_of
+from surefoot.drafts import StepDecision, schema_of
 from surefoot.errors import UnknownTool, UnreadableAnswer
 from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
@@ -144,12 +144,12 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
         briefing(run) + "\n\n" + prompt,
         lambda reply: _read_action(run, reply),
         # A body behind the JSON and a schema that ends with the JSON exclude each other.
-        None if inline else schema_of(ActionDraft),
+        None if inline else schema_of(StepDecision),
         step_id=mine.step.id,
         temperature=temperature(run, mine),
     )
     await revise(run, mine.step.id, draft)
-    if draft.decision != "act":
+    if draft.is_complete or draft.decision == "replan":
         return Proposal(draft.decision, thought=draft.reason or draft.thought)
     tool = run.toolbox.get(draft.tool)
     arguments = dict(draft.arguments)
@@ -163,14 +163,14 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
     return Proposal("act", tool.name, arguments, body, draft.thought)
 
 
-def _read_action(run: Run, reply: ModelReply) -> tuple[ActionDraft, str]:
+def _read_action(run: Run, reply: ModelReply) -> tuple[StepDecision, str]:
     """The decision in an answer, also in the looser forms that models write; with the answer itself."""
     match read_control(reply.text):
         case "step_done":
-            return ActionDraft(decision="done", reason=reply.text[:300]), reply.text
+            return StepDecision(decision="done", reason=reply.text[:300]), reply.text
         case "replan":
-            return ActionDraft(decision="replan", reason=reply.text[:300]), reply.text
-    draft = read_json(reply.text, ActionDraft, truncated=reply.finish_reason == "length")
+            return StepDecision(decision="replan", reason=reply.text[:300]), reply.text
+    draft = read_json(reply.text, StepDecision, truncated=reply.finish_reason == "length")
     if draft.decision == "act":
         try:
             run.toolbox.get(draft.tool)

@@ -9,8 +9,6 @@ them. Special files and unreadable ones are listed in the manifest and left alon
 """
 
 import fcntl
-import hashlib
-import json
 import os
 import stat
 import threading
@@ -27,6 +25,7 @@ from surefoot.workspace.excludes import Excludes
 from surefoot.workspace.faults import shown, typed
 from surefoot.workspace.files import flocked, hash_of, key_of, read_all
 from surefoot.workspace.gc import GcReport, Generation, collect
+from surefoot.workspace.look import Look
 from surefoot.workspace.manifest import Entry, Manifest, ManifestStore, partly
 from surefoot.workspace.restore import Intent, IntentFile, RestoreReport, Rollback, copy_out
 from surefoot.workspace.scan import ReadFile, Scan, read_contents, scan
@@ -129,10 +128,13 @@ class Workspace:
 
     def tree_hash(self) -> str:
         """A hash of the tree's content now: the same for two trees that differ at most in times. Stores nothing."""
+        return self.look().tree
+
+    def look(self) -> Look:
+        """The tree as it is now, with the hashes of what is in it. Stores nothing."""
         with self._at_work("look at the tree"), Tree(self.root) as tree:
-            entries = self._look(tree, hash_of).entries()
-        rows = [entries[path]._replace(mtime_ns=0) for path in sorted(entries)]
-        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+            found = self._look(tree, hash_of)
+        return Look(found.entries(), tuple(found.excluded))
 
     def collect_garbage(
         self,
