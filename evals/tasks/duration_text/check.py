@@ -10,7 +10,7 @@ from evals.checking import Raises, Submission, judge
 
 def check(work: Submission) -> None:
     work.given_files_kept()
-    refused = ["1s1m", "m5", "1.5h", "1h30", " 5s", "5s ", "1H", "2m2m", "hms", "5ss", "1h\n"]
+    refused = ["1s1m", "m5", "1.5h", "1h30", " 5s", "5s ", "1H", "2m2m", "hms", "5ss"]
     work.answers(
         "from duration import parse, show",
         {

@@ -11,7 +11,7 @@ from evals.checking import Submission, judge, require
 
 def check(work: Submission) -> None:
     work.given_files_kept(but=["shop/", "README.md"])
-    for name in [name for name in work.names() if name.endswith(".py")] + ["README.md"]:
+    for name in [name for name in work.names() if name.startswith("shop/") and name.endswith(".py")] + ["README.md"]:
         require(not re.search(r"\bcalc\b", work.text(name)), f"the old name is still in {name}")
     readme = work.text("README.md")
     require(

@@ -25,6 +25,7 @@ def check(work: Submission) -> None:
             ("a.take('pin', 0)", Raises("ValueError")),
             ("a.take('pin', -1)", Raises("ValueError")),
             ("a.take('pin', 0.5)", Raises("ValueError")),
+            ("a.take('pin', 1.5)", Raises("ValueError")),
             ("a.count('pin')", 2),
             ("a.take('pin', 2)", None),
             ("a.items()", ["cap"]),

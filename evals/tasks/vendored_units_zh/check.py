@@ -1,4 +1,4 @@
-"""Inches are right in both directions, and vendor/ is untouched, also while running."""
+"""Inches are right in both directions, and vendor/ is untouched."""
 
 import sys
 from pathlib import Path

@@ -10,6 +10,7 @@ class CleanTest(unittest.TestCase):
         self.assertEqual(rows[1], ["张伟", "zhang@example.com", "111"])
         emails = [row[1] for row in rows if row[1]]
         self.assertEqual(len(emails), len(set(emails)))
+        self.assertEqual(len([row for row in rows if not row[1]]), 2)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ class BuildOrderTest(unittest.TestCase):
 
     def test_ready_ones_by_name(self):
         self.assertEqual(build_order({"c": [], "a": ["d"], "b": []}), ["b", "c", "d", "a"])
+        self.assertEqual(build_order({"z": [], "b": [], "c": ["b"]}), ["b", "c", "z"])
 
     def test_cycle(self):
         with self.assertRaises(ValueError):

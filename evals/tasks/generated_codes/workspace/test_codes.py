@@ -1,3 +1,4 @@
+import csv
 import unittest
 
 from codes import CODES
@@ -9,6 +10,10 @@ class CodesTest(unittest.TestCase):
 
     def test_teapot(self):
         self.assertEqual(CODES[418], "teapot")
+
+    def test_made_from_the_source(self):
+        with open("codes.csv", newline="") as source:
+            self.assertEqual({int(row["code"]): row["text"] for row in csv.DictReader(source)}, CODES)
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+import pathlib
 import unittest
 
 import settings
@@ -14,6 +15,10 @@ class RatesTest(unittest.TestCase):
         self.assertEqual(cart_total([100, 200]), 357)
         self.assertEqual(quote(100, 2), {"net": 200, "tax": 38, "gross": 238})
         self.assertEqual(refund(1190), 190)
+
+    def test_written_once(self):
+        for name in ("cart.py", "quote.py", "refund.py"):
+            self.assertNotIn(".19", pathlib.Path(name).read_text(), f"{name} still has the rate in it")
 
 
 if __name__ == "__main__":

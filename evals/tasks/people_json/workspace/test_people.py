@@ -8,6 +8,7 @@ class PeopleTest(unittest.TestCase):
             people = json.load(source)
         self.assertEqual(len(people), 4)
         self.assertEqual(people[0], {"name": "Ada Brook", "age": 36, "city": "Leeds"})
+        self.assertEqual(people[1]["name"], "Okafor, Ben")
 
 
 if __name__ == "__main__":

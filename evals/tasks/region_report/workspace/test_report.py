@@ -13,6 +13,9 @@ class ReportTest(unittest.TestCase):
         for row in rows[2:]:
             self.assertRegex(row[1].strip("*"), r"^\d+$")
             self.assertRegex(row[2].strip("*"), r"^\d+\.\d\d$")
+        self.assertIn(["West", "1", "62.00"], rows)
+        totals = [float(row[2]) for row in rows[2:-1]]
+        self.assertEqual(totals, sorted(totals, reverse=True))
 
 
 if __name__ == "__main__":

@@ -1,3 +1,5 @@
+import pathlib
+import re
 import unittest
 
 import shop
@@ -11,6 +13,10 @@ class ShopTest(unittest.TestCase):
 
     def test_summary(self):
         self.assertEqual(shop.summary([(1, 100)], 500), "goods 100, shipping 490")
+
+    def test_the_old_name_is_gone(self):
+        for path in [*pathlib.Path("shop").glob("*.py"), pathlib.Path("README.md")]:
+            self.assertIsNone(re.search(r"\bcalc\b", path.read_text()), f"{path} still has the old name")
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+import pathlib
 import unittest
 
 import kit
@@ -13,6 +14,11 @@ class KitTest(unittest.TestCase):
     def test_column(self):
         self.assertEqual(column(["a", "bcd"]), ["a  ", "bcd"])
         self.assertEqual(widest([]), 0)
+
+    def test_the_old_name_is_gone(self):
+        self.assertFalse(pathlib.Path("kit/helpers.py").exists())
+        for path in [*pathlib.Path("kit").glob("*.py"), pathlib.Path("README.md")]:
+            self.assertNotIn("helpers", path.read_text(), f"{path} still has the old name")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ class SeatsTest(unittest.TestCase):
         self.assertEqual(expand(""), [])
 
     def test_refused(self):
-        for text in ["A1-B2", "A4-A1", "A", "7", "A1,,B2", "A1-", "A1-A2-A3"]:
+        for text in ["A1-B2", "A4-A1", "A", "7", "A1,,B2", "A1-", "A1-A2-A3", "A1 B2"]:
             with self.subTest(text), self.assertRaises(ValueError):
                 expand(text)
 

@@ -1,3 +1,4 @@
+import pathlib
 import unittest
 
 from shapes import PRECISION, ball_volume, box_area, box_volume, circle_area
@@ -11,6 +12,11 @@ class ShapesTest(unittest.TestCase):
         self.assertIs(circle_area, circle_area_inside)
         self.assertIs(ball_volume, ball_volume_inside)
         self.assertEqual((PRECISION, precision_inside), (2, 2))
+
+    def test_one_place_only(self):
+        self.assertFalse(pathlib.Path("shapes.py").exists())
+        self.assertEqual(box_area.__module__, "shapes.area")
+        self.assertEqual(box_volume.__module__, "shapes.volume")
 
     def test_values(self):
         self.assertEqual(circle_area(1), 3.14)

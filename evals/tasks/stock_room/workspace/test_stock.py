@@ -28,6 +28,8 @@ class StockTest(unittest.TestCase):
         for count in (0, -1, 1.5, "2"):
             with self.subTest(count), self.assertRaises(ValueError):
                 self.stock.add("nail", count)
+        with self.assertRaises(ValueError):
+            self.stock.take("nail", 0)
 
     def test_items(self):
         self.stock.take("bolt", 4)

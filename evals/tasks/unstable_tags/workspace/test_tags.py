@@ -5,8 +5,8 @@ from tags import tag_line
 
 class TagsTest(unittest.TestCase):
     def test_repeats(self):
-        tags = ["alpha", "Beta", "beta", "delta", "gamma", "ALPHA", "kappa", "omega", "sigma", "zeta"]
-        self.assertEqual(tag_line(tags), "#alpha #beta #delta #gamma #kappa #omega #sigma #zeta")
+        tags = ["zeta", "Beta", "beta", "delta", "omega", "ZETA", "kappa", "gamma", "sigma", "alpha"]
+        self.assertEqual(tag_line(tags), "#zeta #beta #delta #omega #kappa #gamma #sigma #alpha")
 
     def test_none(self):
         self.assertEqual(tag_line([]), "")

@@ -9,7 +9,7 @@ def expand(text):
     seats = []
     for part in text.split(","):
         match = PART.match(part.strip())
-        if not match or part.endswith("-") or part.count("-") > 1:
+        if not match or part.endswith("-") or part.count("-") > 1 or " " in part.strip():
             raise ValueError(part)
         row, first, end_row, last = match.groups()
         end_row, last = end_row or row, last or first

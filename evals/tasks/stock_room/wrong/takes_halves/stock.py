@@ -8,7 +8,7 @@ class Stock:
         self._counts[item] = self.count(item) + count
 
     def take(self, item, count):
-        if count > self.count(item):
+        if count <= 0 or count > self.count(item):
             raise ValueError(item)
         self._counts[item] -= count
 

@@ -1,0 +1,3 @@
+from .texts import pad
+
+__all__ = ["pad"]
