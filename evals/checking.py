@@ -6,14 +6,10 @@ at most fail to answer.
 """
 
 import ast
-import contextlib
 import json
 import math
 import os
-import resource
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-CPU_SECONDS = 5
-WALL_SECONDS = 60  # far above the CPU limit: it is for code that sleeps, and a busy machine must not trip it
-MEMORY_BYTES = 1 << 30
-OUTPUT_BYTES = 8 << 20
+from evals.confined import OUTPUT_BYTES, Ran, read_capped, run_confined
+
 LEFTOVERS = {"__pycache__", ".pytest_cache", ".mypy_cache", ".surefoot", ".git", ".keep"}
 
 
@@ -39,23 +33,13 @@ class Raises:
     name: str
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What a command left: its exit code, what it printed, and the copy of the workspace it ran in."""
-
-    code: int
-    out: str
-    err: str
-    folder: Path
-
-
 def judge(checker: str, check: Callable[["Submission"], None]) -> NoReturn:
     """Run a checker as a program: exit 0 when the workspace given on the command line is solved, else say why not."""
     given = Path(checker).resolve().parent / "workspace"
     with tempfile.TemporaryDirectory(prefix="checking-") as scratch:
         try:
             check(Submission(Path(sys.argv[1]).resolve(), given, Path(scratch)))
-        except Refused as why:
+        except (Refused, OSError) as why:  # what cannot even be read or copied is no solution
             print(" ".join(str(why).split())[:500])
             sys.exit(1)
     sys.exit(0)
@@ -78,8 +62,6 @@ class Submission:
         self.given = given
         self._scratch = scratch
         self._copies = 0
-
-    # -- files ---------------------------------------------------------------------------------------------------
 
     def given_files_kept(self, but: Sequence[str] = ()) -> None:
         """Every file given is still there as it was, except the ones the task is about (`folder/` means all in it)."""
@@ -113,13 +95,11 @@ class Submission:
     def json(self, name: str) -> Any:
         try:
             return json.loads(self.text(name))
-        except ValueError as wrong:
+        except (ValueError, RecursionError) as wrong:
             refuse(f"{name} is not JSON: {wrong}")
 
     def names(self) -> list[str]:
         return _files(self.root)
-
-    # -- behaviour -----------------------------------------------------------------------------------------------
 
     def answers(
         self, setup: str, cases: Mapping[str, Any] | Sequence[tuple[str, Any]], files: Mapping[str, str] | None = None
@@ -132,7 +112,8 @@ class Submission:
         folder = self.copy(files)
         channel, questions = self._scratch / f"answers-{self._copies}", self._scratch / f"questions-{self._copies}"
         questions.write_text(json.dumps({"setup": setup, "cases": [code for code, _ in pairs]}))
-        ran = self._spawn([sys.executable, "-I", "-B", "-c", PROBE, str(folder), str(questions), str(channel)], folder)
+        command = [sys.executable, "-I", "-B", "-c", PROBE, str(folder), str(questions), str(channel)]
+        ran = run_confined(command, folder, self._scratch)
         replies = _replies(channel)
         if not replies or "setup" not in replies[0]:
             refuse(f"the code ended by itself with status {ran.code}: {_last_line(ran.err)}")
@@ -144,7 +125,7 @@ class Submission:
     def run(self, *arguments: str, stdin: str = "", files: Mapping[str, str] | None = None) -> Ran:
         """Run Python with these arguments in a fresh copy of the workspace, with `files` laid over it."""
         folder = self.copy(files)
-        return self._spawn([sys.executable, "-E", "-s", "-B", *arguments], folder, stdin)
+        return run_confined([sys.executable, "-E", "-s", "-B", *arguments], folder, self._scratch, stdin)
 
     def tests_pass(self, *arguments: str, files: Mapping[str, str] | None = None) -> None:
         ran = self.run("-m", "unittest", "-q", *arguments, files=files)
@@ -152,6 +133,8 @@ class Submission:
         require("Ran 0 tests" not in ran.err and "Ran " in ran.err, "no test ran")
 
     def copy(self, files: Mapping[str, str] | None = None) -> Path:
+        for name in self.names():
+            require((self.root / name).resolve().is_relative_to(self.root), f"{name} leads out of the workspace")
         self._copies += 1
         folder = self._scratch / f"copy-{self._copies}"
         shutil.copytree(self.root, folder, symlinks=True, ignore=shutil.ignore_patterns(*LEFTOVERS))
@@ -161,29 +144,6 @@ class Submission:
             path.unlink(missing_ok=True)
             path.write_text(content)
         return folder
-
-    def _spawn(self, command: list[str], folder: Path, stdin: str = "") -> Ran:
-        out, err, fed = (self._scratch / f"{name}-{self._copies}" for name in ("out", "err", "in"))
-        fed.write_text(stdin)
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self._scratch), "LC_ALL": "C.UTF-8"}
-        with out.open("wb") as to_out, err.open("wb") as to_err, fed.open("rb") as from_in:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=environment,
-                stdin=from_in,
-                stdout=to_out,
-                stderr=to_err,
-                start_new_session=True,
-                preexec_fn=_limit,
-            )
-            try:
-                code = process.wait(WALL_SECONDS)
-            except subprocess.TimeoutExpired:
-                code = 124
-            finally:
-                _end_group(process)
-        return Ran(code, _read(out), _read(err), folder)
 
 
 # Runs in the other process. It opens its channel before any of the workspace's code is there, and answers one JSON
@@ -243,7 +203,7 @@ def _compare(code: str, want: Any, reply: dict[str, Any]) -> None:
     require(not raised, f"{code} " + _outcome(reply))
     try:
         got = ast.literal_eval(str(reply["value"]))
-    except (ValueError, SyntaxError, KeyError):
+    except (ValueError, SyntaxError, KeyError, RecursionError, MemoryError):
         refuse(f"{code} " + _outcome(reply))
     require(same(got, want), f"{code} {_outcome(reply)}, not {want!r}")
 
@@ -258,8 +218,8 @@ def _replies(channel: Path) -> list[dict[str, Any]]:
     if not channel.is_file():
         return []
     try:
-        return [json.loads(line) for line in _read(channel).splitlines()]
-    except ValueError:
+        return [json.loads(line) for line in read_capped(channel).splitlines()]
+    except (ValueError, RecursionError):
         return []
 
 
@@ -267,30 +227,13 @@ def _files(root: Path) -> list[str]:
     found = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in LEFTOVERS)
-        found += [str((Path(folder) / name).relative_to(root)) for name in names if name not in LEFTOVERS]
+        names += [name for name in folders if Path(folder, name).is_symlink()]
+        found += [str(Path(folder, name).relative_to(root)) for name in names if name not in LEFTOVERS]
     return sorted(found)
 
 
 def _named(name: str, patterns: Sequence[str]) -> bool:
     return any(name == pattern or (pattern.endswith("/") and name.startswith(pattern)) for pattern in patterns)
-
-
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_BYTES, OUTPUT_BYTES))
-
-
-def _end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Also what the command left running: nothing of a workspace outlives its check."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _read(path: Path) -> str:
-    with path.open("rb") as source:
-        return source.read(OUTPUT_BYTES).decode(errors="replace")
 
 
 def _last_line(text: str) -> str:
