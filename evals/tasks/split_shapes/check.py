@@ -17,7 +17,7 @@ def check(work: Submission) -> None:
         require(
             len(re.findall(rf"^\s*def {function}\b", sources, re.M)) == 1, f"{function} is not defined exactly once"
         )
-    require(len(re.findall(r"^PRECISION\s*=", sources, re.M)) == 1, "PRECISION is not set exactly once")
+    require(len(re.findall(r"^PRECISION\s*(?::\s*\w+\s*)?=", sources, re.M)) == 1, "PRECISION is not set exactly once")
     work.tests_pass()
     work.answers(
         "import shapes, shapes.area, shapes.volume, shapes.settings",

@@ -1,3 +1,5 @@
+import pathlib
+import re
 import unittest
 
 from calc import evaluate
@@ -25,6 +27,9 @@ class CalcTest(unittest.TestCase):
     def test_zero(self):
         with self.assertRaises(ZeroDivisionError):
             evaluate("1/0")
+
+    def test_no_eval(self):
+        self.assertIsNone(re.search(r"\beval\(", pathlib.Path("calc.py").read_text()))
 
 
 if __name__ == "__main__":
