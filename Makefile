@@ -43,7 +43,7 @@ types: .venv/dev.ready
 unit: .venv/dev.ready
 	$(BIN)/pytest -m "not nightly" --cov=surefoot --cov-report=term:skip-covered -q
 
-# Longer sweeps: every kill point, ten times the random trees.
+# Longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees.
 nightly: .venv/dev.ready
 	SUREFOOT_NIGHTLY=1 $(BIN)/pytest -q
 

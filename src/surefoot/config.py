@@ -69,6 +69,8 @@ class ExecutionConfig(Value):
     """Actions that need nobody's word, such as `run_command(pytest *)`."""
     deny: tuple[str, ...] = ()
     """Actions that are never done; they come before what is allowed."""
+    question_timeout_seconds: float | None = Field(default=None, gt=0)
+    """How long a question waits for its answer; after that it counts as no. None: as long as it takes."""
     artifact_ttl_hours: float = Field(default=24, gt=0)
     """How long a step's result can be used by other steps, unless it is pinned."""
     snapshot_excludes: tuple[str, ...] = ()

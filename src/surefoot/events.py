@@ -282,6 +282,8 @@ class QuestionAnswered(Value):
     question_id: str
     answer: str
     by: str = "user"
+    timed_out: bool = False
+    """Nobody answered in time, which counts as a no."""
 
 
 class ControlReceived(Value):

@@ -11,6 +11,7 @@ from surefoot import events as e
 from surefoot.machine import RUN_TRANSITIONS, SETTLED, STEP_TRANSITIONS, Rung, Stage, StepStatus, check_transition
 from surefoot.outcome import ExecutionStatus
 from surefoot.plan import DetailedPlan, ExecutionStep, StepDependency
+from surefoot.questions import asked_again_on_resume
 from surefoot.state import Action, Question, RunState, Settled, StepRun, outputs_of
 
 
@@ -24,8 +25,8 @@ def fold(records: Iterable[e.Record]) -> RunState:
 def apply(state: RunState, record: e.Record) -> None:
     seq, at, event = record
     kind = type(event)
-    if state.updated_at and kind is not e.RunResumed and at > state.updated_at:
-        # Time between the end of one process and the start of the next is nobody's work.
+    if state.updated_at and kind not in _AFTER_WAITING and at > state.updated_at:
+        # Time between the end of one process and the start of the next is nobody's work, nor is what a person takes.
         state.active_seconds += at - state.updated_at
     state.updated_at, state.seq = at, seq
     if handler := _HANDLERS.get(kind):
@@ -48,6 +49,7 @@ def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
     if state.outcome is not None:
         # Somebody asks again after the end: phases get all their tries back, and steps by `_step_reset`.
         state.outcome = None
+        state.questions = {key: q for key, q in state.questions.items() if not asked_again_on_resume(q)}
         state.refusals.clear()
         state.phase_attempts.clear()
 
@@ -161,7 +163,7 @@ def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
     _set_status(state, run, StepStatus.RUNNING)
     state.begun += run.attempt == 0
     run.attempt, run.started_at, run.snapshot = event.attempt, at, ""
-    run.touched = frozenset()
+    run.touched, run.red_looks = frozenset(), ()
     run.shared = bool(state.running)
     for other in state.running:
         state.steps[other].shared = True
@@ -180,6 +182,8 @@ def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
         run.baseline = event.results
     else:
         run.checks = event.results
+        if event.when == "after" and not all(result.passed for result in event.results):
+            run.red_looks = (*run.red_looks, (len(run.actions), event.results))
 
 
 def _answered_by_model(state: RunState, event: e.ModelAnswered, at: float) -> None:
@@ -228,10 +232,12 @@ def _action_refused(state: RunState, event: e.ActionRefused, at: float) -> None:
 
 
 def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) -> None:
-    state.open_actions.pop(event.action_id, None)
+    action = state.open_actions.pop(event.action_id, None)
     run = state.steps[event.step_id]
-    # Somebody or something stopped what was decided there: it may be decided differently now.
-    state.answers.pop(state.last_question.pop(event.step_id, ""), None)
+    if action is None or action.tool != "ask_user":
+        # Somebody or something stopped what was decided there: it may be decided differently now. Not so for a
+        # question that waited for its answer.
+        state.answers.pop(state.last_question.pop(event.step_id, ""), None)
     # It is undone, so it does not count: neither as a try nor as something already done.
     run.actions = [action for action in run.actions if action.id != event.action_id]
 
@@ -246,7 +252,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     if event.artifact is not None and not output.outputs:
         output = output.model_copy(update={"outputs": outputs_of(run.actions)})
     run.output, run.after, run.artifact = output, event.snapshot, event.artifact
-    run.checks = event.checks or run.checks
+    run.checks, run.red_looks = event.checks or run.checks, ()
     if event.failure is not None:
         run.failures = (*run.failures, event.failure)
         if run.step.tool or not event.failure.temporary:
@@ -327,13 +333,13 @@ def _rolled_back(state: RunState, event: e.RolledBack, at: float) -> None:
 
 def _asked(state: RunState, event: e.QuestionAsked, at: float) -> None:
     state.questions[event.question_id] = Question(
-        event.question_id, event.kind, event.text, event.options, event.step_id, event.subject
+        event.question_id, event.kind, event.text, event.options, event.step_id, event.subject, at
     )
 
 
 def _answered(state: RunState, event: e.QuestionAnswered, at: float) -> None:
     question = state.questions[event.question_id]
-    question.answer, question.by = event.answer, event.by
+    question.answer, question.by, question.timed_out = event.answer, event.by, event.timed_out
     if question.kind == "approval" and event.answer.startswith("always "):
         state.allowed.append(event.answer.removeprefix("always ").strip())
 
@@ -351,6 +357,7 @@ def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
     state.outcome = event.outcome
 
 
+_AFTER_WAITING = (e.RunResumed, e.QuestionAnswered)
 _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     e.RunCreated: _created,
     e.RunResumed: _resumed,

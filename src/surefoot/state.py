@@ -92,6 +92,8 @@ class StepRun:
     tool: str = ""
     touched: frozenset[str] = frozenset()
     """What this attempt changed in the workspace: all that a rollback may touch, because the rest is other people's."""
+    red_looks: tuple[tuple[int, tuple[CheckResult, ...]], ...] = ()
+    """Checks that failed during this attempt, each time with the number of actions done by then."""
     shared: bool = False
     """Another step ran at the same time during this attempt: not all that changed is its doing."""
 
@@ -210,8 +212,11 @@ class Question:
     options: tuple[str, ...]
     step_id: str
     subject: str
+    asked_at: float = 0.0
+    """Seconds since the epoch."""
     answer: str | None = None
     by: str = ""
+    timed_out: bool = False
 
 
 @dataclass(slots=True, repr=False)

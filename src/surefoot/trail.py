@@ -55,6 +55,8 @@ class Trail:
     """As the run itself left the workspace."""
     known: Moment = field(default_factory=Moment)
     """As Surefoot last knew the workspace: the same, unless it was undone since."""
+    before_undo: Moment | None = None
+    """What it was before that. An undo is written down before it is done, so one that was killed leaves this."""
     steps: dict[str, StepTrace] = field(default_factory=dict)
     snapshots: dict[str, None] = field(default_factory=dict)
     """All of them, in order."""
@@ -107,10 +109,10 @@ def trail(records: Iterable[e.Record]) -> Trail:
                 found.known = found.end = Moment(found.known.snapshot, (*found.known.put_back, done))
             case e.RolledBack():
                 # By a person, after the run: then it is the workspace as a whole.
-                end = found.end
+                end, before = found.end, found.known
                 _changed(found, seq, event.paths)
                 _reached(found, event.snapshot)
-                found.end = end
+                found.end, found.before_undo = end, before
     return found
 
 
@@ -118,7 +120,7 @@ def _reached(found: Trail, snapshot: str) -> None:
     if snapshot:
         found.known = found.end = Moment(snapshot)
         found.snapshots[snapshot] = None
-        found.left_behind_until = None
+        found.left_behind_until = found.before_undo = None
 
 
 def _changed(found: Trail, event: int, paths: Sequence[str]) -> None:

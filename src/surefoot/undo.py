@@ -41,23 +41,23 @@ def way_to(
     workspace: Workspace,
     goal: str,
     *,
-    known: str,
+    known: Sequence[str],
     mine: Callable[[str], bool] = lambda _: True,
     left_behind_until: float | None = None,
     force: bool = False,
 ) -> Way:
-    """How to get there. `known` is the workspace as Surefoot left it: what differs from it is someone else's, unless
-    checks left something behind after it was taken. `mine` tells which differences between the two are Surefoot's
-    doing."""
+    """How to get there. `known` is the workspace as Surefoot left it, or may have left it: what differs from that is
+    someone else's, unless checks left something behind afterwards. `mine` tells which differences between there and the
+    goal are Surefoot's doing."""
     now = workspace.snapshot()
-    since = [change.path for change in workspace.changes(known, now)]
+    since = set.intersection(*(_paths(workspace, one, now) for one in known))
     left = {p for p in since if left_behind_until is not None and not _changed_after(workspace, p, left_behind_until)}
-    between = {change.path for change in workspace.changes(goal, known)}
+    between = set.union(*(_paths(workspace, goal, one) for one in known))
     ours = {path for path in between if mine(path)} | left
-    theirs = (set(since) - left) | (between - ours)
+    theirs = (since - left) | (between - ours)
     if not theirs:
         return Way(now, goal, workspace.changes(now, goal))
-    ours &= {change.path for change in workspace.changes(now, goal)}
+    ours &= _paths(workspace, now, goal)
     conflicts = sorted(ours & theirs)
     put_back = ours if force else ours - set(conflicts)
     # A folder stands for all that is in it, so one that holds something of theirs is left to its single files.
@@ -65,6 +65,10 @@ def way_to(
     paths = [p for p in put_back if p != "." and not any(other.startswith(f"{p}/") for other in kept)]
     merged = workspace.with_paths_from(now, goal, sorted(paths))
     return Way(now, merged, workspace.changes(now, merged), () if force else tuple(conflicts))
+
+
+def _paths(workspace: Workspace, one: str, other: str) -> set[str]:
+    return {change.path for change in workspace.changes(one, other)}
 
 
 def _changed_after(workspace: Workspace, path: str, at: float) -> bool:
@@ -110,7 +114,7 @@ async def undo(
         way = way_to(
             workspace,
             goal.found_in(workspace),
-            known=found.known.found_in(workspace),
+            known=[moment.found_in(workspace) for moment in (found.known, found.before_undo) if moment],
             mine=found.touched_since(first),
             left_behind_until=found.left_behind_until,
             force=force,

@@ -68,7 +68,7 @@ async def apply_worktree(
     with WorkspaceLock(Path(made.origin), home, run_id):
         workspace = Workspace(Path(made.origin), home, excludes=excludes)
         workspace.finish_restore()
-        way = way_to(workspace, found.end.found_in(workspace), known=found.start.snapshot)
+        way = way_to(workspace, found.end.found_in(workspace), known=[found.start.snapshot])
         refuse_conflicts(way)
         if way.changes and not agreed(way):
             return None

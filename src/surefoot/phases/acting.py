@@ -47,7 +47,7 @@ class _Round:
 
 async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> None:
     mine = run.state.steps[step_id]
-    here = _Round(results=mine.checks or mine.baseline)
+    here = _round_so_far(mine)
     while True:
         if await _complete(run, mine, checks, here):
             return
@@ -75,6 +75,17 @@ async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> Non
             await _refuse(run, mine, proposal, reason, here.results)
             continue
         await perform(run, step_id, proposal, checked=bool(checks))
+
+
+def _round_so_far(mine: StepRun) -> _Round:
+    """At the beginning of an attempt nothing; when it is resumed, what was found after each action but the last, after
+    which everything is looked at again."""
+    here = _Round(results=mine.checks or mine.baseline)
+    for number, results in dict(mine.red_looks).items():
+        if 0 < number < len(mine.actions) and not _all_green(results):
+            here.red += bool(mine.actions[number - 1].ok) and not mine.step.tool
+            here.seen.add(_tree_and_failing(results))
+    return here
 
 
 async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Round) -> bool:
@@ -110,12 +121,15 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
 
 
 def _look_for_progress(here: _Round) -> None:
-    failing = frozenset(r.check.key for r in here.results if not r.passed)
-    now = (here.results[0].tree, failing) if here.results else ("", failing)
+    now = _tree_and_failing(here.results)
     if now in here.seen:
         message = "the workspace and what fails in it are the same as before: no progress"
         raise StepFailed(_with_evidence(FailureKind.NO_PROGRESS, message, here.results))
     here.seen.add(now)
+
+
+def _tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str]]:
+    return results[0].tree if results else "", frozenset(r.check.key for r in results if not r.passed)
 
 
 def _was_red(mine: StepRun) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 from surefoot import events as e
 from surefoot.errors import MissingArtifact, ModelError, UnreadableAnswer
@@ -16,10 +17,10 @@ from surefoot.outcome import (
     Verdict,
 )
 from surefoot.phases.acting import StepFailed, act_until_done
-from surefoot.phases.gated import YES
 from surefoot.phases.taking_back import take_back, undo_interrupted
 from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
+from surefoot.questions import is_yes
 from surefoot.run import Run, Stopped
 from surefoot.state import outputs_of
 from surefoot.tools.base import Writes
@@ -35,19 +36,12 @@ async def run_step(run: Run, step_id: str) -> None:
     if step.requires_confirmation or step.step_type is StepType.DEPLOYMENT:
         await _confirmed(run, step)
     checks = checks_of(run, step)
-    if mine.status is not StepStatus.RUNNING:
-        begun = e.StepStarted(step_id=step_id, attempt=mine.attempt + 1)
-        if step.tool and not checks:
-            # Nothing is looked at or asked before its action: the intent of that makes both durable.
-            run.note(begun)
-        else:
-            await run.record(begun)
-            await run.verifier.check(checks, "before", step_id)
+    await _begin(run, step_id, checks)
     started = time.perf_counter()
     failure = None
     try:
         run.artifacts.needed_by(step_id)
-        async with asyncio.timeout(run.config.step_timeout_seconds):
+        async with asyncio.timeout(run.config.step_timeout_seconds) as run.fuses[step_id]:
             await act_until_done(run, step_id, checks)
     except asyncio.CancelledError:
         if step_id not in run.skipping:
@@ -72,6 +66,20 @@ async def run_step(run: Run, step_id: str) -> None:
     await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
 
 
+async def _begin(run: Run, step_id: str, checks: Sequence[Check]) -> None:
+    mine = run.state.steps[step_id]
+    if mine.status is not StepStatus.RUNNING:
+        begun = e.StepStarted(step_id=step_id, attempt=mine.attempt + 1)
+        if mine.step.tool and not checks:
+            # Nothing is looked at or asked before its action: the intent of that makes both durable.
+            run.note(begun)
+        else:
+            await run.record(begun)
+    if checks and not mine.baseline and not mine.actions:
+        # Also where a process ended between beginning the step and this look.
+        await run.verifier.check(checks, "before", step_id)
+
+
 async def _skipped(run: Run, step_id: str) -> None:
     """A person does not want this step: what it has done so far is undone, and the run goes on without it."""
     task = asyncio.current_task()
@@ -92,7 +100,7 @@ async def _confirmed(run: Run, step: ExecutionStep) -> None:
     answer = await run.ask_person(
         "confirmation", f"Run the step '{step.name}'?\n{step.description}", options=("yes", "no"), step_id=step.id
     )
-    if answer.strip().lower() not in YES:
+    if not is_yes(answer):
         raise Stopped(Verdict.CANCELLED, f"the step '{step.name}' was not confirmed: {answer}")
 
 

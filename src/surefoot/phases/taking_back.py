@@ -11,6 +11,7 @@ from surefoot.machine import Rung
 from surefoot.run import Run
 from surefoot.state import Action
 from surefoot.tools.base import Tool, Writes
+from surefoot.tools.fileio import TEMPORARY_PREFIX
 from surefoot.workspace.restore import RestoreReport
 
 AFTERWARDS_SECONDS = 2.0
@@ -54,6 +55,7 @@ async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None =
         tool = run.toolbox.get(action.tool)
         changed = await asyncio.to_thread(observed_changes, run, tool, action.arguments, action.snapshot)
         if alive_at is not None:
+            changed += await asyncio.to_thread(_half_written, run, changed, action.snapshot)
             later = [path for path in changed if _changed_after(run.root, path, alive_at + AFTERWARDS_SECONDS)]
             changed = tuple(path for path in changed if path not in later)
             if later:
@@ -61,6 +63,13 @@ async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None =
                 run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {kept}"))
         await _only(run, action, changed)
     await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id))
+
+
+def _half_written(run: Run, named: Collection[str], snapshot: str) -> tuple[str, ...]:
+    """A file that was being written when the process ended has another name until it is whole."""
+    folders = {Path(path).parent for path in named}
+    added = [Path(change.path) for change in run.workspace.changes(snapshot) if change.kind == "added"]
+    return tuple(str(p) for p in added if p.name.startswith(TEMPORARY_PREFIX) and p.parent in folders)
 
 
 async def _only(run: Run, action: Action, paths: Collection[str]) -> None:
