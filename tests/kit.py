@@ -9,8 +9,9 @@ from surefoot import events as e
 from surefoot.config import ExecutionConfig
 from surefoot.engine import resume_run, start_run
 from surefoot.models.scripted import ScriptedModel
+from surefoot.people import Person
 from surefoot.plan import CommandCheck, DetailedPlan, ExecutionStep, StepDependency
-from surefoot.run import Person, Services
+from surefoot.run import Services
 from surefoot.state import RunState
 from surefoot.store.base import Journal
 from surefoot.store.memory import MemoryJournal

@@ -17,12 +17,13 @@ FLOORS = [
     {"events", "drafts"},
     # decisions
     {"state", "schedule", "ladder", "mending", "reflection", "expressions", "redact"},
+    {"questions"},
     {"fold", "gates", "decisions"},
     {"conclusion"},
     # effects
     {"paths"},
     {"trust", "workspace", "models", "store", "bus", "prompts", "project"},
-    {"tools", "settings"},
+    {"tools", "settings", "people"},
     {"run", "filechecks"},
     {"verify", "context", "asking", "artifacts"},
     {"phases"},
@@ -40,7 +41,7 @@ FLOORS = [
 PURE = {
     *("values", "errors", "consent", "config", "plan", "machine", "task", "outcome", "events", "drafts"),
     *("state", "fold", "schedule", "ladder", "mending", "reflection", "expressions", "redact", "gates", "conclusion"),
-    "decisions",
+    *("questions", "decisions"),
 }
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 FLOOR_OF = {name: level for level, names in enumerate(FLOORS) for name in names}

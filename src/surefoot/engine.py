@@ -150,7 +150,7 @@ async def _drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[
     left = None if limit is None else max(limit - run.state.active_seconds, 0.0)
     watching = asyncio.create_task(run.watch(_this_task()))
     try:
-        async with asyncio.timeout(left):
+        async with asyncio.timeout(left) as run.fuses[""]:
             await begin(run)
             while run.state.stage in STAGES:
                 before = run.state.stage

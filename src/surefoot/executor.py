@@ -20,9 +20,10 @@ from surefoot.outcome import (
     StepExecutionOutput,
 )
 from surefoot.paths import state_home
+from surefoot.people import Person
 from surefoot.phases.gated import skipped
 from surefoot.plan import Check, CommandCheck, DetailedPlan, ExecutionStep, ExpressionCheck
-from surefoot.run import Person, Services
+from surefoot.run import Services
 from surefoot.state import Question, RunState
 from surefoot.store.memory import MemoryJournal
 from surefoot.task import Task
@@ -100,7 +101,8 @@ class SequentialExecutor:
 
     async def answer(self, task_id: str, question_id: str, answer: str) -> SequentialExecutionPlan:
         """Answer a question that the run waits for, and go on."""
-        self.services.journal.send(task_id, {"type": "answer", "question_id": question_id, "answer": answer})
+        at = self.services.clock()
+        self.services.journal.send(task_id, {"type": "answer", "question_id": question_id, "answer": answer, "at": at})
         return await self.resume(task_id)
 
     async def retry(

@@ -2,10 +2,12 @@
 
 import asyncio
 import hashlib
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from surefoot import events as e
 from surefoot.bus import Bus
@@ -13,6 +15,8 @@ from surefoot.config import ExecutionConfig
 from surefoot.fold import apply
 from surefoot.machine import SETTLED, Rung, Stage, StepStatus
 from surefoot.outcome import ExecutionStatus, StepExecutionOutput, Verdict
+from surefoot.people import Person, first_answer, paused
+from surefoot.questions import answered, timed_out, times_out_at
 from surefoot.state import Question, RunState
 from surefoot.task import Task
 
@@ -29,12 +33,6 @@ if TYPE_CHECKING:
     from surefoot.workspace.snapshot import Workspace
 
 
-class Person(Protocol):
-    """Whoever can be asked now. No answer (None) means: not now, so the run waits, also beyond this process."""
-
-    async def answer(self, question: Question) -> str | None: ...
-
-
 @dataclass
 class Services:
     """What a run is given from outside."""
@@ -46,10 +44,13 @@ class Services:
     toolbox: "Toolbox | None" = None
     person: Person | None = None
     bus: Bus = field(default_factory=Bus)
+    clock: Callable[[], float] = time.time
+    """By which questions time out."""
 
 
-class Stopped(Exception):
-    """Something ends the run here and now, with this verdict. The engine writes the outcome."""
+class Stopped(BaseException):
+    """Something ends the run here and now, with this verdict. The engine writes the outcome. Like a cancellation it is
+    no failure of what it goes through: a tool that asks a person is not broken because nobody is there."""
 
     def __init__(self, verdict: Verdict, reason: str) -> None:
         super().__init__(reason)
@@ -88,6 +89,8 @@ class Run:
         self.skipping: dict[str, e.ControlReceived] = {}
         """Running steps that a person does not want; their tasks are cancelled."""
         self.step_tasks: dict[str, asyncio.Task[Any]] = {}
+        self.fuses: dict[str, asyncio.Timeout] = {}
+        """What ends a step that takes too long, by its id; under the empty one, the run."""
         self.stopping: Stopped | None = None
         """Why the run's own task is cancelled, when a person wants it to stop."""
         self.last_alive = self._last_sign_of_life()
@@ -183,13 +186,29 @@ class Run:
                 )
             )
             question = self.state.questions[question_id]
-        if question.answer is None:
-            answer = await self.services.person.answer(question) if self.services.person else None
-            if answer is None:
-                raise Stopped(Verdict.WAITING, text)
-            await self.record(e.QuestionAnswered(question_id=question_id, answer=answer))
+        if question.answer is None and (answer := await self._answer(question)):
+            await self.record(answer)
         assert question.answer is not None
         return question.answer
+
+    async def _answer(self, question: Question) -> e.QuestionAnswered | None:
+        """None when somebody has answered from elsewhere. With nobody there, the run waits."""
+        until = times_out_at(question, self.config.question_timeout_seconds)
+        left = None if until is None else until - self.services.clock()
+        if left is not None and left <= 0:
+            return timed_out(question)
+        if self.services.person is None:
+            raise Stopped(Verdict.WAITING, question.text)
+        try:
+            with paused([self.fuses.get(""), self.fuses.get(question.step_id)]):
+                answer = await first_answer(self.services.person, question, left)
+        except TimeoutError:
+            return timed_out(question)
+        if question.answer is not None:
+            return None
+        if answer is None:
+            raise Stopped(Verdict.WAITING, question.text)
+        return e.QuestionAnswered(question_id=question.id, answer=answer)
 
     async def watch(self, driver: "asyncio.Task[Any]") -> None:
         """Beside the run: looks for messages, and interrupts what a person does not want to go on."""
@@ -212,20 +231,27 @@ class Run:
         if not items:
             return
         events: list[e.Event] = []
+        given: set[str] = set()
         for item in items:
-            if item.body.get("type") == "answer" and item.body.get("question_id") in self.state.questions:
-                events.append(
-                    e.QuestionAnswered(
-                        question_id=item.body["question_id"],
-                        answer=str(item.body.get("answer", "")),
-                        by=str(item.body.get("by", "user")),
-                    )
-                )
+            if item.body.get("type") == "answer":
+                events += [a for a in self._answer_sent(item.body) if a.question_id not in given]
+                given |= {str(item.body.get("question_id"))}
             elif item.body.get("type") == "control":
                 fields = {k: v for k, v in item.body.items() if k != "type"}
                 events.append(e.ControlReceived.model_validate(fields))
         self.services.journal.acknowledge(self.state.run_id, [item.id for item in items])
         await self.record(*events)
+
+    def _answer_sent(self, body: dict[str, Any]) -> list[e.QuestionAnswered]:
+        """An answer counts from when it was given, however much later it is read; a question has one answer."""
+        question = self.state.questions.get(str(body.get("question_id")))
+        if question is None or question.answer is not None:
+            return []
+        now = self.services.clock()
+        given = float(body.get("at") or now)
+        limit = self.config.question_timeout_seconds
+        answer, by = str(body.get("answer", "")), str(body.get("by", "user"))
+        return [answered(question, answer, by, at=min(given, now), limit=limit)]
 
     async def obey(self) -> None:
         """What people asked for while it runs. Skipping and trying again are for single steps; the rest ends the run

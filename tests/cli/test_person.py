@@ -40,6 +40,12 @@ def test_a_question_is_shown_with_its_options_and_cannot_steer_the_terminal() ->
     assert "\nReally?" in shown
 
 
+def test_an_approval_offers_the_rule_that_would_spare_the_next_one() -> None:
+    shown = asked(question("approval", "yes", "no", "always run_command(pytest *)"))
+    assert "always run_command(pytest *)" in shown
+    assert understood(question("approval"), "always run_command(pytest *)") == "always run_command(pytest *)"
+
+
 async def test_without_a_terminal_nobody_is_asked() -> None:
     person = TerminalPerson(io.StringIO("yes\n"))
     assert await person.answer(question("confirmation")) is None

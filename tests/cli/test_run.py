@@ -1,5 +1,6 @@
 """Runs from the command line to their exit code: with pipes, as a program or a script would call them."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from cli.conftest import Surefoot
 from cli.stories import CHECK, TASK, TEST, UNDERSTANDING, adder, good_script, slow_script
 from surefoot import events as e
 from surefoot.fold import fold
+from surefoot.store.sqlite import SqliteJournal
 
 
 @pytest.mark.req("O9", "X1")
@@ -150,6 +152,36 @@ def test_with_nobody_there_a_confirmation_waits_and_is_answered_later(surefoot: 
     assert surefoot("answer", "--answer", "yes").code == 0
     done = surefoot("resume", "-m", surefoot.script(adder("+")), "--yes")
     assert done.code == 0, done.err
+
+
+@pytest.mark.req("P12")
+def test_an_answer_that_comes_too_late_is_refused_and_counts_as_no(
+    surefoot: Surefoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = surefoot(*good_script(surefoot), "--confirm", "--question-timeout", "1h")
+    assert waiting.code == 4, waiting.err
+    assert "it counts as no" in waiting.out
+    _make_older(surefoot, 2 * 3600, monkeypatch)
+    late = surefoot("answer", "--answer", "yes")
+    assert late.code == 2
+    assert "too late" in late.err
+    assert "surefoot resume" in late.err
+    ended = surefoot("resume", "-m", surefoot.script())
+    assert ended.code == 130, ended.out
+    assert "not confirmed after understanding: timed out" in ended.out
+    assert not (surefoot.workspace / "adder.py").exists()
+
+
+def _make_older(surefoot: Surefoot, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest run as if it had been so long ago."""
+    old = SqliteJournal(surefoot.journal_file, read_only=True)
+    run_id = old.find("last")
+    records = list(old.read(run_id))
+    old.close()
+    surefoot.journal_file.rename(surefoot.journal_file.with_suffix(".old"))
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time", lambda: records[0].at - seconds)
+        asyncio.run(surefoot.keep(records))
 
 
 @pytest.mark.req("P12")

@@ -43,6 +43,18 @@ async def test_a_command_waits_for_a_word_beyond_the_process(bench: Bench) -> No
     assert not bench.model.requests, "what was decided and approved is not decided anew"
 
 
+@pytest.mark.req("P12", "D6")
+async def test_what_the_model_asks_waits_beyond_the_process_too(bench: Bench) -> None:
+    state = await bench.run_plan(steps(STEP), [act("ask_user", question="Which colour?")])
+    assert state.stage is Stage.WAITING
+    (question,) = state.open_questions
+    bench.journal.send(state.run_id, {"type": "answer", "question_id": question.id, "answer": "blue"})
+    state = await bench.resume(state.run_id, [TOUCH])
+    assert state.steps["s"].status is StepStatus.SUCCEEDED
+    (prompt,) = bench.prompts()
+    assert "the user answered: blue" in prompt, "and it is not asked again whether to ask"
+
+
 @pytest.mark.req("P12")
 async def test_an_answer_is_for_exactly_what_was_asked(bench: Bench) -> None:
     state = await bench.run_plan(steps(STEP), [TOUCH], approve="ask")

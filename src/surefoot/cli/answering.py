@@ -23,7 +23,12 @@ def answer(run_id: str, question_id: str | None, text: str | None, yes: bool) ->
     journal = open_journal()
     try:
         run_id = journal.find(run_id)
-        questions = open_questions(journal, run_id)
+        questions, late = open_questions(journal, run_id)
+        if late and (not questions or question_id in late):
+            raise UsageError(
+                "the answer comes too late: nobody gave one in time, and that counts as no",
+                remedy=f"go on with it: surefoot resume {run_id}",
+            )
         if not questions:
             raise UsageError(f"run {run_id} asks nothing", remedy=f"go on with it: surefoot resume {run_id}")
         chosen = [_named(questions, question_id)] if question_id else questions
@@ -40,13 +45,20 @@ def answer(run_id: str, question_id: str | None, text: str | None, yes: bool) ->
     return 0
 
 
-def open_questions(journal: "SqliteJournal", run_id: str) -> "list[Question]":
-    """What is asked and not answered, also not by a message that the run has not read yet."""
+def open_questions(journal: "SqliteJournal", run_id: str) -> "tuple[list[Question], list[str]]":
+    """What is asked and not answered, also not by a message that the run has not read yet; and the ids of what has
+    timed out."""
+    import time
+
     from surefoot.fold import fold
+    from surefoot.questions import times_out_at
 
     state = fold(journal.read(run_id))
     sent = {item.body.get("question_id") for item in journal.receive(run_id) if item.body.get("type") == "answer"}
-    return [question for question in state.open_questions if question.id not in sent]
+    found = [question for question in state.open_questions if question.id not in sent]
+    limit, now = state.config.question_timeout_seconds, time.time()
+    late = [q.id for q in found if (until := times_out_at(q, limit)) is not None and until <= now]
+    return [question for question in found if question.id not in late], late
 
 
 def _named(questions: "list[Question]", question_id: str) -> "Question":
@@ -60,6 +72,7 @@ def _named(questions: "list[Question]", question_id: str) -> "Question":
 def _settle(journal: "SqliteJournal", run_id: str, question: "Question", text: str | None, yes: bool) -> bool:
     import asyncio
     import sys
+    import time
 
     from surefoot.cli.person import TerminalPerson, asked, understood
 
@@ -72,7 +85,8 @@ def _settle(journal: "SqliteJournal", run_id: str, question: "Question", text: s
         given = understood(question, text)
     if not given:
         return False
-    journal.send(run_id, {"type": "answer", "question_id": question.id, "answer": given, "by": _who()})
+    said = {"type": "answer", "question_id": question.id, "answer": given, "by": _who(), "at": time.time()}
+    journal.send(run_id, said)
     return True
 
 

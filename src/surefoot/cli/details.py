@@ -1,7 +1,6 @@
 """Everything that is known about a run, as lines: for `show`, for its timeline, and for the list of runs."""
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -24,7 +23,9 @@ _GIVEN_UP = {**words.STEP_WORDS, StepStatus.RUNNING: "cut off", StepStatus.PENDI
 
 
 def run_table(runs: Sequence[RunSummary], marks: Marks) -> Iterator[Text]:
-    rows = [(run.run_id, _day(run.updated_at), _standing(run), words.folder(run.workspace), run) for run in runs]
+    rows = [
+        (run.run_id, words.moment(run.updated_at), _standing(run), words.folder(run.workspace), run) for run in runs
+    ]
     widths = [max(cell_len(str(row[column])) for row in rows) for column in range(4)]
     for run_id, day, standing, folder, run in rows:
         style = {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(run.verdict or Verdict.WAITING, "yellow")
@@ -41,10 +42,6 @@ def _standing(run: RunSummary) -> str:
     if run.stage is Stage.WAITING:
         return str(Verdict.WAITING)
     return str(run.verdict or f"in {run.stage}")
-
-
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 # -- one run -------------------------------------------------------------------------------------------------------
@@ -67,7 +64,7 @@ def _heading(state: RunState) -> Iterator[Text]:
     for row in words.block(text).splitlines():
         yield Text(row, style="bold")
     where = words.folder(state.task.workspace) if state.task else ""
-    yield Text(f"{state.run_id}  {_day(state.started_at)}  {words.line(state.model)}  {where}", style="dim")
+    yield Text(f"{state.run_id}  {words.moment(state.started_at)}  {words.line(state.model)}  {where}", style="dim")
 
 
 def _phases(state: RunState, marks: Marks) -> Iterator[Text]:

@@ -7,6 +7,7 @@ from typing import Any, TextIO
 from surefoot import events as e
 from surefoot.cli.watch import LineWatcher
 from surefoot.outcome import EXIT_CODES, Outcome, Verdict
+from surefoot.questions import times_out_at
 from surefoot.state import RunState
 
 
@@ -34,7 +35,11 @@ def as_object(record: e.Record) -> dict[str, Any]:
 def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = None) -> dict[str, Any]:
     """The last line. `exit_code` is that of the process where it is not the verdict's own."""
     outcome = state.outcome or Outcome(verdict=verdict, summary=state.stage_reason)
-    questions = [{"id": q.id, "kind": q.kind, "text": q.text, "options": q.options} for q in state.open_questions]
+    limit = state.config.question_timeout_seconds
+    questions = [
+        {"id": q.id, "kind": q.kind, "text": q.text, "options": q.options, "times_out_at": times_out_at(q, limit)}
+        for q in state.open_questions
+    ]
     return {
         "type": "outcome",
         "run_id": state.run_id,

@@ -122,6 +122,11 @@ step_options = together(
 )
 telling_options = together(
     click.option("--confirm/--no-confirm", default=None, help="Ask at the end of every phase."),
+    click.option(
+        "--question-timeout",
+        type=Duration(),
+        help="How long a question waits, such as 30m or 2d; after that it counts as no. Without it: for ever.",
+    ),
     click.option("-v", "--verbose", is_flag=True, default=None, help="Tell more: thoughts, answers, tokens."),
 )
 

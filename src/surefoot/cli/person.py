@@ -44,9 +44,10 @@ class TerminalPerson:
 def asked(question: Question) -> str:
     """The question as it is shown, with its options."""
     text = f"\n? {words.block(question.text)}"
-    if question.options and question.kind not in YES_OR_NO:
-        text += "".join(f"\n  {number}. {words.line(option)}" for number, option in enumerate(question.options, 1))
-    return text
+    if question.kind in YES_OR_NO:
+        rules = [option for option in question.options if option.startswith("always ")]
+        return text + "".join(f"\n  from now on without asking: {words.line(rule)}" for rule in rules)
+    return text + "".join(f"\n  {number}. {words.line(option)}" for number, option in enumerate(question.options, 1))
 
 
 def _prompt(question: Question) -> str:

@@ -202,6 +202,8 @@ def _asked(event: e.QuestionAsked, state: RunState, marks: Marks) -> list[str]:
 
 
 def _answered(event: e.QuestionAnswered, state: RunState, marks: Marks) -> list[str]:
+    if event.timed_out:
+        return ["  nobody answered in time, which counts as no"]
     return [f"  answered by {words.line(event.by)}: {words.line(event.answer)}"]
 
 

@@ -36,6 +36,7 @@ _FLAGS = {
     "network": ("execution.network", "--network"),
     "rollback": ("execution.enable_auto_rollback", "--rollback"),
     "confirm": ("execution.require_confirmation", "--confirm"),
+    "question_timeout": ("execution.question_timeout_seconds", "--question-timeout"),
     "verbose": ("execution.verbose_logging", "--verbose"),
     "max_time": ("budget.max_seconds", "--max-time"),
     "max_tokens": ("budget.max_tokens", "--max-tokens"),

@@ -9,6 +9,7 @@ from surefoot.cli.marks import Marks
 from surefoot.machine import Stage
 from surefoot.outcome import CheckResult, Outcome, Verdict
 from surefoot.plan import DetailedPlan
+from surefoot.questions import times_out_at
 from surefoot.state import RunState
 
 _DIAGNOSIS_TITLES = (
@@ -124,6 +125,8 @@ def _questions(state: RunState) -> Iterator[Text]:
         rows = words.block(question.text).splitlines()
         yield _row("asks", Text(rows[0] if rows else ""))
         yield from (_row("", Text(row)) for row in rows[1:])
+        if until := times_out_at(question, state.config.question_timeout_seconds):
+            yield _row("", Text(f"without an answer until {words.moment(until)} it counts as no", style="dim"))
 
 
 def _diagnosis(outcome: Outcome | None) -> Iterator[Text]:

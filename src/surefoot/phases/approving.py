@@ -7,7 +7,7 @@ import json
 from surefoot.consent import Effect, rule_on, suggested_rule
 from surefoot.context import read_text
 from surefoot.phases.deciding import Proposal
-from surefoot.phases.gated import YES
+from surefoot.questions import TIMED_OUT, is_yes
 from surefoot.run import Run
 from surefoot.tools.base import Tool, Writes
 
@@ -31,8 +31,10 @@ async def not_allowed(run: Run, step_id: str, proposal: Proposal) -> str:
         step_id=step_id,
         subject=_subject(run, proposal),
     )
-    if answer.strip().lower() in YES or answer.startswith("always "):
+    if is_yes(answer) or answer.startswith("always "):
         return ""
+    if answer == TIMED_OUT:
+        return f"nobody allowed this in time: {answer}"
     return f"the user said no: {answer}"
 
 

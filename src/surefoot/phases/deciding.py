@@ -9,12 +9,13 @@ from surefoot.artifacts import handed_on
 from surefoot.asking import ask_read, ask_text
 from surefoot.context import briefing, budget_chars, plan_text, quoted_files, read_text, step_text
 from surefoot.drafts import StepDecision, schema_of
-from surefoot.errors import UnknownTool, UnreadableAnswer
+from surefoot.errors import ToolError, UnknownTool, UnreadableAnswer
 from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
 from surefoot.phases.revising import revise
 from surefoot.prompts import render
+from surefoot.questions import TIMED_OUT
 from surefoot.run import Run
 from surefoot.state import ActionResults, StepRun
 from surefoot.tools.base import ToolContext
@@ -218,7 +219,10 @@ def tool_context(run: Run, action_id: str = "") -> ToolContext:
     journal, results = run.services.journal, ActionResults(run.state.steps)
 
     async def ask(question: str) -> str:
-        return await run.ask_person("clarification", question)
+        answer = await run.ask_person("clarification", question)
+        if answer == TIMED_OUT:
+            raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
+        return answer
 
     return ToolContext(
         root=run.root,

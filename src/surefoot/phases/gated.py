@@ -8,12 +8,11 @@ from typing import TypeVar
 from surefoot import events as e
 from surefoot.errors import UnreadableAnswer
 from surefoot.outcome import Phase, PhaseResult, PhaseStatus, ValidationResult, Verdict
+from surefoot.questions import TIMED_OUT, is_no, is_yes
 from surefoot.run import Run, Stopped
 from surefoot.values import now
 
 T = TypeVar("T")
-YES = frozenset({"y", "yes", "ok", "是", "好"})
-NO = frozenset({"n", "no", "", "否", "不"})
 
 Produce = Callable[[Sequence[str], int], Awaitable[T]]
 """Gets what was wrong last time, and how often it was refused."""
@@ -76,10 +75,11 @@ async def wanted_differently(run: Run, name: e.PhaseName, summary: str, made_at:
         options=("yes", "no"),
         subject=f"{name}:{made_at.isoformat()}:{summary}",
     )
-    if answer.strip().lower() in YES:
+    if is_yes(answer):
         return False
-    if answer.strip().lower() in NO:
-        raise Stopped(Verdict.CANCELLED, f"not confirmed after {name}")
+    if is_no(answer):
+        why = f": {answer}" if answer == TIMED_OUT else ""
+        raise Stopped(Verdict.CANCELLED, f"not confirmed after {name}{why}")
     messages = (f"the user wants it differently: {answer}",)
     await run.record(e.GateRefused(phase=name, attempt=0, confidence=0.0, messages=messages))
     return True

@@ -9,11 +9,12 @@ from surefoot.drafts import UnderstandingDraft
 from surefoot.gates import judge_understanding
 from surefoot.machine import Stage
 from surefoot.mending import files_named_in, understanding_from
-from surefoot.outcome import ExecutionPhase, PhaseResult, UnderstandingOutput, ValidationResult
+from surefoot.outcome import ExecutionPhase, PhaseResult, UnderstandingOutput, ValidationResult, Verdict
 from surefoot.phases.gated import feedback, gated, wanted_differently
 from surefoot.project import list_files
 from surefoot.prompts import render
-from surefoot.run import Run
+from surefoot.questions import TIMED_OUT
+from surefoot.run import Run, Stopped
 
 
 async def understand(run: Run) -> None:
@@ -38,7 +39,8 @@ async def _wanted_differently(run: Run, made: PhaseResult[UnderstandingOutput]) 
     """Questions come before the confirmation: their answers may change what is confirmed."""
     if run.config.require_confirmation:
         for question in understood(run).clarification_needed:
-            await run.ask_person("clarification", question)
+            if await run.ask_person("clarification", question) == TIMED_OUT:
+                raise Stopped(Verdict.CANCELLED, f"nobody answered '{question}': {TIMED_OUT}")
     summary = made.output.understanding if made.output else ""
     return await wanted_differently(run, "understanding", summary, made.executed_at)
 
