@@ -286,7 +286,8 @@ def _step_essence(run: Any) -> Any:
     return {**kept, "actions": actions, "failed before": sorted(run.failed_fingerprints)}
 
 
-_OF_TIME_AND_PLACE = {"duration_ms", "executed_at", "tree", "output_hash", "snapshot"}
+# Whether a check had to be run for its result is what was spent on it.
+_OF_TIME_AND_PLACE = {"duration_ms", "executed_at", "tree", "output_hash", "snapshot", "reused"}
 
 
 def _plain(value: Any) -> Any:
