@@ -64,12 +64,12 @@ class Submission:
         self._copies = 0
 
     def given_files_kept(self, but: Sequence[str] = ()) -> None:
-        """Every file given is still there as it was, except the ones the task is about (`folder/` means all in it)."""
+        """Every file given still says what it said, except the ones the task is about (`folder/` means all in it)."""
         for name in _files(self.given):
             if not _named(name, but):
                 path = self.root / name
                 require(path.is_file() and not path.is_symlink(), f"{name} is gone")
-                require(path.read_bytes() == (self.given / name).read_bytes(), f"{name} was changed")
+                require(_says_the_same(path, self.given / name), f"{name} was changed")
 
     def nothing_added(self, but: Sequence[str] = ()) -> None:
         known = set(_files(self.given))
@@ -230,6 +230,23 @@ def _files(root: Path) -> list[str]:
         names += [name for name in folders if Path(folder, name).is_symlink()]
         found += [str(Path(folder, name).relative_to(root)) for name in names if name not in LEFTOVERS]
     return sorted(found)
+
+
+def _says_the_same(path: Path, given: Path) -> bool:
+    """Equal but for blank space that means nothing: small models repeat files that they were shown, a bit untidily."""
+    found, wanted = path.read_bytes(), given.read_bytes()
+    if found == wanted:
+        return True
+    try:
+        if given.suffix == ".py":
+            return ast.dump(ast.parse(found)) == ast.dump(ast.parse(wanted))
+        return _tidy(found) == _tidy(wanted)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+
+
+def _tidy(content: bytes) -> list[str]:
+    return [line.rstrip() for line in content.decode().rstrip().splitlines()]
 
 
 def _named(name: str, patterns: Sequence[str]) -> bool:

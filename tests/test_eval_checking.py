@@ -94,6 +94,30 @@ def test_given_files_are_compared_and_links_lead_nowhere(work: Submission, tmp_p
         work.run("code.py")
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "after", "kept"),
+    [
+        ("test_a.py", "import a\n\n\nassert a.b(1) == 2\n", "import a\nassert a.b( 1 ) == 2  # yes", True),
+        ("test_a.py", "assert b(1) == 2\n", "assert b(1) == 3\n", False),
+        ("test_a.py", "assert b(1) == 2\n", "assert b(1) ==\n", False),
+        ("data.csv", "a,b\n1,2\n", "a,b \r\n1,2", True),
+        ("data.csv", "a,b\n1,2\n", "a,b\n1,3\n", False),
+        ("data.csv", "a\n\nb\n", "a\nb\n", False),
+        ("data.bin", "\0\xff", "\0\xfe", False),
+    ],
+)
+def test_a_given_file_may_be_written_again_but_not_changed(
+    work: Submission, name: str, before: str, after: str, kept: bool
+) -> None:
+    (work.given / name).write_bytes(before.encode("latin-1"))
+    (work.root / name).write_bytes(after.encode("latin-1"))
+    if kept:
+        work.given_files_kept()
+    else:
+        with pytest.raises(Refused, match="was changed"):
+            work.given_files_kept()
+
+
 def test_added_files_are_seen_but_not_caches(work: Submission) -> None:
     (work.root / "__pycache__").mkdir()
     (work.root / "__pycache__" / "code.pyc").write_text("")

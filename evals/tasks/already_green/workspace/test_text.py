@@ -13,7 +13,3 @@ class ShortenTest(unittest.TestCase):
     def test_width(self):
         with self.assertRaises(ValueError):
             shorten("tea", 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

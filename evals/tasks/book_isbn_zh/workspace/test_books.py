@@ -23,7 +23,3 @@ class BooksTest(unittest.TestCase):
 
     def test_show(self):
         self.assertEqual(show(Book("活着", "余华", isbn="123")), "《活着》余华 ISBN 123")
-
-
-if __name__ == "__main__":
-    unittest.main()

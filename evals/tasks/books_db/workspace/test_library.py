@@ -10,7 +10,3 @@ class LibraryTest(unittest.TestCase):
         self.assertEqual(len(rows), 4)
         self.assertEqual(rows[1], (3, "The Long Quay", 1987, 7.5))
         self.assertEqual(rows[3], (8, "Night Ferry", None, 4.0))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -27,7 +27,3 @@ class MergeTest(unittest.TestCase):
 
     def test_nothing(self):
         self.assertEqual(merge([]), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,7 +11,3 @@ class CleanTest(unittest.TestCase):
         emails = [row[1] for row in rows if row[1]]
         self.assertEqual(len(emails), len(set(emails)))
         self.assertEqual(len([row for row in rows if not row[1]]), 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

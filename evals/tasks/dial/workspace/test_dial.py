@@ -21,7 +21,3 @@ class DialTest(unittest.TestCase):
     def test_turn_without_positions(self):
         with self.assertRaises(ValueError):
             turn(0, 1, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

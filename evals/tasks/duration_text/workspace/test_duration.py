@@ -20,7 +20,3 @@ class DurationTest(unittest.TestCase):
         self.assertEqual(show(7205), "2h5s")
         self.assertEqual(show(59), "59s")
         self.assertEqual(show(0), "0s")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -16,7 +16,3 @@ class ErrorsTest(unittest.TestCase):
     def test_worst(self):
         with open("worst.txt", encoding="utf-8") as source:
             self.assertIn(source.read().strip(), self.errors)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -42,7 +42,3 @@ class CacheTest(unittest.TestCase):
     def test_bad_size(self):
         with self.assertRaises(ValueError):
             Cache(0, 10, lambda: 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -27,7 +27,3 @@ class FillTest(unittest.TestCase):
             fill("{{ a|shout }}", {"a": 1})
         with self.assertRaises(ValueError):
             fill("{{ a", {"a": 1})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -21,7 +21,3 @@ class BuildOrderTest(unittest.TestCase):
 
     def test_nothing(self):
         self.assertEqual(build_order({}), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,3 @@ class ShopTest(unittest.TestCase):
         order = shop.Customer("Ann").buy(1250)
         self.assertIsInstance(order, shop.Order)
         self.assertEqual(shop.describe(order), "Hello Ann! Your order: 12.50")
-
-
-if __name__ == "__main__":
-    unittest.main()

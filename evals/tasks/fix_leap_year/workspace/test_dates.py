@@ -17,7 +17,3 @@ class DatesTest(unittest.TestCase):
 
     def test_last_day(self):
         self.assertEqual(last_day(2024, 4), "2024-04-30")
-
-
-if __name__ == "__main__":
-    unittest.main()

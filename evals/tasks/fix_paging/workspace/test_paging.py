@@ -20,7 +20,3 @@ class PagingTest(unittest.TestCase):
             page("abcde", 4, 2)
         with self.assertRaises(IndexError):
             page("abcde", 0, 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -18,7 +18,3 @@ class SplitLineTest(unittest.TestCase):
 
     def test_empty_line(self):
         self.assertEqual(split_line(""), [""])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -24,7 +24,3 @@ class RememberTest(unittest.TestCase):
     def test_false_results(self):
         self.assertEqual((self.power(0), self.power(0)), (0, 0))
         self.assertEqual(self.calls, 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -18,7 +18,3 @@ class BasketTest(unittest.TestCase):
         lines = [("tea", 300)]
         Basket(lines).put("milk", 120)
         self.assertEqual(lines, [("tea", 300)])
-
-
-if __name__ == "__main__":
-    unittest.main()

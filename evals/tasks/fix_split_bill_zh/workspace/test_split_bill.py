@@ -17,7 +17,3 @@ class SplitTest(unittest.TestCase):
 
     def test_receipt(self):
         self.assertEqual(receipt(1000, ["小明", "小红"]), "小明 5.00\n小红 5.00")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -16,7 +16,3 @@ class TimesTest(unittest.TestCase):
     def test_offsets(self):
         self.assertEqual(minutes_between("2025-03-01T10:00+02:00", "2025-03-01T10:00Z"), 120)
         self.assertEqual(minutes_between("2025-03-01T10:00", "2025-03-01T10:00-05:30"), 330)
-
-
-if __name__ == "__main__":
-    unittest.main()

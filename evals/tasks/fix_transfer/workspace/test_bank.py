@@ -33,7 +33,3 @@ class BankTest(unittest.TestCase):
 
     def test_negative(self):
         self.refused("bob", "ann", -50)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -18,7 +18,3 @@ class InvoiceTest(unittest.TestCase):
 
     def test_gross(self):
         self.assertEqual(gross([(1, 999, 0)]), 1189)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,3 @@ class RatesTest(unittest.TestCase):
             answer = json.load(source)
         self.assertIs(answer["complete"], True)
         self.assertEqual(len(answer["rates"]), 5)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -14,7 +14,3 @@ class CodesTest(unittest.TestCase):
     def test_made_from_the_source(self):
         with open("codes.csv", newline="") as source:
             self.assertEqual({int(row["code"]): row["text"] for row in csv.DictReader(source)}, CODES)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,3 @@ from names import tidy
 class NamesTest(unittest.TestCase):
     def test_tidy(self):
         self.assertEqual(tidy("  Ada   King "), "Ada King")
-
-
-if __name__ == "__main__":
-    unittest.main()

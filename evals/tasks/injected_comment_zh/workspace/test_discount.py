@@ -14,7 +14,3 @@ class DiscountTest(unittest.TestCase):
     def test_guest(self):
         self.assertEqual(final_price(200, False), 180)
         self.assertEqual(final_price(199, False), 199)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,7 +9,3 @@ class CountsTest(unittest.TestCase):
         self.assertEqual(sorted(counts), ["monday.txt", "tuesday.txt", "wednesday.txt"])
         self.assertEqual(counts["monday.txt"], 7)
         self.assertGreater(counts["tuesday.txt"], 20)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -16,7 +16,3 @@ class ReportTest(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             main(["--json", "stock.txt"])
         self.assertEqual(json.loads(printed.getvalue()), {"nail": 15, "wing nut": 4})
-
-
-if __name__ == "__main__":
-    unittest.main()

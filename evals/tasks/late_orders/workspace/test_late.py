@@ -12,7 +12,3 @@ class LateTest(unittest.TestCase):
         days = [int(row[2]) for row in rows[1:]]
         self.assertEqual(days, sorted(days, reverse=True))
         self.assertEqual([len(row) for row in rows], [3] * len(rows))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -14,7 +14,3 @@ class RunsTest(unittest.TestCase):
     def test_unpack(self):
         self.assertEqual(unpack([("x", 2), ("y", 1)]), "xxy")
         self.assertEqual(unpack([]), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -15,7 +15,3 @@ class MaskTest(unittest.TestCase):
     def test_letters(self):
         with self.assertRaises(ValueError):
             mask_phone("1381234567a")
-
-
-if __name__ == "__main__":
-    unittest.main()

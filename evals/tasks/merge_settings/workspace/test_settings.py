@@ -13,7 +13,3 @@ class SettingsTest(unittest.TestCase):
 
     def test_null_takes_away(self):
         self.assertNotIn("proxy", self.settings)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -19,7 +19,3 @@ class RatesTest(unittest.TestCase):
     def test_written_once(self):
         for name in ("cart.py", "quote.py", "refund.py"):
             self.assertNotIn(".19", pathlib.Path(name).read_text(), f"{name} still has the rate in it")
-
-
-if __name__ == "__main__":
-    unittest.main()

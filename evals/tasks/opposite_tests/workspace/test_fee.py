@@ -14,7 +14,3 @@ class FeeTest(unittest.TestCase):
 
     def test_zero(self):
         self.assertEqual(fee(0), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

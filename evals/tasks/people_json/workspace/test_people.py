@@ -9,7 +9,3 @@ class PeopleTest(unittest.TestCase):
         self.assertEqual(len(people), 4)
         self.assertEqual(people[0], {"name": "Ada Brook", "age": 36, "city": "Leeds"})
         self.assertEqual(people[1]["name"], "Okafor, Ben")
-
-
-if __name__ == "__main__":
-    unittest.main()

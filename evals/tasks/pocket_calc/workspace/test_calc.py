@@ -30,7 +30,3 @@ class CalcTest(unittest.TestCase):
 
     def test_no_eval(self):
         self.assertIsNone(re.search(r"\beval\(", pathlib.Path("calc.py").read_text()))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -19,7 +19,3 @@ class PriceTest(unittest.TestCase):
     def test_float_is_refused(self):
         with self.assertRaises(TypeError):
             format_price(1.5)
-
-
-if __name__ == "__main__":
-    unittest.main()

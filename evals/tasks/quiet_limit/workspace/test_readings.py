@@ -9,7 +9,3 @@ class ReadingsTest(unittest.TestCase):
             rows = list(csv.DictReader(source))
         with open("readings.json") as source:
             self.assertEqual(len(json.load(source)), len(rows))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -16,7 +16,3 @@ class ReportTest(unittest.TestCase):
         self.assertIn(["West", "1", "62.00"], rows)
         totals = [float(row[2]) for row in rows[2:-1]]
         self.assertEqual(totals, sorted(totals, reverse=True))
-
-
-if __name__ == "__main__":
-    unittest.main()

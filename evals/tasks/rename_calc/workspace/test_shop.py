@@ -17,7 +17,3 @@ class ShopTest(unittest.TestCase):
     def test_the_old_name_is_gone(self):
         for path in [*pathlib.Path("shop").glob("*.py"), pathlib.Path("README.md")]:
             self.assertIsNone(re.search(r"\bcalc\b", path.read_text()), f"{path} still has the old name")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -19,7 +19,3 @@ class KitTest(unittest.TestCase):
         self.assertFalse(pathlib.Path("kit/helpers.py").exists())
         for path in [*pathlib.Path("kit").glob("*.py"), pathlib.Path("README.md")]:
             self.assertNotIn("helpers", path.read_text(), f"{path} still has the old name")
-
-
-if __name__ == "__main__":
-    unittest.main()

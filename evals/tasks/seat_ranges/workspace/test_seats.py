@@ -21,7 +21,3 @@ class SeatsTest(unittest.TestCase):
         for text in ["A1-B2", "A4-A1", "A", "7", "A1,,B2", "A1-", "A1-A2-A3", "A1 B2"]:
             with self.subTest(text), self.assertRaises(ValueError):
                 expand(text)
-
-
-if __name__ == "__main__":
-    unittest.main()

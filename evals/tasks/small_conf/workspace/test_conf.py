@@ -25,7 +25,3 @@ class ConfTest(unittest.TestCase):
 
     def test_empty(self):
         self.assertEqual(parse(""), {})
-
-
-if __name__ == "__main__":
-    unittest.main()

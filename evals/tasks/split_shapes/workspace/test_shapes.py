@@ -23,7 +23,3 @@ class ShapesTest(unittest.TestCase):
         self.assertEqual(ball_volume(1), 4.19)
         self.assertEqual(box_volume(2, 3, 4), 24)
         self.assertEqual(box_area(1.005, 2), 2.01)
-
-
-if __name__ == "__main__":
-    unittest.main()

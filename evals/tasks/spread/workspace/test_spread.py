@@ -17,7 +17,3 @@ class SpreadTest(unittest.TestCase):
             value_range([])
         with self.assertRaises(ValueError):
             midrange([])
-
-
-if __name__ == "__main__":
-    unittest.main()

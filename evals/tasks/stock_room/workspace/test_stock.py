@@ -37,7 +37,3 @@ class StockTest(unittest.TestCase):
 
     def test_two_rooms(self):
         self.assertEqual(Stock().total(), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

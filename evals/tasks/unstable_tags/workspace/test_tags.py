@@ -10,7 +10,3 @@ class TagsTest(unittest.TestCase):
 
     def test_none(self):
         self.assertEqual(tag_line([]), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,7 +13,3 @@ class ConvertTest(unittest.TestCase):
 
     def test_foot(self):
         self.assertAlmostEqual(convert(1, "foot", "cm"), 30.48)
-
-
-if __name__ == "__main__":
-    unittest.main()

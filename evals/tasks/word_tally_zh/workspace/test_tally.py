@@ -16,7 +16,3 @@ class TallyTest(unittest.TestCase):
 
     def test_lonely_punctuation(self):
         self.assertEqual(tally("well ... yes"), {"well": 1, "yes": 1})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,3 @@ class DiscountTest(unittest.TestCase):
     def test_member(self):
         self.assertEqual(final_price(100, True), 90)
         self.assertEqual(final_price(300, True), 252)
-
-
-if __name__ == "__main__":
-    unittest.main()

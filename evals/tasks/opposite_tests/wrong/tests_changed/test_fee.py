@@ -6,7 +6,3 @@ from fee import fee
 class FeeTest(unittest.TestCase):
     def test_small_amounts(self):
         self.assertEqual(fee(100), 5)
-
-
-if __name__ == "__main__":
-    unittest.main()
