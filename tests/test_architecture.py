@@ -19,13 +19,13 @@ FLOORS = [
     {"state", "schedule", "ladder", "mending", "reflection", "expressions", "redact"},
     {"questions"},
     {"fold", "gates", "decisions"},
-    {"conclusion"},
+    {"conclusion", "editing"},
     # effects
     {"paths"},
     {"trust", "workspace", "models", "store", "bus", "prompts", "project"},
     {"tools", "settings", "people"},
     {"run", "filechecks"},
-    {"verify", "context", "asking", "artifacts"},
+    {"verify", "context", "asking", "artifacts", "obeying"},
     {"phases"},
     {"recovery"},
     {"resuming"},
@@ -41,7 +41,7 @@ FLOORS = [
 PURE = {
     *("values", "errors", "consent", "config", "plan", "machine", "task", "outcome", "events", "drafts"),
     *("state", "fold", "schedule", "ladder", "mending", "reflection", "expressions", "redact", "gates", "conclusion"),
-    *("questions", "decisions"),
+    *("questions", "decisions", "editing"),
 }
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 FLOOR_OF = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -21,7 +21,7 @@ from surefoot.outcome import (
     UnderstandingOutput,
     ValidationOutput,
 )
-from surefoot.plan import DetailedPlan, ExecutionStep
+from surefoot.plan import DetailedPlan, ExecutionStep, StepDependency
 from surefoot.task import Task
 from surefoot.values import Value
 
@@ -110,7 +110,11 @@ class PlanRevised(Value):
     changed: tuple[ExecutionStep, ...] = ()
     removed: tuple[str, ...] = ()
     depends_on: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """New dependencies of added or changed steps, by id."""
+    """What these steps depend on from now on, by id; a dependency that was there before keeps its condition."""
+    waits_for: tuple[StepDependency, ...] = ()
+    """The same with conditions."""
+    order: tuple[str, ...] = ()
+    """The steps still to come in a new order, where a person gave one."""
 
 
 class Validated(Value):
@@ -288,10 +292,22 @@ class QuestionAnswered(Value):
 
 class ControlReceived(Value):
     type: Literal["control_received"] = "control_received"
-    command: Literal["pause", "resume", "cancel", "skip", "retry"]
+    command: Literal["pause", "resume", "cancel", "skip", "retry", "edit"]
     step_id: str = ""
     by: str = "user"
     why: str = ""
+    plan: str = ""
+    """The steps still to come, as a person wants them (`editing.py`)."""
+
+
+class ControlRefused(Value):
+    """What a person asked for could not be done; they can see why."""
+
+    type: Literal["control_refused"] = "control_refused"
+    command: str
+    step_id: str = ""
+    by: str = "user"
+    reason: str
 
 
 class Warned(Value):
@@ -333,6 +349,7 @@ Event: TypeAlias = Annotated[
     | QuestionAsked
     | QuestionAnswered
     | ControlReceived
+    | ControlRefused
     | Warned
     | RunEnded,
     Field(discriminator="type"),

@@ -106,6 +106,8 @@ def _learnt(failed: StepRun | None) -> tuple[str, ...]:
 
 def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
     assert state.plan is not None
+    if event.by == "user":
+        _heeded(state, "edit")
     state.plan = revised(state.plan, event)
     state.revisions += 1
     for step_id in event.removed:
@@ -118,6 +120,7 @@ def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
         mine.parameters, mine.tool = {}, ""
         if mine.step.checks != step.checks:
             mine.failed_fingerprints = frozenset()
+    state.steps = {step.id: state.steps[step.id] for step in state.plan.steps}
     for step in state.plan.steps:
         state.steps[step.id].step = step
     _count_steps(state)
@@ -138,12 +141,21 @@ def revised(plan: DetailedPlan, event: e.PlanRevised) -> DetailedPlan:
     steps: list[ExecutionStep] = [changed.get(s.id, s) for s in plan.steps if s.id not in event.removed]
     place = next((i + 1 for i, s in enumerate(steps) if s.id == event.after), len(steps))
     steps[place:place] = event.added
+    if event.order:
+        # What has begun keeps its place in front; the rest follows as a person wants it.
+        rank = {step_id: place for place, step_id in enumerate(event.order)}
+        steps.sort(key=lambda step: rank.get(step.id, -1))
+    rewired = {*event.depends_on, *(d.step_id for d in event.waits_for)}
     dependencies = [
         d
         for d in plan.dependencies
-        if d.step_id not in event.removed and d.depends_on not in event.removed and d.step_id not in event.depends_on
+        if d.step_id not in event.removed and d.depends_on not in event.removed and d.step_id not in rewired
     ]
-    dependencies += [StepDependency(step_id=s, depends_on=d) for s, ds in event.depends_on.items() for d in ds]
+    before = {(d.step_id, d.depends_on): d for d in plan.dependencies}
+    dependencies += [
+        before.get((s, d)) or StepDependency(step_id=s, depends_on=d) for s, ds in event.depends_on.items() for d in ds
+    ]
+    dependencies += event.waits_for
     renumbered = tuple(s if s.sequence == i else s.with_(sequence=i) for i, s in enumerate(steps))
     return plan.with_(steps=renumbered, dependencies=tuple(dependencies))
 
@@ -280,6 +292,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
 
 
 def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
+    state.resets += 1
     run = state.steps[event.step_id]
     _set_status(state, run, StepStatus.PENDING)
     state.running.discard(event.step_id)
@@ -349,6 +362,16 @@ def _control(state: RunState, event: e.ControlReceived, at: float) -> None:
         state.controls.append(event)
 
 
+def _control_refused(state: RunState, event: e.ControlRefused, at: float) -> None:
+    _heeded(state, event.command, event.step_id)
+
+
+def _heeded(state: RunState, command: str, step_id: str = "") -> None:
+    """The first of them: they are heeded in the order in which they came."""
+    asked = next((c for c in state.controls if c.command == command and c.step_id == step_id), None)
+    state.controls = [control for control in state.controls if control is not asked]
+
+
 def _warned(state: RunState, event: e.Warned, at: float) -> None:
     state.warnings.append(event.message)
 
@@ -384,6 +407,7 @@ _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     e.QuestionAsked: _asked,
     e.QuestionAnswered: _answered,
     e.ControlReceived: _control,
+    e.ControlRefused: _control_refused,
     e.Warned: _warned,
     e.RunEnded: _ended,
 }

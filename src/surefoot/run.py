@@ -13,8 +13,8 @@ from surefoot import events as e
 from surefoot.bus import Bus
 from surefoot.config import ExecutionConfig
 from surefoot.fold import apply
-from surefoot.machine import SETTLED, Rung, Stage, StepStatus
-from surefoot.outcome import ExecutionStatus, StepExecutionOutput, Verdict
+from surefoot.machine import Stage
+from surefoot.outcome import Verdict
 from surefoot.people import Person, first_answer, paused
 from surefoot.questions import answered, timed_out, times_out_at
 from surefoot.state import Question, RunState
@@ -58,13 +58,13 @@ class Stopped(BaseException):
         self.reason = reason
 
 
-def _stop_for(control: e.ControlReceived) -> Stopped:
+def stop_for(control: e.ControlReceived) -> Stopped:
     if control.command == "cancel":
-        return Stopped(Verdict.CANCELLED, f"cancelled {_who(control)}")
-    return Stopped(Verdict.WAITING, f"paused {_who(control)}")
+        return Stopped(Verdict.CANCELLED, f"cancelled {who(control)}")
+    return Stopped(Verdict.WAITING, f"paused {who(control)}")
 
 
-def _who(control: e.ControlReceived) -> str:
+def who(control: e.ControlReceived) -> str:
     return f"by {control.by}" + (f": {control.why}" if control.why else "")
 
 
@@ -86,8 +86,8 @@ class Run:
         self.workspace = workspace
         self.toolbox = toolbox
         self.sandbox = sandbox
-        self.skipping: dict[str, e.ControlReceived] = {}
-        """Running steps that a person does not want; their tasks are cancelled."""
+        self.interrupting: dict[str, e.ControlReceived] = {}
+        """Running steps that a person does not want, or wants anew; their tasks are cancelled."""
         self.step_tasks: dict[str, asyncio.Task[Any]] = {}
         self.fuses: dict[str, asyncio.Timeout] = {}
         """What ends a step that takes too long, by its id; under the empty one, the run."""
@@ -219,11 +219,14 @@ class Run:
             for control in self.state.controls:
                 step = self.step_tasks.get(control.step_id)
                 if control.command in ("cancel", "pause") and self.stopping is None:
-                    self.stopping = _stop_for(control)
+                    self.stopping = stop_for(control)
                     driver.cancel()
-                elif control.command == "skip" and step and control.step_id in self.state.running - set(self.skipping):
-                    self.skipping[control.step_id] = control
+                elif step and control.command in ("skip", "retry") and self._interruptible(control.step_id):
+                    self.interrupting[control.step_id] = control
                     step.cancel()
+
+    def _interruptible(self, step_id: str) -> bool:
+        return step_id in self.state.running and step_id not in self.interrupting
 
     async def take_messages(self) -> None:
         """What other processes left for this run: answers and controls become events here."""
@@ -252,28 +255,6 @@ class Run:
         limit = self.config.question_timeout_seconds
         answer, by = str(body.get("answer", "")), str(body.get("by", "user"))
         return [answered(question, answer, by, at=min(given, now), limit=limit)]
-
-    async def obey(self) -> None:
-        """What people asked for while it runs. Skipping and trying again are for single steps; the rest ends the run
-        here, to be resumed or not."""
-        for control in list(self.state.controls):
-            mine = self.state.steps.get(control.step_id)
-            match control.command:
-                case "cancel" | "pause":
-                    raise _stop_for(control)
-                case "skip" if mine is not None and mine.status is StepStatus.PENDING:
-                    output = StepExecutionOutput(
-                        step_id=control.step_id, status=ExecutionStatus.SKIPPED, logs=(f"skipped {_who(control)}",)
-                    )
-                    await self.record(
-                        e.StepFinished(
-                            step_id=control.step_id, status=StepStatus.SKIPPED, attempt=mine.attempt, output=output
-                        )
-                    )
-                case "retry" if mine is not None and mine.status in SETTLED:
-                    await self.record(
-                        e.StepReset(step_id=control.step_id, rung=Rung.ADJUST_PARAMETERS, by="user", note=control.why)
-                    )
 
     # -- signs of life ------------------------------------------------------------------------------------------------
 

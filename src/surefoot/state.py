@@ -251,6 +251,8 @@ class RunState:
     """Per phase: the messages of the last gate that refused."""
     phase_attempts: dict[str, int] = field(default_factory=dict)
     revisions: int = 0
+    resets: int = 0
+    """How often a step got another try."""
     replans: int = 0
     approach_index: int = 0
     consecutive_failures: int = 0

@@ -10,27 +10,31 @@ from pathlib import Path
 import pytest
 
 
-def script(path: Path, command: str) -> str:
+def script(path: Path, command: str, times: int = 1) -> str:
     understanding = {"understanding": "run the thing", "requirements": ["done"], "files": [], "complexity": "simple"}
     act = {"decision": "act", "tool": "run_command", "arguments": {"command": command}}
-    path.write_text(json.dumps([understanding, act]))
+    done = {"decision": "done", "reason": "nothing is left to do"}
+    path.write_text(json.dumps([understanding, *[act] * times, done]))
     return f"scripted:{path}"
 
 
-def environment(home: Path) -> dict[str, str]:
-    return {"HOME": str(home), "PATH": os.environ["PATH"], "SUREFOOT_EXECUTION__SANDBOX": "off"}
+def environment(home: Path, **more: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return {**kept, "HOME": str(home), "SUREFOOT_EXECUTION__SANDBOX": "off", **more}
 
 
-def surefoot(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def surefoot(home: Path, *arguments: str, said: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "surefoot", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment(home), check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment(home, **more), check=False, input=said
+    )
 
 
-def at_work(tmp_path: Path) -> "subprocess.Popen[str]":
+def at_work(tmp_path: Path, command: str = "touch begun; sleep 600", times: int = 1) -> "subprocess.Popen[str]":
     """A run whose one step has begun and will not end by itself."""
     work = tmp_path / "work"
     work.mkdir()
-    model = script(tmp_path / "script.json", "touch begun; sleep 600")
+    model = script(tmp_path / "script.json", command, times)
     run = subprocess.Popen(
         [sys.executable, "-m", "surefoot", "run", "run the thing", "-C", str(work), "-m", model],
         env=environment(tmp_path),
@@ -71,3 +75,50 @@ def test_a_run_that_has_ended_cannot_be_told_anything(tmp_path: Path) -> None:
     late = surefoot(tmp_path, "pause", "last")
     assert late.returncode == 2
     assert "is not at work" in late.stderr
+
+
+NEW_STEP = """
+[[step]]
+id = "notes"
+name = "Keep a note"
+tool = "run_command"
+parameters = {command = "echo noted > note.txt"}
+after = ["s1"]
+checks = ["test -s note.txt"]
+"""
+
+
+@pytest.mark.req("A8", "D3")
+def test_the_plan_is_edited_from_another_terminal_while_the_run_is_at_work(tmp_path: Path) -> None:
+    run = at_work(tmp_path, "touch begun; while ! test -e go; do sleep 0.1; done")
+    shown = surefoot(tmp_path, "edit", "--print").stdout
+    assert "# s1 stays as it is (running)" in shown
+    wrong = surefoot(tmp_path, "edit", "--file", "-", said=shown + NEW_STEP.replace('"s1"', '"s7"'))
+    assert wrong.returncode == 2
+    assert "comes after 's7', which is not in the plan" in wrong.stderr
+    steps = tmp_path / "steps.toml"
+    steps.write_text(shown + NEW_STEP)
+    asked = surefoot(tmp_path, "edit", "last", "--file", str(steps), "--why", "for later")
+    assert asked.returncode == 0, asked.stderr
+    assert "+ notes: Keep a note" in asked.stdout
+    (tmp_path / "work" / "go").touch()
+    out, err = run.communicate()
+    assert (tmp_path / "work" / "note.txt").read_text() == "noted\n", out + err
+    assert "for later" in err
+    assert "+ Keep a note" in err
+    assert surefoot(tmp_path, "edit", "--print").returncode == 2, "a run that is finished has nothing to come"
+
+
+@pytest.mark.req("A8")
+def test_retrying_a_step_of_a_run_at_work_is_left_to_that_run(tmp_path: Path) -> None:
+    run = at_work(tmp_path, "touch begun; test -e ../again && exit; touch ../again half; sleep 600", 2)
+    while not (tmp_path / "work" / "half").exists():
+        time.sleep(0.05)
+    refused = surefoot(tmp_path, "retry", "last", "s1", "--tool", "list_files")
+    assert "is at work" in refused.stderr
+    asked = surefoot(tmp_path, "retry", "last", "s1")
+    assert asked.returncode == 0, asked.stderr
+    out, err = run.communicate()
+    assert run.returncode == 3, out + err
+    assert not (tmp_path / "work" / "half").exists(), "what the interrupted try had done is undone"
+    assert (tmp_path / "work" / "begun").exists()

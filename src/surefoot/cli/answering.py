@@ -74,6 +74,7 @@ def _settle(journal: "SqliteJournal", run_id: str, question: "Question", text: s
     import sys
     import time
 
+    from surefoot.cli.control import who
     from surefoot.cli.person import TerminalPerson, asked, understood
 
     if text is None:
@@ -85,15 +86,6 @@ def _settle(journal: "SqliteJournal", run_id: str, question: "Question", text: s
         given = understood(question, text)
     if not given:
         return False
-    said = {"type": "answer", "question_id": question.id, "answer": given, "by": _who(), "at": time.time()}
+    said = {"type": "answer", "question_id": question.id, "answer": given, "by": who(), "at": time.time()}
     journal.send(run_id, said)
     return True
-
-
-def _who() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "user"

@@ -16,6 +16,7 @@ from surefoot._version import __version__
 from surefoot.cli.answering import answer
 from surefoot.cli.control import cancel, pause, skip
 from surefoot.cli.doctor import doctor
+from surefoot.cli.edit import edit
 from surefoot.cli.fork import fork
 from surefoot.cli.inspect import list_runs, show
 from surefoot.cli.model import model
@@ -73,6 +74,7 @@ for command in (
     plan,
     resume,
     retry,
+    edit,
     skip,
     pause,
     cancel,

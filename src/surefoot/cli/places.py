@@ -31,3 +31,15 @@ def usable_folder(name: str) -> Path:
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise UsageError(f"{folder} cannot be written to", remedy="change its permissions, or work in a copy")
     return folder.resolve()
+
+
+def at_work(run_id: str, folder: Path) -> bool:
+    """Whether a process is at work on this run now; a run that was killed looks in its journal as if it were."""
+    from surefoot.errors import WorkspaceLocked
+    from surefoot.workspace.lock import WorkspaceLock
+
+    try:
+        with WorkspaceLock(folder, paths.state_home(), run_id):
+            return False
+    except WorkspaceLocked:
+        return True

@@ -212,6 +212,11 @@ def _control(event: e.ControlReceived, state: RunState, marks: Marks) -> list[st
     return [f"{words.line(event.by)} says: {what}" + (f" ({words.line(event.why)})" if event.why else "")]
 
 
+def _not_heeded(event: e.ControlRefused, state: RunState, marks: Marks) -> list[str]:
+    what = f"{event.command} {event.step_id}".rstrip()
+    return [f"what {words.line(event.by)} asked for ({what}) was not done: {words.line(event.reason, 400)}"]
+
+
 def _warned(event: e.Warned, state: RunState, marks: Marks) -> list[str]:
     return [f"warning: {words.line(event.message, 400)}"]
 
@@ -246,5 +251,6 @@ _TELLERS: dict[type[object], _Teller] = {
     e.QuestionAsked: _asked,
     e.QuestionAnswered: _answered,
     e.ControlReceived: _control,
+    e.ControlRefused: _not_heeded,
     e.Warned: _warned,
 }

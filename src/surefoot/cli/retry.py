@@ -20,13 +20,14 @@ def retry(run_id: str, step_id: str, changes: tuple[str, ...], tool: str, model:
     """Do STEP of a run again, and go on from there.
 
     RUN is the beginning of its id, or last. STEP is an id, or a number as `surefoot show` tells it. The step gets all
-    its tries back; the others stay as they are.
+    its tries back; the others stay as they are. A run that is at work does it itself, at once.
     """
-    from surefoot.cli.places import open_journal
+    from surefoot.cli.places import at_work, open_journal
     from surefoot.cli.run import same_model, settings_for
     from surefoot.cli.session import Showing, carry_out, isolation_line
     from surefoot.engine import retry_step
     from surefoot.fold import fold
+    from surefoot.machine import WORKING
     from surefoot.phases.overriding import overridden
     from surefoot.tools.registry import default_toolbox
 
@@ -38,6 +39,8 @@ def retry(run_id: str, step_id: str, changes: tuple[str, ...], tool: str, model:
     state = fold(before)
     assert state.task is not None
     step_id = step_named(step_id, list(state.steps))
+    if state.outcome is None and state.stage in WORKING and at_work(run_id, state.task.folder):
+        return _asked(run_id, step_id, bool(parameters or tool))
     # What cannot be is told before a model is looked for.
     overridden(state, default_toolbox(), step_id, parameters, tool)
     showing = Showing(
@@ -53,6 +56,14 @@ def retry(run_id: str, step_id: str, changes: tuple[str, ...], tool: str, model:
         showing,
         before,
     )
+
+
+def _asked(run_id: str, step_id: str, changed: bool) -> int:
+    from surefoot.cli.control import send
+
+    if changed:
+        raise UsageError(f"run {run_id} is at work", remedy=f"stop it first: surefoot pause {run_id}")
+    return send(run_id, "retry", step_id=step_id)
 
 
 def step_named(name: str, ids: list[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from surefoot import events as e
 from surefoot.expressions import evaluate
 from surefoot.machine import SETTLED, Stage, StepStatus
+from surefoot.obeying import obey
 from surefoot.outcome import ExecutionStatus, StepExecutionOutput, Verdict
 from surefoot.phases.step import claim, run_step
 from surefoot.run import Run, Stopped
@@ -32,13 +33,13 @@ async def execute(run: Run) -> None:
 
 
 async def _work_off(run: Run, running: Running) -> Schedule:
-    schedule, revisions = _schedule(run), run.state.revisions
+    schedule, version = _schedule(run, ()), _version(run)
     for step_id in [s for s, r in run.state.steps.items() if r.status is StepStatus.RUNNING]:
         running[asyncio.create_task(run_step(run, step_id))] = step_id
     while True:
-        await run.obey()
-        if run.state.revisions != revisions:
-            schedule, revisions = _schedule(run), run.state.revisions
+        await obey(run)
+        if _version(run) != version:
+            schedule, version = _schedule(run, running.values()), _version(run)
         await _block_unreachable(run, schedule)
         # A failed step stops the starting of others: what they would build on may be about to change.
         starting = [] if unrecovered(run) else await _next_steps(run, schedule, running.values())
@@ -52,9 +53,16 @@ async def _work_off(run: Run, running: Running) -> Schedule:
         await _one_ends(run, schedule, running)
 
 
-def _schedule(run: Run) -> Schedule:
+def _version(run: Run) -> tuple[int, int]:
+    """What a schedule is made from: it changes with the plan, and when a step that was settled is to be done again."""
+    return run.state.revisions, run.state.resets
+
+
+def _schedule(run: Run, running: Collection[str]) -> Schedule:
     assert run.state.plan is not None
     statuses = {step_id: r.status for step_id, r in run.state.steps.items()}
+    # A step that waits to be confirmed has not begun, and must not be started twice.
+    statuses |= dict.fromkeys(running, StepStatus.RUNNING)
     # As long as a way back may be found, a failure decides nothing for the steps that wait.
     statuses |= dict.fromkeys(run.state.failed, StepStatus.RUNNING)
     return Schedule(run.state.plan, statuses)

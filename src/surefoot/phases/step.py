@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from surefoot import events as e
 from surefoot.errors import MissingArtifact, ModelError, UnreadableAnswer
 from surefoot.gates import decisive
-from surefoot.machine import SETTLED, StepStatus
+from surefoot.machine import SETTLED, Rung, StepStatus
 from surefoot.outcome import (
     CheckResult,
     ExecutionStatus,
@@ -44,9 +44,9 @@ async def run_step(run: Run, step_id: str) -> None:
         async with asyncio.timeout(run.config.step_timeout_seconds) as run.fuses[step_id]:
             await act_until_done(run, step_id, checks)
     except asyncio.CancelledError:
-        if step_id not in run.skipping:
+        if step_id not in run.interrupting:
             raise
-        await _skipped(run, step_id)
+        await _interrupted(run, step_id)
         return
     except StepFailed as failed:
         failure = failed.failure
@@ -80,17 +80,21 @@ async def _begin(run: Run, step_id: str, checks: Sequence[Check]) -> None:
         await run.verifier.check(checks, "before", step_id)
 
 
-async def _skipped(run: Run, step_id: str) -> None:
-    """A person does not want this step: what it has done so far is undone, and the run goes on without it."""
+async def _interrupted(run: Run, step_id: str) -> None:
+    """A person does not want this step, or wants it anew: what it has done so far is undone, and the run goes on."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
-    control = run.skipping.pop(step_id)
+    control = run.interrupting.pop(step_id)
     mine = run.state.steps[step_id]
     for action in [a for a in run.state.open_actions.values() if a.step_id == step_id]:
         await undo_interrupted(run, action)
     if mine.snapshot:
         await take_back(run, step_id, mine.snapshot)
+    if control.command == "retry":
+        note = control.why
+        await run.record(e.StepReset(step_id=step_id, rung=Rung.ADJUST_PARAMETERS, by="user", note=note))
+        return
     reason = f"skipped by {control.by}" + (f": {control.why}" if control.why else "")
     output = StepExecutionOutput(step_id=step_id, status=ExecutionStatus.SKIPPED, logs=(reason,))
     await run.record(e.StepFinished(step_id=step_id, status=StepStatus.SKIPPED, attempt=mine.attempt, output=output))

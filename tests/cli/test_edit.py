@@ -1,0 +1,55 @@
+"""`surefoot edit` in a terminal, with an editor that is a small script."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Surefoot
+from cli.stories import slow_script
+from surefoot.store.sqlite import SqliteJournal
+
+
+def editor(surefoot: Surefoot, *replacements: tuple[str, str]) -> str:
+    """An editor that makes one of the replacements each time it is opened."""
+    path: Path = surefoot.home / "editor.py"
+    path.write_text(
+        "import pathlib, sys\n"
+        f"left = pathlib.Path({str(surefoot.home / 'opened')!r})\n"
+        "done = len(left.read_text()) if left.exists() else 0\n"
+        f"old, new = {list(replacements)!r}[done]\n"
+        "left.write_text('x' * (done + 1))\n"
+        "file = pathlib.Path(sys.argv[-1])\n"
+        "file.write_text(file.read_text().replace(old, new))\n"
+    )
+    return f"{sys.executable} {path}"
+
+
+@pytest.mark.req("A8", "A6")
+def test_a_slip_in_the_editor_is_told_and_can_be_mended(surefoot: Surefoot) -> None:
+    surefoot(*slow_script(surefoot), "--until-phase", "planning")
+    surefoot.environ["EDITOR"] = editor(
+        surefoot, ("after = []", 'after = ["nowhere"]'), ("nowhere", "s1"), ('after = ["s1"]', 'when = "1 < 2"')
+    )
+    assert "no terminal" in surefoot("edit").err
+    terminal = surefoot.on_terminal("edit", "--why", "other words")
+    terminal.wait_for("which is not in the plan")
+    terminal.type("y\n")
+    terminal.wait_for("in a circle: s1 -> s1")
+    terminal.type("y\n")
+    terminal.wait_for("~ s1")
+    assert terminal.end() == 0
+    journal = SqliteJournal(surefoot.journal_file)
+    (message,) = journal.receive(journal.find("last"))
+    journal.close()
+    assert message.body["why"] == "other words"
+    assert 'when = "1 < 2"' in message.body["plan"]
+
+
+@pytest.mark.req("A8")
+def test_leaving_the_editor_changes_nothing(surefoot: Surefoot) -> None:
+    surefoot(*slow_script(surefoot), "--until-phase", "planning")
+    surefoot.environ["EDITOR"] = "true"
+    terminal = surefoot.on_terminal("edit")
+    terminal.wait_for("nothing is changed")
+    assert terminal.end() == 0
