@@ -262,7 +262,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
         state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "skip"]
     output = event.output
     if event.artifact is not None and not output.outputs:
-        output = output.model_copy(update={"outputs": outputs_of(run.actions)})
+        output = output.altered(outputs=outputs_of(run.actions))
     run.output, run.after, run.artifact = output, event.snapshot, event.artifact
     run.checks, run.red_looks = event.checks or run.checks, ()
     if event.failure is not None:

@@ -28,7 +28,7 @@ async def pick_up(run: Run) -> None:
 
 async def look_first(run: Run) -> None:
     """The task's own checks before anything is done: only what is red now can prove the task later."""
-    begun = any(
+    begun = bool(run.state.tool_calls) or any(
         isinstance(record.event, e.ActionStarted)
         or (isinstance(record.event, e.ChecksRan) and not record.event.step_id and record.event.when == "before")
         for record in run.services.journal.read(run.state.run_id)

@@ -1,6 +1,7 @@
 """A run in progress: its state, and the few things that phases may do to the world through it."""
 
 import asyncio
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable
@@ -9,9 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from surefoot import events as e
 from surefoot.bus import Bus
 from surefoot.config import ExecutionConfig
+from surefoot.errors import JournalError
 from surefoot.fold import apply
 from surefoot.machine import Stage
 from surefoot.outcome import Verdict
@@ -56,6 +60,15 @@ class Stopped(BaseException):
         super().__init__(reason)
         self.verdict = verdict
         self.reason = reason
+
+
+def _control_sent(body: dict[str, Any]) -> e.Event:
+    try:
+        return e.ControlReceived.model_validate({name: value for name, value in body.items() if name != "type"})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        return e.Warned(message=f"a message to this run was left out, {where} is wrong: {problem['msg']}")
 
 
 def stop_for(control: e.ControlReceived) -> Stopped:
@@ -215,6 +228,9 @@ class Run:
         while True:
             self.sign_of_life()
             await asyncio.sleep(WATCH_SECONDS)
+            with contextlib.suppress(JournalError):
+                # What was only noted is to be seen by other processes too; if it fails, it goes with what comes next.
+                await self.services.journal.flush()
             await self.take_messages()
             for control in self.state.controls:
                 step = self.step_tasks.get(control.step_id)
@@ -240,8 +256,7 @@ class Run:
                 events += [a for a in self._answer_sent(item.body) if a.question_id not in given]
                 given |= {str(item.body.get("question_id"))}
             elif item.body.get("type") == "control":
-                fields = {k: v for k, v in item.body.items() if k != "type"}
-                events.append(e.ControlReceived.model_validate(fields))
+                events.append(_control_sent(item.body))
         self.services.journal.acknowledge(self.state.run_id, [item.id for item in items])
         await self.record(*events)
 

@@ -218,18 +218,21 @@ async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool =
     body_hash = run.services.journal.put_blob(proposal.body.encode()) if proposal.body else ""
     if proposal.thought:
         run.note(e.Decided(step_id=step_id, decision="act", thought=proposal.thought))
-    await run.record(
-        e.ActionStarted(
-            action_id=action_id,
-            step_id=step_id,
-            tool=tool.name,
-            arguments=arguments,
-            body=body_hash,
-            fingerprint=fingerprint(tool.name, arguments, proposal.body),
-            snapshot=snapshot,
-            external=tool.external,
-        )
+    begun = e.ActionStarted(
+        action_id=action_id,
+        step_id=step_id,
+        tool=tool.name,
+        arguments=arguments,
+        body=body_hash,
+        fingerprint=fingerprint(tool.name, arguments, proposal.body),
+        snapshot=snapshot,
+        external=tool.external,
     )
+    if tool.leaves_nothing:
+        # There would be nothing to find or undo after a crash: the intent may share the result's transaction.
+        run.note(begun)
+    else:
+        await run.record(begun)
     started = time.perf_counter()
     result = await _call(run, tool, action_id, arguments, proposal.body)
     # What the summary shows whole is in the journal already.

@@ -151,7 +151,7 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
         artifact, output = run.artifacts.keep(output, mine.step.pinned)
         if artifact is not None and not artifact.hash:
             # What the actions gave is in their own events; the fold puts it together again.
-            output = output.model_copy(update={"outputs": {}})
+            output = output.altered(outputs={})
     await run.record(
         e.StepFinished(
             step_id=step_id,

@@ -104,7 +104,14 @@ class SqliteJournal:
         return records
 
     def note(self, run_id: str, event: Event) -> Record:
-        return self._enqueue(run_id, (event,), awaited=False)[1][0]
+        run = self._runs.get(run_id)
+        if run is None or type(event) is RunCreated:
+            return self._enqueue(run_id, (event,), awaited=False)[1][0]
+        event, body = self._as_written(event)
+        record = Record(run.seq + 1, time.time(), event)
+        self._queue.append(Entry(run, record.seq, record.at, event, body, awaited=False))
+        run.seq = record.seq
+        return record
 
     async def flush(self) -> None:
         if error := self._commit_for_all():

@@ -127,6 +127,11 @@ class Tool:
         return self.function(*args, **kwargs)
 
     @property
+    def leaves_nothing(self) -> bool:
+        """It only looks: done twice or not at all, the world is the same."""
+        return self.writes is Writes.NONE and not self.external and not self.network
+
+    @property
     def signature(self) -> str:
         """As a model is shown it: `read_file(path, start_line?, end_line?)`, the body with a star."""
         offered = {k: v for k, v in self.parameters.get("properties", {}).items() if k not in self.instead_of_body}
@@ -240,9 +245,11 @@ def _what_it_writes(name: str, writes: Writes | str | Sequence[str]) -> tuple[Wr
 
 
 def _runner(function: Callable[..., Any], takes_context: bool, *, waits: bool) -> Callable[..., Awaitable[Any]]:
+    is_async = inspect.iscoroutinefunction(function)
+
     async def run(context: ToolContext, /, **kwargs: Any) -> Any:
         first = (context,) if takes_context else ()
-        if inspect.iscoroutinefunction(function):
+        if is_async:
             return await function(*first, **kwargs)
         return await _in_thread(lambda: function(*first, **kwargs), waits=waits)
 

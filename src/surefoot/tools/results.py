@@ -46,6 +46,8 @@ def summarise(output: str, *, limit: int = 2400, failed: bool, result_id: str = 
 
 def clean(text: str) -> str:
     """As a person would see it on a terminal: without colours, and with progress bars in their last state."""
+    if text.isascii() and text.isprintable():
+        return text.rstrip()
     text = text.encode("utf-8", "replace").decode("utf-8")
     text = _ANSI.sub("", text).replace("\r\n", "\n")
     lines = [line.rstrip("\r").rsplit("\r", 1)[-1].rstrip() for line in text.split("\n")]
