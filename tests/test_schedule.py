@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +65,34 @@ def test_what_can_never_run_is_told_with_the_reason() -> None:
     schedule = Schedule(plan("a b", ("b", "a")), {"a": StepStatus.FAILED})
     assert schedule.take() is None
     assert "success of 'a'" in schedule.unreachable["b"]
+
+
+@pytest.mark.req("O8")
+@pytest.mark.parametrize("shape", ["chain", "fan-out", "all want the whole workspace"])
+def test_the_cost_of_a_step_does_not_grow_with_the_plan(shape: str) -> None:
+    """Counted, not timed: how often a ready step is looked at."""
+
+    def looks_a_step(count: int) -> float:
+        ids = [f"s{i}" for i in range(count)]
+        pairs = [(b, a) for a, b in itertools.pairwise(ids)] if shape == "chain" else []
+        schedule = Schedule(plan(" ".join(ids), *pairs), {})
+        looks = done = 0
+
+        def accept(step_id: str) -> bool:
+            nonlocal looks
+            looks += 1
+            return shape != "all want the whole workspace" or looks % 200 == 0
+
+        while done < min(count, 200):
+            step = schedule.take(accept)
+            if step is not None:
+                done += 1
+                schedule.settle(step, StepStatus.SUCCEEDED)
+            elif shape != "all want the whole workspace":
+                break
+        return looks / done
+
+    assert looks_a_step(10_000) == pytest.approx(looks_a_step(1_000), rel=0.1)
 
 
 @st.composite

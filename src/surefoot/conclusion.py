@@ -137,6 +137,8 @@ def _next_steps(state: RunState, verdict: Verdict) -> Iterable[str]:
     match verdict:
         case Verdict.BUDGET:
             yield "give it more: --max-tokens, --max-cost, or a smaller task"
+        case Verdict.TIME if failed and failed.failures[-1].kind is FailureKind.TIMEOUT:
+            yield "give its steps more time (step_timeout_seconds), or make the step smaller"
         case Verdict.TIME:
             yield "give it more time: --max-time"
         case Verdict.WAITING:

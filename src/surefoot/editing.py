@@ -107,15 +107,17 @@ def revision(text: str, state: RunState, why: str, begun: Collection[str] = ()) 
     if plan is None:
         raise PlanError("there is no plan yet that could be changed", remedy="wait until it is made")
     steps, after = _read(text, state)
-    kept = {step.id for step in plan.steps if not _open(state, step.id, begun)}
-    for step_id in steps:
-        if step_id in kept:
-            said = f"the step {step_id!r} has begun or is done ({state.steps[step_id].status}) and cannot be changed"
-            raise PlanError(said, remedy="give a new step an id of its own")
-    removed = tuple(s.id for s in plan.steps if s.id not in kept and s.id not in steps)
-    _know_each_other(after, [*kept, *steps], removed)
     old = {step.id: step.with_(sequence=0) for step in plan.steps}
     rewired = {s for s, wanted in after.items() if set(wanted) != {d for d in plan.dependencies if d.step_id == s}}
+    kept = {step.id for step in plan.steps if not _open(state, step.id, begun)}
+    for step_id in kept & steps.keys():
+        # It began while the text was being changed: no harm where that step was left as it is.
+        if steps.pop(step_id) != old[step_id] or step_id in rewired:
+            said = f"the step {step_id!r} has begun or is done ({state.steps[step_id].status}) and cannot be changed"
+            raise PlanError(said, remedy="give a new step an id of its own")
+        del after[step_id]
+    removed = tuple(s.id for s in plan.steps if s.id not in kept and s.id not in steps)
+    _know_each_other(after, [*kept, *steps], removed)
     made = e.PlanRevised(
         by="user",
         reason=why or "a person changed the plan",

@@ -1,7 +1,5 @@
 """What people asked of a run while it is at work, carried out between its steps, or refused with the reason."""
 
-import asyncio
-
 from surefoot import events as e
 from surefoot.editing import revision
 from surefoot.errors import PlanError
@@ -21,7 +19,7 @@ async def obey(run: Run) -> None:
                 raise stop_for(control)
             case "edit":
                 await run.record(_edited(run, control))
-            case "skip" if mine is not None and mine.status is StepStatus.PENDING:
+            case "skip" if mine and mine.status is StepStatus.PENDING and control.step_id not in run.taken:
                 await run.record(_skipped(control, mine))
             case "retry" if mine is not None and mine.status in SETTLED:
                 await run.record(
@@ -41,11 +39,9 @@ def _skipped(control: e.ControlReceived, mine: StepRun) -> e.StepFinished:
 
 def _edited(run: Run, control: e.ControlReceived) -> e.Event:
     """The plan as a person wants it, if it still can be: it may have moved on since they looked at it."""
-    me = asyncio.current_task()
-    begun = [step_id for step_id, task in run.step_tasks.items() if task is not me and not task.done()]
     why = f"{control.by}: {control.why}" if control.why else control.by
     try:
-        made = revision(control.plan, run.state, why, begun)
+        made = revision(control.plan, run.state, why, run.taken)
     except PlanError as error:
         refused = f"{error}" + (f" ({error.remedy})" if error.remedy else "")
         return e.ControlRefused(command="edit", by=control.by, reason=refused)

@@ -33,6 +33,14 @@ from surefoot.reflection import lesson, reflect_by_rules
 from surefoot.run import Run, Stopped
 from surefoot.state import StepRun
 
+_FUSES = {
+    FailureKind.LOOP: Verdict.LOOP,
+    FailureKind.NO_PROGRESS: Verdict.LOOP,
+    FailureKind.MAX_ACTIONS: Verdict.LOOP,
+    FailureKind.TIMEOUT: Verdict.TIME,
+}
+"""What ends a step that would not end by itself ends the run with a verdict, and an exit code, of its own."""
+
 
 async def recover(run: Run) -> None:
     """Takes the run from RECOVERY to wherever the chosen rung leads."""
@@ -169,8 +177,7 @@ async def _carry_out(run: Run, mine: StepRun, rung: Rung, failure: Failure, refl
         case Rung.NEXT_APPROACH:
             await run.enter(Stage.APPROACH, f"next approach: {reflection.root_cause}")
         case Rung.GIVE_UP:
-            circles = failure.kind in (FailureKind.LOOP, FailureKind.NO_PROGRESS)
-            verdict = Verdict.LOOP if circles else Verdict.FAILED
+            verdict = _FUSES.get(failure.kind, Verdict.FAILED)
             raise Stopped(verdict, f"the step '{mine.step.name}' ({step_id}) failed: {failure.message}")
 
 

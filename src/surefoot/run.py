@@ -102,6 +102,8 @@ class Run:
         self.interrupting: dict[str, e.ControlReceived] = {}
         """Running steps that a person does not want, or wants anew; their tasks are cancelled."""
         self.step_tasks: dict[str, asyncio.Task[Any]] = {}
+        self.taken: set[str] = set()
+        """Steps that were chosen to run and have not ended, also those whose beginning is not written down yet."""
         self.fuses: dict[str, asyncio.Timeout] = {}
         """What ends a step that takes too long, by its id; under the empty one, the run."""
         self.stopping: Stopped | None = None
@@ -173,6 +175,10 @@ class Run:
         budget, state, parts = self.config.budget, self.state, []
         if budget.max_tokens is not None:
             parts.append(f"{max(budget.max_tokens - state.tokens, 0)} tokens")
+        if budget.max_cost_usd is not None:
+            parts.append(f"${max(budget.max_cost_usd - self.cost_usd, 0):.2f}")
+        if budget.max_tool_calls is not None:
+            parts.append(f"{max(budget.max_tool_calls - state.tool_calls, 0)} tool calls")
         if budget.max_seconds is not None:
             parts.append(f"{max(budget.max_seconds - state.active_seconds, 0):.0f} seconds")
         return ", ".join(parts)

@@ -12,6 +12,10 @@ from surefoot.errors import PlanCycle
 from surefoot.machine import SETTLED, StepStatus
 from surefoot.plan import Condition, DetailedPlan, StepDependency
 
+LOOK_AHEAD = 64
+"""How many ready steps that cannot run now are passed over in search of one that can: with thousands that all want the
+whole workspace, each would otherwise look at all the others."""
+
 _DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED, StepStatus.SKIPPED})
 """A skipped step holds nobody up: what depends on it goes on without its result."""
 
@@ -83,9 +87,9 @@ class Schedule:
 
     def take(self, accept: Callable[[str], bool] = lambda _: True) -> str | None:
         """The most urgent ready step that `accept` agrees to: by priority, then by the longest path still to go."""
-        passed_over = []
+        passed_over: list[tuple[int, int, int, str]] = []
         found = None
-        while self._ready:
+        while self._ready and len(passed_over) < LOOK_AHEAD:
             entry = heapq.heappop(self._ready)
             step_id = entry[-1]
             if step_id not in self._pending or step_id in self.unreachable:

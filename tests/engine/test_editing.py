@@ -84,6 +84,17 @@ def test_steps_are_added_removed_moved_and_rewired_with_conditions() -> None:
     assert gone.removed == ("b", "c")
 
 
+@pytest.mark.req("A8")
+def test_what_began_while_the_text_was_being_changed_is_no_harm_where_it_was_left_alone() -> None:
+    text = as_text(STATE).replace('name = "c"', 'name = "the last"')
+    later = at(PLAN, a=StepStatus.SUCCEEDED, b=StepStatus.RUNNING)
+    made = revision(text, later, "")
+    assert made is not None
+    assert [step.id for step in made.changed] == ["c"]
+    with pytest.raises(PlanError, match="'b' has begun"):
+        revision(text.replace('name = "b"', 'name = "other"'), later, "")
+
+
 @pytest.mark.req("A6", "A8")
 @pytest.mark.parametrize(
     ("old", "new", "said"),

@@ -76,6 +76,8 @@ async def test_no_more_than_allowed(bench: Bench) -> None:
     [
         (("path",), ("a.txt", "b.txt"), 2),
         (("path",), ("a.txt", "a.txt"), 1),
+        (("path",), ("a.txt", "./a.txt"), 1),
+        (("path",), ("sub", "sub/b.txt"), 1),
         (Writes.FREE, ("a.txt", "b.txt"), 1),
     ],
 )

@@ -1,5 +1,7 @@
 """Steps that name their tool: every type runs, dependencies, conditions, recovery by another tool."""
 
+import os
+
 import pytest
 
 from kit import Bench, act, done, fenced, steps, understanding
@@ -216,9 +218,37 @@ async def test_a_step_that_never_ends_is_ended(bench: Bench) -> None:
     answers = [act("run_command", command=f"echo {n} > x.txt") for n in range(30)]
     state = await bench.run_plan(steps(step), answers, max_actions_per_step=4, reflection=NO_REPLAN)
     assert state.outcome is not None
-    assert state.outcome.verdict is Verdict.FAILED
+    assert state.outcome.exit_code == 6
     assert len(bench.events(e.ActionStarted)) == 4
     assert "4 actions and not done" in state.outcome.summary
+
+
+@pytest.mark.req("D4")
+async def test_a_step_out_of_time_ends_with_all_its_processes(bench: Bench) -> None:
+    step = ExecutionStep(id="s", name="s", tool="run_command",
+                         parameters={"command": "sleep 600 & echo $! > ../sleeper; wait"})  # fmt: skip
+    limits = {**NO_REPLAN, "max_temporary_retries": 0, "max_step_retries": 0, "max_single_step_repairs": 0}
+    state = await bench.run_plan(steps(step), step_timeout_seconds=1.5, reflection=limits)
+    assert state.outcome is not None
+    assert state.outcome.exit_code == 124
+    assert state.outcome.diagnosis is not None
+    assert "step_timeout_seconds" in state.outcome.diagnosis.as_text()
+    sleeper = int((bench.root.parent / "sleeper").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(sleeper, 0)
+
+
+@pytest.mark.req("D4", "O4")
+async def test_the_model_is_told_what_is_left(bench: Bench) -> None:
+    step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION,
+                         checks=(FileCheck(path="x.txt"),))  # fmt: skip
+    budget = {"max_tokens": 5000, "max_cost_usd": 1.5, "max_tool_calls": 7, "max_seconds": 600}
+    answers = [act("list_files"), act("run_command", command="touch x.txt")]
+    await bench.run_plan(steps(step), answers, budget=budget)
+    left = bench.prompts()[1].splitlines()[-1]
+    assert "Actions left in this step: 9." in left
+    for told in ("tokens", "$1.50", "6 tool calls", "seconds"):
+        assert told in left
 
 
 @pytest.mark.req("R8", "D4")

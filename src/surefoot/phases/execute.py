@@ -1,7 +1,9 @@
 """Phase 4: the plan's steps, each when its dependencies are settled, independent ones at the same time."""
 
 import asyncio
+import os
 from collections.abc import Collection
+from pathlib import Path
 
 from surefoot import events as e
 from surefoot.expressions import evaluate
@@ -25,6 +27,7 @@ async def execute(run: Run) -> None:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        run.taken.clear()
     if failed := unrecovered(run):
         await run.enter(Stage.RECOVERY, f"'{run.state.step(failed).name}' failed")
         return
@@ -36,6 +39,7 @@ async def _work_off(run: Run, running: Running) -> Schedule:
     schedule, version = _schedule(run, ()), _version(run)
     for step_id in [s for s, r in run.state.steps.items() if r.status is StepStatus.RUNNING]:
         running[asyncio.create_task(run_step(run, step_id))] = step_id
+        run.taken.add(step_id)
     while True:
         await obey(run)
         if _version(run) != version:
@@ -69,6 +73,7 @@ def _schedule(run: Run, running: Collection[str]) -> Schedule:
 
 
 def _settle(run: Run, schedule: Schedule, step_id: str) -> None:
+    run.taken.discard(step_id)
     status = run.state.steps[step_id].status
     if status in SETTLED:
         schedule.settle(step_id, status)
@@ -91,6 +96,7 @@ async def _next_steps(run: Run, schedule: Schedule, running: Collection[str]) ->
             schedule.settle(chosen, StepStatus.SKIPPED)
             continue
         starting.append(chosen)
+        run.taken.add(chosen)
         beside.append(chosen)
     return starting
 
@@ -106,9 +112,15 @@ def _may_join(run: Run, step_id: str, beside: Collection[str]) -> bool:
             return False
         if theirs is None and mine != frozenset():
             return False
-        if mine and theirs and mine & theirs:
+        if mine and theirs and any(_overlap(path, other_path) for path in mine for other_path in theirs):
             return False
     return True
+
+
+def _overlap(one: str, other: str) -> bool:
+    """The same file, however it is written, or one is inside the other."""
+    here, there = Path(os.path.normpath(one)), Path(os.path.normpath(other))
+    return here == there or here in there.parents or there in here.parents
 
 
 async def _one_ends(run: Run, schedule: Schedule, running: Running) -> None:

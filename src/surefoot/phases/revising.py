@@ -81,7 +81,8 @@ def _pending(run: Run, name: str) -> ExecutionStep | None:
     """The step of that id or name, if it has not begun; what is done stays done."""
     wanted = name.strip().lower()
     for step_id, mine in run.state.steps.items():
-        if mine.status is StepStatus.PENDING and wanted in (step_id.lower(), mine.step.name.lower()):
+        begun = mine.status is not StepStatus.PENDING or step_id in run.taken
+        if not begun and wanted in (step_id.lower(), mine.step.name.lower()):
             return mine.step
     return None
 
