@@ -4,7 +4,7 @@
 
 oneshot  one completion, no feedback: files and commands are taken from the answer, and that is it
 react    the same, and then a plain loop: what the commands and the checks printed is fed back, the whole conversation
-         is kept, until the checks pass or the calls are used up
+         is kept, until the checks pass, the calls are used up or an answer is repeated word for word
 
 The last line on stdout is the claim. Neither can undo anything.
 """
@@ -47,7 +47,8 @@ PROMPT = """\
 # Now
 Do the task. For every file that has to be created or changed answer with a line `FILE: path` and then one fenced code \
 block with the complete new content. Commands that have to be run go into a block fenced as ```sh; they run in the \
-folder after the files are written. If the task cannot be done, answer with CANNOT and the reason."""
+folder after the files are written. Leave given tests as they are. If the task cannot be \
+done, answer with CANNOT and the reason."""
 
 
 @dataclass
@@ -132,8 +133,9 @@ async def work(kind: str, task: str, root: Path, url: str, checks: Sequence[str]
     prompt = PROMPT.format(task=task, listing=listing, files=quoted_files(root, files, FILES_CHARS))
     asking = Asking(url, calls if kind == "react" else 1, [{"role": "user", "content": prompt}])
     hands = Hands(root, task)
-    claim = "failed"
-    while answer := asking.ask():
+    claim, last = "failed", ""
+    while (answer := asking.ask()) and answer != last:
+        last = answer
         if answer.strip().upper().startswith("CANNOT"):
             return "failed"
         said = await hands.apply(answer)

@@ -26,6 +26,7 @@ FLOORS = [
     {"tools", "settings", "people"},
     {"run", "filechecks"},
     {"verify", "context", "asking", "artifacts", "obeying"},
+    {"placebo"},
     {"phases"},
     {"recovery"},
     {"resuming"},

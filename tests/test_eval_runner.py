@@ -185,12 +185,13 @@ def test_the_plain_loop_corrects_itself_with_what_the_tests_say(
     assert "7 != 10" in upstream.asked[1]["messages"][-1]["content"]
 
 
-def test_the_plain_loop_ends_when_its_calls_are_used_up(
-    gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path
+@pytest.mark.parametrize(("answers", "calls"), [([WRONG, WRONG + "\n", WRONG + "!"], 3), ([WRONG], 2)])
+def test_the_plain_loop_ends_when_its_calls_are_used_up_or_it_repeats_itself(
+    gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path, answers: list[str], calls: int
 ) -> None:
-    upstream.answers = [WRONG]
+    upstream.answers = answers
     result = run_one(task, AGENTS["react"], 0, gateway, Caps(calls=3), tmp_path / "s")
-    assert (result.right, result.claim, result.calls) == (False, "failed", 3)
+    assert (result.right, result.claim, result.calls) == (False, "failed", calls)
 
 
 def test_surefoot_runs_through_the_same_door(gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path) -> None:

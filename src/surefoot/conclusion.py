@@ -69,10 +69,17 @@ def _judged(
             Verdict.UNVERIFIED,
             "the checks pass, but they passed before too: they do not prove that this task is done",
         )
+    hollow = state.validation.output.hollow if state.validation.output else ()
+    solid = [r for r in proving if r.check.key not in hollow]
+    if not solid:
+        label, files = proving[0].check.label, ", ".join(seen.added[:3])
+        return Verdict.UNVERIFIED, (
+            f"the checks pass, but {label!r} also passes when nothing is in {files}: it cannot tell a right result"
+        )
     count = len(decisive(checks))
     return Verdict.VERIFIED, (
         f"{count} check{'s pass' if count != 1 else ' passes'} on the final tree; "
-        f"{proving[0].check.label!r} failed before and passes now"
+        f"{solid[0].check.label!r} failed before and passes now"
     )
 
 

@@ -44,6 +44,57 @@ def files_named_in(text: str) -> list[str]:
     return found
 
 
+def plain_target(task: str, existing: Collection[str], protected: Collection[str]) -> str:
+    """The one file of code that the task is about, where its words and the folder leave no choice; else nothing."""
+    named = [path for path in files_named_in(task) if path not in protected]
+    new = [path for path in named if path not in existing]
+    sources = [path for path in existing if _kind(path) in _CODE and path not in protected]
+    if len(new) == 1 and _kind(new[0]) in _CODE and all(_kind(path) in _PROSE for path in named if path not in new):
+        return new[0]
+    return sources[0] if len(sources) == 1 and set(named) <= set(sources) else ""
+
+
+def plain_understanding(task: str, path: str) -> UnderstandingOutput:
+    """What a task that is about one file wants is what it says."""
+    return UnderstandingOutput(
+        understanding=task,
+        key_requirements=(task,),
+        task_type="write_code",
+        complexity=TaskComplexity.SIMPLE,
+        target_files=(path,),
+    )
+
+
+def is_computed(path: str, text: str, others: Collection[str]) -> bool:
+    """Whether a new file is a result of others that the task speaks of: then a program should make it. A model that
+    types in what it should have computed gets it wrong as soon as there is more than a little of it."""
+    if _kind(path) in _CODE or _kind(path) in _SETTINGS:
+        return False
+    sources = [source for source in others if _is_spoken_of(source, text)]
+    if _kind(path) in _PROSE:
+        # Prose about code is written; prose about data is a report.
+        return any(_kind(source) not in _CODE and _kind(source) not in _PROSE for source in sources)
+    return bool(sources)
+
+
+def _is_spoken_of(path: str, text: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    return name in text or (bool(folder) and f"{folder.split('/')[0]}/" in text)
+
+
+def _kind(path: str) -> str:
+    name = path.rsplit("/", 1)[-1]
+    return name.rpartition(".")[2].lower() if "." in name[1:] else ""
+
+
+_CODE = frozenset((
+    "py", "pyi", "sh", "bash", "js", "mjs", "jsx", "ts", "tsx", "rb", "go", "rs", "c", "cc", "cpp", "h", "hpp", "java",
+    "kt", "swift", "php", "lua", "pl", "r", "css", "scss", "vue", "sql",
+))  # fmt: skip
+_PROSE = frozenset(("md", "txt", "rst", "html"))
+_SETTINGS = frozenset(("toml", "ini", "cfg", "yaml", "yml", "env", "lock"))
+
+
 def understanding_from(
     draft: UnderstandingDraft, task: str, existing: Collection[str], protected: Collection[str]
 ) -> UnderstandingOutput:

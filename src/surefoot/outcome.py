@@ -189,6 +189,8 @@ class CriterionResult(Value):
 class ValidationOutput(Value):
     checks: tuple[CheckResult, ...] = ()
     criteria: tuple[CriterionResult, ...] = ()
+    hollow: tuple[str, ...] = ()
+    """Keys of checks that would also pass for files that hold nothing."""
 
 
 class FailureKind(StrEnum):

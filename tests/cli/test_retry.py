@@ -31,7 +31,7 @@ async def failed_run(surefoot: Surefoot) -> str:
             ExecutionStep(id="look", sequence=0, name="look around", tool="list_files"),
             ExecutionStep(id="read", sequence=1, name="read", tool="read_file", parameters={"path": "missing.txt"}),
             ExecutionStep(
-                id="mark", sequence=2, name="mark", tool="run_command", parameters={"command": "touch done.txt"}
+                id="mark", sequence=2, name="mark", tool="run_command", parameters={"command": "echo marked > done.txt"}
             ),
         ),
         dependencies=(
@@ -44,7 +44,7 @@ async def failed_run(surefoot: Surefoot) -> str:
     task = Task(
         text="Read and mark.",
         workspace=str(surefoot.workspace),
-        checks=(CommandCheck(command="test -e done.txt", origin="user"),),
+        checks=(CommandCheck(command="grep -q marked done.txt", origin="user"),),
     )
     state = await start_run(
         Services(journal, ScriptedModel([]), surefoot.state),

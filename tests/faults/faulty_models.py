@@ -11,7 +11,7 @@ class _Note(Scenario):
     """The work: one small file, by a step whose actions the model decides."""
 
     good: ClassVar = {"note.txt": "note\n"}
-    check = "test -s note.txt"
+    check = "grep -qs note note.txt || exit 1"
 
     def plan(self) -> Sequence[ExecutionStep]:
         return [free_step("note", "write the word note to the file for it")]
@@ -162,14 +162,20 @@ class WrongPlanCheck(_Note):
     most_extra_calls = 6
 
     def plan(self) -> Sequence[ExecutionStep]:
-        return [free_step("note", "write note.txt", check="test -s not.txt" if self.faulty else "test -s note.txt")]
+        return [
+            free_step(
+                "note",
+                "write note.txt",
+                check="grep -qs note not.txt || exit 1" if self.faulty else "grep -qs note note.txt || exit 1",
+            )
+        ]
 
     def wishes(self, told: str) -> Sequence[Wish]:
-        return [Wish("note", check="test -s note.txt")]
+        return [Wish("note", check="grep -qs note note.txt || exit 1")]
 
 
 class WrongPlanCheckBesideAGoodOne(WrongPlanCheck):
     story = "the plan's own check asks for the wrong file, and the user's own asks for the right one"
-    check = "test -s note.txt"
+    check = "grep -qs note note.txt || exit 1"
     never_under = frozenset()
     most_extra_calls = 0

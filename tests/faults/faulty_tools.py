@@ -13,7 +13,7 @@ from surefoot.plan import ExecutionStep
 class TimesOutTwice(Scenario):
     story = "a tool times out twice, then works"
     good: ClassVar = {"rates.json": '{"EUR": 1.1}\n'}
-    check = "test -s rates.json"
+    check = "grep -q EUR rates.json"
 
     def plan(self) -> Sequence[ExecutionStep]:
         return [call_step("rates", "fetch_rates")]
@@ -37,7 +37,7 @@ class TimesOutTwice(Scenario):
 class WrongParameter(Scenario):
     story = "a parameter is wrong until it is corrected"
     good: ClassVar = {"receipt.txt": "ds_001\n"}
-    check = "test -s receipt.txt"
+    check = "grep -q ds_001 receipt.txt"
     litters_under = frozenset({"no reflection"})
     most_extra_calls = 1
 
@@ -64,7 +64,7 @@ class WrongParameter(Scenario):
 class DownWithAlternative(Scenario):
     story = "a tool is always down, and there is another one for the job"
     good: ClassVar = {"result.csv": "3\n"}
-    check = "test -s result.csv"
+    check = "grep -q 3 result.csv"
     litters_under = frozenset({"no reflection"})
 
     def plan(self) -> Sequence[ExecutionStep]:
@@ -97,7 +97,7 @@ class AlwaysDown(Scenario):
     story = "a tool is always down, and there is no other"
     recoverable = False
     good: ClassVar = {"result.csv": "3\n"}
-    check = "test -s result.csv"
+    check = "grep -q 3 result.csv"
 
     def plan(self) -> Sequence[ExecutionStep]:
         return [call_step("process", "process_data", rows=3)]
@@ -118,7 +118,7 @@ class NotCriticalAndDown(AlwaysDown):
     story = "a step that may be missing cannot be done, the rest can"
     recoverable = True
     good: ClassVar = {"note.txt": "note\n"}
-    check = "test -s note.txt"
+    check = "grep -q note note.txt"
     most_extra_calls = 1
 
     def plan(self) -> Sequence[ExecutionStep]:
@@ -138,7 +138,7 @@ class MissingUpstream(Scenario):
     story = "what a step needs was never made: the plan lacks a step"
     files: ClassVar = {"raw.csv": "b\na\n"}
     good: ClassVar = {"clean.csv": "a\nb\n", "features.txt": "A\nB\n"}
-    check = "test -s features.txt"
+    check = "grep -q A features.txt"
     never_under = frozenset({"static"})
     most_extra_calls = 5
 
@@ -176,13 +176,13 @@ class MissingUpstream(Scenario):
     def wishes(self, told: str) -> Sequence[Wish]:
         if "Plan this one step again" in told:
             return [Wish("features", check=self.check)]
-        return [Wish("make clean.csv", check="test -s clean.csv"), Wish("features", check=self.check)]
+        return [Wish("make clean.csv", check="grep -q a clean.csv"), Wish("features", check=self.check)]
 
 
 class LiesOnce(Scenario):
     story = "a tool says that it worked, and did nothing"
     good: ClassVar = {"report.txt": "the report\n"}
-    check = "test -s report.txt"
+    check = "grep -q report report.txt"
     never_under = frozenset({"static"})
     most_extra_calls = 1
     lies = 1
@@ -250,7 +250,7 @@ class FlakyCheck(Scenario):
     def __init__(self, root: Path, outside: Path, *, faulty: bool = True) -> None:
         counter = outside / "flaky.count"
         flake = f"echo once more >> {counter}; test $(wc -l < {counter}) -gt 1" if faulty else "true"
-        self.files = {"test_out.sh": f"test -s out.txt && {flake}\n"}  # type: ignore[misc]
+        self.files = {"test_out.sh": f"grep -q out out.txt || exit 1; {flake}\n"}  # type: ignore[misc]
         super().__init__(root, outside, faulty=faulty)
 
     def plan(self) -> Sequence[ExecutionStep]:
@@ -273,7 +273,7 @@ class Unprintable(Exception):
 class OddException(Scenario):
     story = "a tool breaks in an odd way once, then works"
     good: ClassVar = {"converted.txt": "converted\n"}
-    check = "test -s converted.txt"
+    check = "grep -q converted converted.txt"
     most_extra_calls = 1
     odd: ClassVar[Callable[[], BaseException]]
 

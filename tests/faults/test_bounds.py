@@ -151,7 +151,7 @@ async def to_the_end(services: Services, bench: Bench, limits: ReflectionConfig,
         after=[("b", "a")],
     )
     made = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan))
-    task = bench.task("work", ["test -e a.txt && test -e b.txt"])
+    task = bench.task("work", ["grep -q a a.txt && grep -q b b.txt"])
     config = bench.config(reflection=limits.model_dump())
     with contextlib.suppress(Killed):
         return await start_run(services, task, config, first=Stage.EXECUTION, given=[made])

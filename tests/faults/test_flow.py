@@ -130,7 +130,7 @@ async def test_an_edge_of_the_diagram(
     bench: Bench, failures: list[str], limits: dict[str, int], climbed: list[Rung], sources: list[str]
 ) -> None:
     world = prepare(bench, failures)
-    state = await bench.run_plan(steps(STEP), MODEL, checks=["test -e done.txt"], reflection=limits)
+    state = await bench.run_plan(steps(STEP), MODEL, checks=["grep -q result done.txt"], reflection=limits)
     assert rungs(bench) == climbed
     assert [source for _, source in world.calls] == sources, "each try is another one"
     assert bench.files() == {"done.txt": "the result"}, "nothing of a failed try is left"
@@ -150,7 +150,7 @@ async def test_an_edge_of_the_diagram(
 )
 async def test_m_to_o_nothing_is_left_to_try(bench: Bench, limits: dict[str, int], climbed: list[str]) -> None:
     prepare(bench, [DEC] * 9)
-    state = await bench.run_plan(steps(STEP), MODEL, checks=["test -e done.txt"], reflection=limits)
+    state = await bench.run_plan(steps(STEP), MODEL, checks=["grep -q result done.txt"], reflection=limits)
     assert rungs(bench) == climbed
     assert state.stage is Stage.FAILED
     assert state.outcome is not None
@@ -161,7 +161,7 @@ async def test_m_to_o_nothing_is_left_to_try(bench: Bench, limits: dict[str, int
 @pytest.mark.req("R2", "R4")
 async def test_the_tools_used_are_the_ones_the_rungs_named(bench: Bench) -> None:
     world = prepare(bench, [T, T, DEC])
-    await bench.run_plan(steps(STEP), MODEL, checks=["test -e done.txt"])
+    await bench.run_plan(steps(STEP), MODEL, checks=["grep -q result done.txt"])
     assert [name for name, _ in world.calls] == ["work", "other_work", "third_work", "third_work"]
 
 
@@ -237,7 +237,7 @@ async def test_an_unknown_cause_gets_one_more_try_as_it_is(bench: Bench) -> None
 async def test_without_step_level_reflection_nobody_is_asked_and_the_task_is_planned_again(bench: Bench) -> None:
     world = prepare(bench, [P])
     state = await bench.run_plan(
-        steps(STEP), MODEL, checks=["test -e done.txt"], reflection={"enable_step_level_reflection": False}
+        steps(STEP), MODEL, checks=["grep -q result done.txt"], reflection={"enable_step_level_reflection": False}
     )
     assert rungs(bench) == [REPLAN]
     assert not [prompt for prompt in bench.prompts() if "Find the cause" in prompt]
@@ -285,7 +285,7 @@ async def test_a_recovery_that_is_cut_off_anywhere_ends_the_same(
 ) -> None:
     """No rung is lost or climbed twice, however often the process ends in the middle of one."""
     prepare(bench, failures)
-    uncut = await bench.run_plan(steps(STEP), MODEL, checks=["test -e done.txt"])
+    uncut = await bench.run_plan(steps(STEP), MODEL, checks=["grep -q result done.txt"])
     expected, wanted = rungs(bench), counters(uncut)
     (bench.root / "done.txt").unlink()
     bench.records.clear()
@@ -300,7 +300,7 @@ async def test_a_recovery_that_is_cut_off_anywhere_ends_the_same(
 
     services = bench.services(MODEL)
     services.bus.subscribe(cut)
-    task = bench.task("carry out the given plan", ["test -e done.txt"])
+    task = bench.task("carry out the given plan", ["grep -q result done.txt"])
     state: RunState | None = None
     for processes in range(30):
         with contextlib.suppress(Killed):

@@ -16,7 +16,8 @@ from surefoot.errors import ToolError
 from surefoot.gates import decisive
 from surefoot.outcome import CheckResult, Failure, FailureKind
 from surefoot.phases.approving import not_allowed
-from surefoot.phases.deciding import Proposal, next_proposal, tool_context
+from surefoot.phases.deciding import next_proposal, tool_context
+from surefoot.phases.proposal import Proposal
 from surefoot.phases.taking_back import observed_changes
 from surefoot.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.run import Run
@@ -112,7 +113,7 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
     if _all_green(here.results):
         # Green all along, the checks only guard: then there is more to a step than them, unless it is one call or file.
         return _was_red(mine) or bool(mine.step.tool) or (_writes_one_file(mine) and bool(last.ok))
-    if last.ok and not mine.step.tool:
+    if (last.ok or last.tool == "run_python") and not mine.step.tool:
         here.red += 1
     _look_for_progress(here)
     if mine.step.tool or (here.red >= MAX_RED_ROUNDS and _writes_one_file(mine)):

@@ -6,7 +6,7 @@ import json
 
 from surefoot.consent import Effect, rule_on, suggested_rule
 from surefoot.context import read_text
-from surefoot.phases.deciding import Proposal
+from surefoot.phases.proposal import Proposal
 from surefoot.questions import TIMED_OUT, is_yes
 from surefoot.run import Run
 from surefoot.tools.base import Tool, Writes

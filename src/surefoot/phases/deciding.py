@@ -2,8 +2,7 @@
 needs no decision about tools, just the file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
 
 from surefoot.artifacts import handed_on
 from surefoot.asking import ask_read, ask_text
@@ -13,6 +12,8 @@ from surefoot.errors import ToolError, UnknownTool, UnreadableAnswer
 from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
+from surefoot.phases.computing import is_result, program_for
+from surefoot.phases.proposal import Proposal
 from surefoot.phases.revising import revise
 from surefoot.prompts import render
 from surefoot.questions import TIMED_OUT
@@ -25,22 +26,14 @@ WHOLE_FILE_LINES = 150
 """Longer files are changed by search and replace, shorter ones are written anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    decision: Literal["act", "done", "replan"]
-    tool: str = ""
-    arguments: dict[str, Any] = field(default_factory=dict)
-    body: str = ""
-    """File content, which came outside the arguments."""
-    thought: str = ""
-
-
 async def next_proposal(run: Run, step_id: str, results: Sequence[CheckResult]) -> Proposal:
     mine = run.state.steps[step_id]
     step = mine.step
     if step.tool:
         return Proposal("act", mine.tool or step.tool, {**step.parameters, **mine.parameters})
     if len(step.writes) == 1:
+        if is_result(run, step):
+            return await program_for(run, mine, step.writes[0], what_failed(mine, results), temperature(run, mine))
         return await _body_of(run, mine, step.writes[0], results)
     return await _decide(run, mine, results)
 

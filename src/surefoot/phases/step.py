@@ -17,6 +17,7 @@ from surefoot.outcome import (
     Verdict,
 )
 from surefoot.phases.acting import StepFailed, act_until_done
+from surefoot.phases.computing import is_result
 from surefoot.phases.taking_back import take_back, undo_interrupted
 from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
@@ -135,7 +136,8 @@ def claim(run: Run, step_id: str) -> frozenset[str] | None:
         arguments = {**mine.step.parameters, **mine.parameters}
         paths = frozenset(str(arguments[a]) for a in tool.path_arguments if a in arguments)
         return paths if tool.writes is Writes.DECLARED and paths else None
-    return frozenset(mine.step.writes) if len(mine.step.writes) == 1 else None
+    # What makes a result is a program, and may write anywhere.
+    return frozenset(mine.step.writes) if len(mine.step.writes) == 1 and not is_result(run, mine.step) else None
 
 
 async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: int) -> None:

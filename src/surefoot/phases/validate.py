@@ -1,6 +1,8 @@
 """Phase 5: everything that has to hold, looked at once more on the final tree."""
 
+import asyncio
 import time
+from collections.abc import Sequence
 
 from surefoot import events as e
 from surefoot.gates import decisive, evaluate_criteria, judge_validation
@@ -17,7 +19,8 @@ from surefoot.outcome import (
     Verdict,
 )
 from surefoot.phases.step import task_checks
-from surefoot.plan import Check
+from surefoot.placebo import hollow_checks
+from surefoot.plan import Check, CommandCheck
 from surefoot.run import Run, Stopped
 from surefoot.state import StepRun
 
@@ -28,9 +31,10 @@ async def validate(run: Run) -> None:
     await run.record(e.PhaseStarted(phase="validation"))
     results = await run.verifier.check(final_checks(run), "final")
     criteria = evaluate_criteria(run.state.plan.success_criteria, run.state.plan, results)
-    output = ValidationOutput(checks=results, criteria=criteria)
-    judgement = judge_validation(output, run.config.min_confidence_threshold)
     red = [r for r in decisive(results) if not r.passed]
+    hollow = () if red else await _hollow(run, results)
+    output = ValidationOutput(checks=results, criteria=criteria, hollow=hollow)
+    judgement = judge_validation(output, run.config.min_confidence_threshold)
     await run.record(
         e.Validated(
             result=PhaseResult[ValidationOutput](
@@ -58,6 +62,14 @@ def final_checks(run: Run) -> tuple[Check, ...]:
         # The first of equals stays: a plan that names the user's own check must not take its weight away.
         checks.setdefault(check.key, check)
     return tuple(checks.values())
+
+
+async def _hollow(run: Run, results: Sequence[CheckResult]) -> tuple[str, ...]:
+    """Of the checks that would prove the task done, those that new files without content would pass too."""
+    proving = [r.check for r in results if r.check.origin != "plan" and r.check.key in run.state.red_at_start]
+    changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
+    added = [change.path for change in changes if change.kind == "added"]
+    return await hollow_checks(run, [check for check in proving if isinstance(check, CommandCheck)], added)
 
 
 async def _refute(run: Run, red: list[CheckResult]) -> None:

@@ -1,0 +1,55 @@
+"""A file that is a result of others is made by a program that the model writes, not typed in by the model."""
+
+from surefoot.artifacts import handed_on
+from surefoot.asking import ask_text
+from surefoot.context import briefing, step_text
+from surefoot.errors import UnreadableAnswer
+from surefoot.mending import is_computed
+from surefoot.models.reading import read_fenced
+from surefoot.phases.proposal import Proposal
+from surefoot.plan import ExecutionStep
+from surefoot.project import list_files
+from surefoot.prompts import render
+from surefoot.run import Run
+from surefoot.state import StepRun
+
+PROGRAM = "program.py"
+"""What the program is called in the answer; it never becomes a file."""
+
+
+def is_result(run: Run, step: ExecutionStep) -> bool:
+    """Whether the one file of a step is computed from others that the task or the step speaks of."""
+    if len(step.writes) != 1 or step.tool:
+        return False
+    path = step.writes[0]
+    if run.state.snapshot and path in run.workspace.manifest(run.state.snapshot).entries:
+        return False  # it was there before the run: it is changed, not made
+    others = [name for name in list_files(run.root) if name != path]
+    return is_computed(path, f"{run.task.text}\n{step.description}", others)
+
+
+async def program_for(run: Run, mine: StepRun, path: str, failed: str, temperature: float) -> Proposal:
+    asked = render(
+        "compute",
+        step=step_text(mine.step),
+        context=handed_on(run, mine.step.id),
+        last=_last(run, mine),
+        failed=failed,
+        path=path,
+    )
+    reply = await ask_text(run, "write", briefing(run) + "\n\n" + asked, step_id=mine.step.id, temperature=temperature)
+    code = read_fenced(reply.text, PROGRAM)
+    if code is None or reply.finish_reason == "length":
+        what = "has no fenced code block" if code is None else "was cut off"
+        raise UnreadableAnswer(f"the answer {what}: the program that makes {path} is wanted", answer=reply.text)
+    return Proposal("act", "run_python", {}, code)
+
+
+def _last(run: Run, mine: StepRun) -> str:
+    """The program that was run last, and what it said where it failed."""
+    programs = [action for action in mine.actions if action.tool == "run_python" and action.body]
+    if not programs:
+        return ""
+    code = run.services.journal.get_blob(programs[-1].body).decode().rstrip()
+    said = "" if programs[-1].ok else f"\n# It ended with\n{programs[-1].summary}\n"
+    return f"\n# The last program\n```python\n{code}\n```\n{said}"

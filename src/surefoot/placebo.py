@@ -1,0 +1,83 @@
+"""Would a check also pass for files that hold nothing? Then that it passes proves their form, not their content.
+
+`python -m json.tool out.json` fails before there is an out.json and passes for any, also for one that a model made up.
+So the checks that were red before and are green now are run once more, on a copy of the folder as it was, with a
+placebo in the place of every new file. What passes there has proved nothing.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from surefoot.plan import CommandCheck
+from surefoot.run import Run
+from surefoot.verify import QUIET_ENV, ran_no_test
+from surefoot.workspace.environment import command_env, shell_argv
+from surefoot.workspace.process import Limits, run_process
+from surefoot.workspace.sandbox import choose_sandbox
+
+MOST_BYTES = 200_000_000
+"""A larger folder is not copied for this: its checks are taken at their word."""
+
+_EMPTY = frozenset({
+    ".py", ".pyi", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".go", ".rs", ".c", ".h", ".java", ".toml", ".ini",
+    ".cfg", ".db", ".sqlite", ".sqlite3",
+})  # fmt: skip
+"""Kinds of which an empty file is a valid one."""
+
+
+async def hollow_checks(run: Run, checks: Sequence[CommandCheck], added: Sequence[str]) -> tuple[str, ...]:
+    """The keys of those `checks` that pass with a placebo for every file in `added`."""
+    snapshot = run.state.snapshot
+    if not checks or not added or _size(run, snapshot) > MOST_BYTES:
+        return ()
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="surefoot-placebo-"))
+    try:
+        copy = folder / run.root.name
+        await asyncio.to_thread(_lay_out, run, snapshot, copy, added)
+        return tuple([check.key for check in checks if await _passes(run, check, copy)])
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _size(run: Run, snapshot: str) -> int:
+    return sum(entry.size for entry in run.workspace.manifest(snapshot).entries.values())
+
+
+def _lay_out(run: Run, snapshot: str, copy: Path, added: Sequence[str]) -> None:
+    run.workspace.copy_to(snapshot, copy)
+    for name in added:
+        made = run.root / name
+        if made.is_symlink() or not made.is_file():
+            continue
+        path = copy / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(placebo(name))
+        path.chmod(made.stat().st_mode)
+
+
+def placebo(name: str) -> bytes:
+    """A valid file of that kind with nothing in it."""
+    match PurePosixPath(name).suffix.lower():
+        case ".json" | ".yaml" | ".yml":
+            return b"{}\n"
+        case ".xml" | ".html" | ".htm" | ".svg":
+            return b"<x/>\n"
+        case kind if kind in _EMPTY:
+            return b""
+    return b"x\n"
+
+
+async def _passes(run: Run, check: CommandCheck, copy: Path) -> bool:
+    sandbox, _ = choose_sandbox(run.config.sandbox, copy, state_folders=[run.services.home])
+    done = await run_process(
+        shell_argv(check.command),
+        cwd=copy,
+        env={**command_env(), **QUIET_ENV},
+        limits=Limits(timeout=run.config.command_timeout_seconds),
+        sandbox=sandbox,
+        network=run.config.network,
+    )
+    return done.exit_code == check.expect_exit and not ran_no_test(check.command, done.output)

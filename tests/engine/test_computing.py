@@ -1,0 +1,89 @@
+"""A file that is computed from others is made by a program, and a plain task is not described before it is done."""
+
+import pytest
+
+from kit import Bench, fenced, understanding
+from surefoot import events as e
+from surefoot.engine import start_run
+from surefoot.mending import is_computed, plain_target
+from surefoot.models.base import ModelTraits
+from surefoot.outcome import Verdict
+
+ADD_UP = fenced("import csv, json\nrows = list(csv.DictReader(open('sales.csv')))\n"
+                "json.dump({'total': sum(int(r['n']) for r in rows)}, open('total.json', 'w'))")  # fmt: skip
+IS_RIGHT = """python3 -c "import json; assert json.load(open('total.json')) == {'total': 42}" """
+TASK = 'Add up column n of sales.csv and write total.json like {"total": 7}.'
+
+
+def sales(bench: Bench) -> None:
+    bench.write(sales__csv="n\n40\n2\n")
+
+
+@pytest.mark.req("O3")
+async def test_a_result_is_computed_and_not_typed_in(bench: Bench) -> None:
+    sales(bench)
+    state = await bench.run(TASK, [understanding("total.json"), ADD_UP], checks=[IS_RIGHT])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert bench.files() == {"sales.csv": "n\n40\n2\n", "total.json": '{"total": 42}'}, "no program is left behind"
+    assert [started.tool for started in bench.events(e.ActionStarted)] == ["run_python"]
+
+
+@pytest.mark.req("O3", "R8")
+async def test_a_program_that_breaks_is_shown_with_what_it_said(bench: Bench) -> None:
+    sales(bench)
+    broken = fenced("print(1 / 0)")
+    state = await bench.run(TASK, [understanding("total.json"), broken, ADD_UP], checks=[IS_RIGHT])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    shown = bench.prompts()[-1]
+    assert "print(1 / 0)" in shown
+    assert "ZeroDivisionError" in shown
+
+
+@pytest.mark.parametrize(
+    ("path", "task", "others", "computed"),
+    [
+        ("total.json", "sum sales.csv into total.json", ["sales.csv"], True),
+        ("counts.json", "count the words of every file in notes/", ["notes/a.txt"], True),
+        ("report.md", "write report.md from sales.csv", ["sales.csv"], True),
+        ("out.json", "run tools/rates.py and keep what it prints in out.json", ["tools/rates.py"], True),
+        ("README.md", "write a README.md about app.py", ["app.py"], False),
+        ("app.py", "write app.py, which reads sales.csv", ["sales.csv"], False),
+        ("config.toml", "write config.toml for data.csv", ["data.csv"], False),
+        ("package.json", "make a package.json", ["src/app.js"], False),
+    ],
+)
+def test_what_is_a_result(path: str, task: str, others: list[str], computed: bool) -> None:
+    assert is_computed(path, task, others) is computed
+
+
+@pytest.mark.parametrize(
+    ("task", "existing", "target"),
+    [
+        ("Write stats.py as SPEC.md says.", ["SPEC.md", "test_stats.py"], "stats.py"),
+        ("The last page is lost. Make the tests pass.", ["paging.py", "test_stats.py"], "paging.py"),
+        ("Fix paging.py", ["paging.py", "test_stats.py"], "paging.py"),
+        ("Fix paging.py", ["paging.py", "list.py"], ""),
+        ("Write a.py and b.py", [], ""),
+        ("Write report.json from sales.csv", ["sales.csv"], ""),
+        ("Add an option to cli.py and say so in README.md", ["cli.py", "README.md"], ""),
+        ("Write cli.py on top of core.py", ["core.py"], ""),
+        ("What is this?", ["a.py", "b.py"], ""),
+    ],
+)
+def test_what_a_plain_task_is_about(task: str, existing: list[str], target: str) -> None:
+    assert plain_target(task, existing, ["test_stats.py"]) == target
+
+
+@pytest.mark.req("P19")
+async def test_a_small_model_is_not_asked_what_a_plain_task_wants(bench: Bench) -> None:
+    task = bench.task("Write one.py with ONE = 1.", ["python3 -c 'import one; assert one.ONE == 1'"])
+    services = bench.services([fenced("ONE = 1")], traits=ModelTraits(small=True, inline_bodies=False))
+    state = await start_run(services, task, bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert state.model_calls == 1
+    assert state.understanding is not None
+    assert state.understanding.validation is not None
+    assert state.understanding.validation.messages == ("the task is about one.py and how it is checked is given",)
