@@ -134,3 +134,40 @@ def test_the_second_control_c_kills(surefoot: Surefoot) -> None:
     assert terminal.end() in (-signal.SIGINT, 130)
     assert terminal.echoes()
     assert terminal.output.rfind("\x1b[?25h") > terminal.output.rfind("\x1b[?25l")
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize(
+    ("keys", "said", "code"), [("p", "surefoot resume", 4), ("s", "no step was done", 1), ("cc", "cancelled by", 130)]
+)
+def test_a_key_steers_the_run(surefoot: Surefoot, keys: str, said: str, code: int) -> None:
+    terminal = surefoot.on_terminal(*slow_script(surefoot)[:-2], "--sandbox", "off")
+    terminal.wait_for("p pause")
+    terminal.wait_for("run_command")
+    while not (surefoot.workspace / "begun").exists():
+        terminal.wait_for_matching(lambda output: True)
+    terminal.type("x" + keys[:1])
+    if keys == "cc":
+        terminal.wait_for("press c again")
+        terminal.type("c")
+    assert terminal.end() == code, terminal.output[-2000:]
+    assert said in terminal.output
+    assert terminal.echoes()
+
+
+@pytest.mark.req("A8")
+def test_a_question_gets_the_keyboard_and_gives_it_back(surefoot: Surefoot) -> None:
+    terminal = surefoot.on_terminal(*slow_script(surefoot)[:-2], "--sandbox", "off", "--confirm")
+    asked = 0
+    while not (surefoot.workspace / "begun").exists():
+        asked += 1
+        terminal.wait_for_matching(
+            lambda output, n=asked: output.count("yes or no") >= n or (surefoot.workspace / "begun").exists()  # type: ignore[misc]
+        )
+        terminal.type("y\r")
+    assert not terminal.echoes()
+    terminal.type("p")
+    assert terminal.end() == 4

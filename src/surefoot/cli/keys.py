@@ -14,12 +14,15 @@ import termios
 
 @contextlib.contextmanager
 def quiet_keys(keyboard: TextIO, *, loud: bool = False) -> Iterator[None]:
-    """Keys are not echoed inside (with `loud`: they are again, and what was typed before is dropped)."""
+    """Keys are not echoed inside and come one by one (with `loud`: they are echoed and come as lines again, and what
+    was typed before is dropped)."""
     try:
         fd = keyboard.fileno()
         before = termios.tcgetattr(fd)
         changed = termios.tcgetattr(fd)
-        changed[3] = changed[3] | termios.ECHO if loud else changed[3] & ~termios.ECHO
+        lines = termios.ECHO | termios.ICANON
+        changed[3] = changed[3] | lines if loud else changed[3] & ~lines
+        changed[6][termios.VMIN], changed[6][termios.VTIME] = 1, 0
         termios.tcsetattr(fd, termios.TCSANOW, changed)
         if loud:
             termios.tcflush(fd, termios.TCIFLUSH)
@@ -38,7 +41,7 @@ def loud_again(keyboard: TextIO) -> None:
     """Echo keys from now on, whatever was before; for a process that has no time to leave in good order."""
     with contextlib.suppress(termios.error, OSError, ValueError):
         mode = termios.tcgetattr(keyboard.fileno())
-        mode[3] |= termios.ECHO
+        mode[3] |= termios.ECHO | termios.ICANON
         termios.tcsetattr(keyboard.fileno(), termios.TCSANOW, mode)
 
 

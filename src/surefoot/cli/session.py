@@ -86,6 +86,7 @@ async def _watched(
     with _stoppable(watcher):
         async with watcher, _services(model, settings, showing, watcher, before) as services:
             watch(services.bus, watcher, before)
+            watcher.steered_by(services.journal.send)
             return await drive(services)
 
 

@@ -5,12 +5,15 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
 from surefoot import events as e
 from surefoot.bus import Bus
 from surefoot.cli.follow import Follower
 from surefoot.errors import UsageError
+
+if TYPE_CHECKING:
+    from surefoot.cli.steering import Send
 
 
 class Watcher(Protocol):
@@ -32,6 +35,10 @@ class Watcher(Protocol):
         """Where a question can be put, with nothing painted over it meanwhile."""
         ...
 
+    def steered_by(self, send: "Send") -> None:
+        """How what a person asks for by a key gets to the run."""
+        ...
+
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, *error: object) -> None: ...
@@ -51,6 +58,9 @@ class LineWatcher:
             print(said, file=sys.stderr, flush=True)
 
     def abandon(self) -> None:
+        pass
+
+    def steered_by(self, send: "Send") -> None:
         pass
 
     @contextlib.contextmanager
