@@ -232,6 +232,7 @@ class World:
         """Everything that a command must not be able to change."""
         guarded = [
             *(".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".husky", ".envrc", ".vscode"),
+            *(".cursor", ".mcp.json", ".claude", ".codex", ".gemini", ".amazonq"),
             *("surefoot.toml", ".surefoot", ".zshrc", "linked-zshrc"),
         ]
         seen: dict[str, object] = {"own code": Path(OWN_CODE).read_text()}

@@ -23,6 +23,7 @@ class Observed:
     added: Sequence[str] = ()
     changed: Sequence[str] = ()
     removed: Sequence[str] = ()
+    not_captured: Sequence[str] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -182,6 +183,7 @@ def _outcome(
         deleted_files=tuple(seen.removed),
         protected_changes=_protected(state, seen),
         degraded_steps=tuple(s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED),
+        not_captured=tuple(seen.not_captured),
         warnings=(*state.warnings, *(f"a check of the plan itself fails: {r.check.label}" for r in advisory)),
         diagnosis=diagnosis,
     )

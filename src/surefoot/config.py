@@ -57,6 +57,10 @@ class ExecutionConfig(Value):
     max_parallel_steps: int = Field(default=4, ge=1, le=256)
     step_timeout_seconds: float = Field(default=900, gt=0)
     command_timeout_seconds: float = Field(default=120, gt=0)
+    command_processes: int | None = Field(default=1_000, ge=1)
+    """How many processes a command may have at the same time; None is no limit."""
+    command_memory_gb: float | None = Field(default=8, gt=0)
+    """How much memory each of them may have."""
     max_output_tokens: int = Field(default=2_048, ge=64)
     """The longest answer a model may give in one call."""
     sandbox: Literal["auto", "strict", "off"] = "auto"
@@ -78,6 +82,10 @@ class ExecutionConfig(Value):
     """How large a workspace may be; a larger one is refused rather than captured in part."""
     reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
     budget: BudgetConfig = Field(default_factory=BudgetConfig)
+
+    @property
+    def command_memory_bytes(self) -> int | None:
+        return None if self.command_memory_gb is None else round(self.command_memory_gb * 1024**3)
 
     @field_validator("allow", "deny")
     @classmethod

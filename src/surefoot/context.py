@@ -1,6 +1,7 @@
 """What the model gets to see of the workspace. Little, in a stable order: a small model loses the thread in long
 prompts, and a server reuses its cache only for what stays the same at the front."""
 
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -75,7 +76,8 @@ def quoted_files(root: Path, paths: Iterable[str], budget: int) -> str:
 def read_text(path: Path, limit: int) -> str | None:
     """The file's text, or None when it is no text, is missing or is much too long to be shown."""
     try:
-        if path.is_symlink() or path.stat().st_size > limit * 4:
+        look = path.lstat()
+        if not stat.S_ISREG(look.st_mode) or look.st_size > limit * 4:
             return None
         text = path.read_bytes().decode()
     except (OSError, UnicodeDecodeError):

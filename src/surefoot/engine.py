@@ -33,6 +33,7 @@ from surefoot.state import RunState
 from surefoot.task import Task
 from surefoot.tools.registry import default_toolbox
 from surefoot.verify import Verifier
+from surefoot.workspace.faults import as_text
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.sandbox import choose_sandbox
 from surefoot.workspace.snapshot import Workspace
@@ -209,5 +210,6 @@ async def _observe(run: Run) -> Observed:
     kinds = {"added": "added", "removed": "removed"}
     by_kind: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
     for change in changes:
-        by_kind[kinds.get(change.kind, "changed")].append(change.path)
-    return Observed(**by_kind)
+        by_kind[kinds.get(change.kind, "changed")].append(as_text(change.path))
+    look = await asyncio.to_thread(run.workspace.look)
+    return Observed(**by_kind, not_captured=look.not_captured)

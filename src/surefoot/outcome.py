@@ -306,6 +306,8 @@ class Outcome(Value):
     protected_changes: tuple[str, ...] = ()
     """Tests that existed before the run and are different now: a reader must know."""
     degraded_steps: tuple[str, ...] = ()
+    not_captured: tuple[str, ...] = ()
+    """What snapshots leave out, so that no undo brings it back: excluded by the user, special or unreadable."""
     warnings: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
 

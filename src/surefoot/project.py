@@ -21,12 +21,14 @@ _TEST_FOLDERS = frozenset({"tests", "test", "spec", "__tests__"})
 
 
 def list_files(root: Path, limit: int = 2_000) -> list[str]:
-    """Relative paths of ordinary files, sorted, without the folders that tools fill."""
+    """Relative paths of ordinary files, sorted, without the folders that tools fill. Not pipes, which would be waited
+    for, nor names that cannot be written down in a line of text."""
     found: list[str] = []
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(f for f in folders if f not in SKIPPED_FOLDERS)
+        folders[:] = sorted(f for f in folders if f not in SKIPPED_FOLDERS and f.isprintable())
         relative = Path(folder).relative_to(root).as_posix()
-        found += [name if relative == "." else f"{relative}/{name}" for name in sorted(names)]
+        ordinary = [name for name in sorted(names) if name.isprintable() and Path(folder, name).is_file()]
+        found += [name if relative == "." else f"{relative}/{name}" for name in ordinary]
         if len(found) >= limit:
             break
     return found[:limit]

@@ -25,7 +25,7 @@ from surefoot.phases.acting import fingerprint
 from surefoot.phases.approach import alternatives_left
 from surefoot.phases.deciding import tool_context
 from surefoot.phases.second_look import passes_now
-from surefoot.phases.taking_back import take_back
+from surefoot.phases.taking_back import rolled_back, take_back
 from surefoot.plan import Condition, ExecutionStep
 from surefoot.project import list_files
 from surefoot.prompts import render
@@ -150,8 +150,7 @@ async def _roll_back(run: Run, mine: StepRun) -> None:
     if not run.config.enable_auto_rollback or not mine.snapshot or refuted or undone:
         return
     report = await take_back(run, mine.step.id, mine.snapshot, known=mine.after)
-    paths = tuple(path for path in (*report.removed, *report.written, *report.adjusted) if path != ".")
-    await run.record(e.RolledBack(step_id=mine.step.id, snapshot=mine.snapshot, paths=paths))
+    await run.record(rolled_back(mine.step.id, report))
 
 
 async def _carry_out(run: Run, mine: StepRun, rung: Rung, failure: Failure, reflection: StepReflection) -> None:

@@ -8,7 +8,7 @@ from surefoot.errors import RestoreConflict, UsageError
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import Verdict
 from surefoot.phases.step import task_checks
-from surefoot.phases.taking_back import take_back, undo_interrupted
+from surefoot.phases.taking_back import rolled_back, take_back, undo_interrupted
 from surefoot.run import Run, Stopped
 from surefoot.state import Action, StepRun
 
@@ -48,8 +48,8 @@ async def settle_conflict(run: Run, conflict: RestoreConflict) -> None:
     mine = run.state.steps[run.state.recovering]
     answer = await _ask(run, conflict, mine.step.id, f"{mine.step.id}.{mine.attempt}")
     if answer == "overwrite":
-        await take_back(run, mine.step.id, mine.snapshot, force=True)
-        await run.record(e.RolledBack(step_id=mine.step.id, snapshot=mine.snapshot, paths=conflict.paths))
+        report = await take_back(run, mine.step.id, mine.snapshot, force=True)
+        await run.record(rolled_back(mine.step.id, report))
     else:
         await _once_more(run, mine, f"These files were changed by someone else and stay: {', '.join(conflict.paths)}")
 

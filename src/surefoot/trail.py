@@ -10,7 +10,7 @@ from surefoot.fold import fold
 from surefoot.machine import StepStatus
 from surefoot.outcome import FailureKind
 from surefoot.state import RunState
-from surefoot.workspace.faults import typed
+from surefoot.workspace.faults import as_path, typed
 from surefoot.workspace.snapshot import Workspace
 from surefoot.workspace.tree import above
 
@@ -105,7 +105,7 @@ def trail(records: Iterable[e.Record]) -> Trail:
                 found.steps[event.step_id].after = found.known
             case e.RolledBack() if event.step_id:
                 found.snapshots[event.snapshot] = None
-                done = (event.snapshot, event.paths)
+                done = (event.snapshot, tuple(map(as_path, event.paths)))
                 found.known = found.end = Moment(found.known.snapshot, (*found.known.put_back, done))
             case e.RolledBack():
                 # By a person, after the run: then it is the workspace as a whole.
@@ -124,7 +124,7 @@ def _reached(found: Trail, snapshot: str) -> None:
 
 
 def _changed(found: Trail, event: int, paths: Sequence[str]) -> None:
-    found.touched |= dict.fromkeys(paths, event)
+    found.touched |= dict.fromkeys(map(as_path, paths), event)
     if "." in paths:
         found.unlisted = event
 

@@ -19,7 +19,7 @@ from surefoot.state import RunState
 from surefoot.store.base import Journal
 from surefoot.trail import Moment, Trail, step_of, trail
 from surefoot.workspace.diff import Change
-from surefoot.workspace.faults import shown
+from surefoot.workspace.faults import as_text, shown
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshot import Workspace
 
@@ -144,19 +144,10 @@ def _goal(state: RunState, found: Trail, step: str, to: str) -> tuple[Moment, in
     return found.start, 0
 
 
-def _written(path: str) -> str:
-    """A path as the journal can hold it: a name that is no text is put in other words."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return shown(path)
-    return path
-
-
 def _events(state: RunState, records: Sequence[e.Record], way: Way, first: int | None) -> Iterable[e.Event]:
     """What the journal has to say so that a run that is not completed can be resumed and does again what was undone:
     its steps wait for their turn, and it has ended if it had not. `first` is None where no step is undone."""
-    paths = tuple(_written(change.path) for change in way.changes)
+    paths = tuple(as_text(change.path) for change in way.changes)
     yield e.RolledBack(step_id="", snapshot=way.now)
     if first is not None and state.stage is not Stage.COMPLETED:
         for action in state.open_actions.values():

@@ -25,6 +25,7 @@ from surefoot.run import Run
 from surefoot.tools.base import Tool, Writes
 from surefoot.tools.results import summarise
 from surefoot.workspace.bubblewrap import Bubblewrap
+from surefoot.workspace.faults import as_text
 from surefoot.workspace.look import Look
 from surefoot.workspace.process import Limits, command_env, run_process, shell_argv
 
@@ -108,7 +109,11 @@ class Verifier:
             shell_argv(check.command),
             cwd=run.root,
             env={**command_env(), **QUIET_ENV},
-            limits=Limits(timeout=run.config.command_timeout_seconds),
+            limits=Limits(
+                timeout=run.config.command_timeout_seconds,
+                memory_bytes=run.config.command_memory_bytes,
+                processes=run.config.command_processes,
+            ),
             sandbox=run.sandbox,
             network=run.config.network,
         )
@@ -142,7 +147,9 @@ class Verifier:
         mine = self._run.state.steps.get(step_id)
         if mine is None or not mine.snapshot or mine.shared:
             return (".",)
-        return tuple(change.path for change in await asyncio.to_thread(self._run.workspace.changes, mine.snapshot))
+        return tuple(
+            as_text(change.path) for change in await asyncio.to_thread(self._run.workspace.changes, mine.snapshot)
+        )
 
 
 def depends_on(check: CommandCheck, look: Look) -> _Proof | None:

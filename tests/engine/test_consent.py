@@ -5,7 +5,7 @@ import pytest
 from kit import Bench, act, fenced, steps
 from surefoot import events as e
 from surefoot.machine import Stage, StepStatus
-from surefoot.plan import ExecutionStep, FileCheck, StepType
+from surefoot.plan import ExecutionStep, FileCheck, StepType, TextCheck
 from surefoot.state import Question
 
 STEP = ExecutionStep(
@@ -81,6 +81,35 @@ async def test_a_no_is_told_to_the_model_which_does_something_else(bench: Bench)
     assert "the user said no: no, write it with a tool" in bench.prompts()[1]
     assert "+x" in person.asked[1].text, "the difference is shown"
     assert not [a for a in bench.events(e.ActionStarted) if a.tool == "run_command"]
+
+
+@pytest.mark.req("P12")
+async def test_an_answer_is_not_for_a_file_that_has_changed_since(bench: Bench) -> None:
+    (bench.root / "x.txt").write_text("one\n")
+    step = STEP.with_(writes=("x.txt",), checks=(TextCheck(path="x.txt", pattern="three"),))
+    write = fenced("three", "text")
+    state = await bench.run_plan(steps(step), [write], approve="ask")
+    (question,) = state.open_questions
+    assert "-one" in question.text
+    assert "+three" in question.text
+    (bench.root / "x.txt").write_text("two\n")
+    bench.journal.send(state.run_id, {"type": "answer", "question_id": question.id, "answer": "yes"})
+    state = await bench.resume(state.run_id, [write])
+    assert state.stage is Stage.WAITING
+    assert "-two" in state.open_questions[0].text
+    assert bench.files() == {"x.txt": "two\n"}
+
+
+@pytest.mark.req("P12")
+async def test_edits_are_shown_as_the_difference_they_make(bench: Bench) -> None:
+    (bench.root / "x.txt").write_text("one\ntwo\n")
+    step = STEP.with_(checks=(TextCheck(path="x.txt", pattern="three"),))
+    edits = "<<<<<<< SEARCH\ntwo\n=======\nthree\n>>>>>>> REPLACE"
+    answers = [act("edit_file", path="x.txt", edits=edits)]
+    state = await bench.run_plan(steps(step), answers, approve="ask")
+    (question,) = state.open_questions
+    assert "-two\n+three" in question.text
+    assert "SEARCH" not in question.text
 
 
 @pytest.mark.req("P12")

@@ -194,7 +194,7 @@ def _rung(event: e.RungChosen, state: RunState, marks: Marks) -> list[str]:
 
 
 def _rolled_back(event: e.RolledBack, state: RunState, marks: Marks) -> list[str]:
-    return [f"  undone: {words.few([words.line(path) for path in event.paths])}"] if event.paths else []
+    return [f"  undone: {words.few([words.place(path) for path in event.paths])}"] if event.paths else []
 
 
 def _asked(event: e.QuestionAsked, state: RunState, marks: Marks) -> list[str]:

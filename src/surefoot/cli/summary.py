@@ -34,6 +34,7 @@ def summary(state: RunState, marks: Marks, *, verdict: Verdict | None = None, un
         Text(),
         *(_checks(outcome.checks, marks) if outcome else ()),
         *(_files(outcome) if outcome else ()),
+        *(_not_captured(outcome) if outcome else ()),
         _row("spent", Text(f"{words.duration(state.active_seconds)}, {words.spent(state)}")),
         *(_row("note", Text(words.line(warning, 400), style="yellow")) for warning in _warnings(outcome)),
         *_questions(state),
@@ -111,6 +112,11 @@ def _files(outcome: Outcome) -> Iterator[Text]:
         yield _row("files" if index == 0 else "", Text.assemble((f"{sign} ", styles[sign]), path))
     if len(changed) > _MOST_FILES:
         yield _row("", Text(f"and {len(changed) - _MOST_FILES} more", style="dim"))
+
+
+def _not_captured(outcome: Outcome) -> Iterator[Text]:
+    if outcome.not_captured:
+        yield _row("not kept", Text(f"{words.few(outcome.not_captured)}: no undo brings these back", style="dim"))
 
 
 def _warnings(outcome: Outcome | None) -> list[str]:

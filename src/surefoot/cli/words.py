@@ -13,6 +13,7 @@ from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import PhaseResult, Verdict
 from surefoot.redact import neutralise
 from surefoot.state import Action, RunState
+from surefoot.workspace.faults import as_path, shown
 
 PHASES: tuple[tuple[Stage, str], ...] = (
     (Stage.UNDERSTANDING, "Understanding"),
@@ -152,14 +153,21 @@ def action_of(item: Action, limit: int = 100) -> str:
     return action(item.tool, item.arguments, limit)
 
 
+def place(path: str) -> str:
+    """A path from the journal, whatever bytes its name is made of."""
+    return line(shown(as_path(path)))
+
+
 def files(generated: Sequence[str], modified: Sequence[str], deleted: Sequence[str]) -> list[tuple[str, str]]:
     """Changed files with a sign each: + new, ~ changed, - gone."""
-    return [(sign, line(path)) for sign, paths in (("+", generated), ("~", modified), ("-", deleted)) for path in paths]
+    return [
+        (sign, place(path)) for sign, paths in (("+", generated), ("~", modified), ("-", deleted)) for path in paths
+    ]
 
 
 def few(items: Sequence[str], most: int = 6) -> str:
-    shown = ", ".join(items[:most])
-    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+    named = ", ".join(items[:most])
+    return named if len(items) <= most else f"{named} and {len(items) - most} more"
 
 
 def indented(text: str, by: str = "  ") -> str:

@@ -23,6 +23,7 @@ from surefoot.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.run import Run
 from surefoot.state import StepRun
 from surefoot.tools.base import Tool, ToolResult, Writes, call
+from surefoot.workspace.faults import as_text
 
 MAX_RED_ROUNDS = 2
 """Writes that left the checks red before an attempt is given up: a fresh start beats a third correction."""
@@ -260,9 +261,10 @@ async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool =
 
 
 async def _changed(run: Run, tool: Tool, arguments: dict[str, Any], snapshot: str) -> tuple[str, ...]:
-    if tool.writes is Writes.FREE:
-        return await asyncio.to_thread(observed_changes, run, tool, arguments, snapshot)
-    return observed_changes(run, tool, arguments, snapshot)
+    if tool.writes is not Writes.FREE:
+        return observed_changes(run, tool, arguments, snapshot)
+    changed = await asyncio.to_thread(observed_changes, run, tool, arguments, snapshot)
+    return tuple(map(as_text, changed))
 
 
 async def _call(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any], body: str) -> ToolResult:

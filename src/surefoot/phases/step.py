@@ -25,6 +25,7 @@ from surefoot.questions import is_yes
 from surefoot.run import Run, Stopped
 from surefoot.state import outputs_of
 from surefoot.tools.base import Writes
+from surefoot.workspace.faults import as_text
 
 
 async def run_step(run: Run, step_id: str) -> None:
@@ -179,7 +180,7 @@ def observed(run: Run, step_id: str, failure: Failure | None, after: str) -> Ste
         for change in run.workspace.changes(mine.snapshot, after):
             if own is not None and change.path not in own:
                 continue
-            files[change.kind if change.kind in files else "changed"].append(change.path)
+            files[change.kind if change.kind in files else "changed"].append(as_text(change.path))
     status = ExecutionStatus.SUCCESS
     if failure is not None:
         status = ExecutionStatus.PARTIAL_SUCCESS if mine.step.allow_failure else ExecutionStatus.FAILED

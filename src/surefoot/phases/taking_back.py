@@ -12,6 +12,7 @@ from surefoot.run import Run
 from surefoot.state import Action
 from surefoot.tools.base import Tool, Writes
 from surefoot.tools.fileio import TEMPORARY_PREFIX
+from surefoot.workspace.faults import as_path, as_text, shown
 from surefoot.workspace.restore import RestoreReport
 
 AFTERWARDS_SECONDS = 2.0
@@ -23,7 +24,8 @@ async def take_back(
 ) -> RestoreReport:
     """What the step's attempt changed goes back to the snapshot. `known` is the tree as the step left it: what differs
     from that was changed by someone else since, which raises `RestoreConflict` unless `force`."""
-    paths = [path for path in {*run.state.steps[step_id].touched, *more} if path not in ("", ".")]
+    touched = {as_path(path) for path in run.state.steps[step_id].touched}
+    paths = [path for path in {*touched, *more} if path not in ("", ".")]
     if not paths:
         return RestoreReport(snapshot)
 
@@ -35,6 +37,13 @@ async def take_back(
         return workspace.restore(wanted, known=as_left, force=force)
 
     return await asyncio.to_thread(work)
+
+
+def rolled_back(step_id: str, report: RestoreReport) -> e.RolledBack:
+    paths = (*report.removed, *report.written, *report.adjusted)
+    return e.RolledBack(
+        step_id=step_id, snapshot=report.snapshot, paths=tuple(as_text(path) for path in paths if path != ".")
+    )
 
 
 def observed_changes(run: Run, tool: Tool, arguments: dict[str, object], snapshot: str) -> tuple[str, ...]:
@@ -59,7 +68,7 @@ async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None =
             later = [path for path in changed if _changed_after(run.root, path, alive_at + AFTERWARDS_SECONDS)]
             changed = tuple(path for path in changed if path not in later)
             if later:
-                kept = ", ".join(later[:5]) + (f" and {len(later) - 5} more" if len(later) > 5 else "")
+                kept = ", ".join(map(shown, later[:5])) + (f" and {len(later) - 5} more" if len(later) > 5 else "")
                 run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {kept}"))
         await _only(run, action, changed)
     await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id))
@@ -90,8 +99,7 @@ async def abandon_running(run: Run) -> None:
             await undo_interrupted(run, action)
         if run.config.enable_auto_rollback and mine.snapshot:
             report = await take_back(run, step_id, mine.snapshot, force=True)
-            paths = (*report.removed, *report.written)
-            await run.record(e.RolledBack(step_id=step_id, snapshot=mine.snapshot, paths=paths))
+            await run.record(rolled_back(step_id, report))
         await run.record(e.StepReset(step_id=step_id, rung=Rung.RETRY_LATER))
 
 

@@ -49,6 +49,8 @@ class ToolContext:
     sandbox: "Sandbox | None" = None
     network: bool = False
     command_timeout: float = 120.0
+    command_processes: int | None = None
+    command_memory_bytes: int | None = None
     read_blob: Callable[[str], bytes] = _no_blobs
     results: Mapping[str, str] = field(default_factory=dict)
     """Action id to the blob with its whole output."""

@@ -35,11 +35,16 @@ async def edit_file(
             argument="path",
             remedy="use run_python or run_command with the file's own encoding",
         ) from error
-    mark = _BOM if text.startswith(_BOM) else ""
-    changed = mark + apply_edits(name, text.removeprefix(mark), _read_edits(edits, search, replace))
+    changed = edited(name, text, edits, search, replace)
     write_bytes(context.root, file, changed.encode("utf-8"))
     difference = _difference(name, text, changed)
     return ToolResult(ok=True, summary=context.summary(difference), output=difference)
+
+
+def edited(name: str, text: str, edits: str, search: str = "", replace: str = "") -> str:
+    """The text with the edits carried out."""
+    mark = _BOM if text.startswith(_BOM) else ""
+    return mark + apply_edits(name, text.removeprefix(mark), _read_edits(edits, search, replace))
 
 
 def _read_edits(edits: str, search: str, replace: str) -> list[Edit]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from surefoot.errors import PathOutsideWorkspace, PathProtected, ToolError
 from surefoot.tools.walk import walk
+from surefoot.workspace.sensitive import guarded_paths
 
 MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 4096
@@ -134,6 +135,14 @@ def _refuse_read_only(home: Path, real: Path, path: str, protected: Collection[s
             argument="path",
             remedy="ask the user to change it",
         )
+    for guarded in guarded_paths(home):
+        there = os.path.lexists(guarded.path) or guarded.missing != "ignore"
+        if there and (real == guarded.path or guarded.path in real.parents):
+            raise PathProtected(
+                f"{path!r} may not be changed: other programs run it or obey it, outside of any sandbox",
+                argument="path",
+                remedy="ask the user to change it",
+            )
     if inside.as_posix() in protected:
         raise PathProtected(
             f"{path!r} may not be changed: tests that existed before the run are read-only to the agent",

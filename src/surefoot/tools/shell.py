@@ -36,7 +36,12 @@ async def run_in_sandbox(
         list(argv),
         cwd=context.root,
         env=command_env(),
-        limits=Limits(timeout=seconds, output_bytes=OUTPUT_BYTES),
+        limits=Limits(
+            timeout=seconds,
+            output_bytes=OUTPUT_BYTES,
+            memory_bytes=context.command_memory_bytes,
+            processes=context.command_processes,
+        ),
         sandbox=context.sandbox,
         network=context.network,
         on_output=context.on_output,

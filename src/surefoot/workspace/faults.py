@@ -1,4 +1,4 @@
-"""How the workspace's troubles are told: a typed error with a remedy, and names that can be printed."""
+"""How the workspace's troubles are told: a typed error with a remedy; and names that can be printed and written."""
 
 import errno
 from collections.abc import Iterator
@@ -22,6 +22,25 @@ def shown(path: str) -> str:
     raw = path.encode("utf-8", "surrogateescape")
     text = raw.decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text) or "."
+
+
+def as_text(path: str) -> str:
+    """A path as the journal can hold it, also one whose name is no text; `as_path` brings it back."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return _BYTES + path.encode("utf-8", "surrogateescape").decode("latin-1")
+    return path
+
+
+def as_path(text: str) -> str:
+    if not text.startswith(_BYTES):
+        return text
+    return text.removeprefix(_BYTES).encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+_BYTES = "\0"
+"""No path begins like this."""
 
 
 @contextmanager

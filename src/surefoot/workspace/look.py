@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property
 
+from surefoot.workspace.faults import shown
 from surefoot.workspace.manifest import LEFT_ALONE, Entry
 
 
@@ -16,6 +17,13 @@ class Look:
     entries: Mapping[str, Entry]
     excluded: tuple[str, ...] = ()
     """What is left out of snapshots, so that nobody sees it change."""
+
+    @property
+    def not_captured(self) -> list[str]:
+        """What no undo brings back, in words."""
+        alone = [e for e in self.entries.values() if e.kind in LEFT_ALONE]
+        told = [f"{shown(entry.path)} ({entry.kind} {entry.target})" for entry in alone]
+        return [*(f"{shown(path)} (excluded)" for path in self.excluded), *told]
 
     @cached_property
     def tree(self) -> str:

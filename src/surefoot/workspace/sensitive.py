@@ -59,6 +59,10 @@ STARTUP_FILES_AT_HOME = (
 user's home can reach them; everywhere else they are outside it."""
 
 
+SETTINGS_OF_AGENTS = (".cursor", ".mcp.json", ".claude", ".codex", ".gemini", ".amazonq")
+"""In a project: what other agents are told to start, or may do without asking."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guarded:
     """A path in a workspace that commands may read but not change, or make where it is not there yet."""
@@ -85,6 +89,8 @@ def secret_paths() -> tuple[Path, ...]:
 def guarded_paths(root: Path) -> list[Guarded]:
     """What no command may change in this workspace, at this moment."""
     found = [Guarded(root / name, "block") for name in (".surefoot", "surefoot.toml", ".envrc", ".vscode")]
+    # Stand-ins for all of these would be more than the project's own files in many a listing.
+    found += [Guarded(root / name, "remove") for name in SETTINGS_OF_AGENTS]
     found += _guarded_in_git(root)
     found += [Guarded(root / name, "ignore") for name in RC_FILES]
     for home in home_folders():
