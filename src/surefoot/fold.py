@@ -246,9 +246,11 @@ def _action_refused(state: RunState, event: e.ActionRefused, at: float) -> None:
 def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) -> None:
     action = state.open_actions.pop(event.action_id, None)
     run = state.steps[event.step_id]
-    if action is None or action.tool != "ask_user":
-        # Somebody or something stopped what was decided there: it may be decided differently now. Not so for a
-        # question that waited for its answer.
+    if action is not None and action.tool == "ask_user":
+        # It waited for its answer, and is gone on with: as it was decided, and counted once.
+        state.tool_calls -= 1
+    else:
+        # Somebody or something stopped what was decided there: it may be decided differently now.
         state.answers.pop(state.last_question.pop(event.step_id, ""), None)
     # It is undone, so it does not count: neither as a try nor as something already done.
     run.actions = [action for action in run.actions if action.id != event.action_id]

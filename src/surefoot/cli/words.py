@@ -155,7 +155,8 @@ def action_of(item: Action, limit: int = 100) -> str:
 
 def place(path: str) -> str:
     """A path from the journal, whatever bytes its name is made of."""
-    return line(shown(as_path(path)))
+    real = as_path(path)
+    return line(path if real == path else shown(real))
 
 
 def files(generated: Sequence[str], modified: Sequence[str], deleted: Sequence[str]) -> list[tuple[str, str]]:
