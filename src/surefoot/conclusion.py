@@ -118,6 +118,7 @@ def diagnose(state: RunState, seen: Observed, verdict: Verdict, reason: str) -> 
         evidence=evidence,
         tried=tuple(_tried(state)),
         left_behind=tuple(_left(state, seen.all)),
+        left_outside=tuple(state.left_outside.values()),
         next_steps=tuple(_next_steps(state, verdict)),
     )
 
@@ -184,6 +185,7 @@ def _outcome(
         protected_changes=_protected(state, seen),
         degraded_steps=tuple(s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED),
         not_captured=tuple(seen.not_captured),
+        left_outside=tuple(state.left_outside.values()),
         warnings=(*state.warnings, *(f"a check of the plan itself fails: {r.check.label}" for r in advisory)),
         diagnosis=diagnosis,
     )

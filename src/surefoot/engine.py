@@ -21,7 +21,7 @@ from surefoot.phases.approach import approach
 from surefoot.phases.execute import execute
 from surefoot.phases.overriding import overridden
 from surefoot.phases.planning import planning
-from surefoot.phases.taking_back import abandon_running
+from surefoot.phases.rolling_back import abandon_running
 from surefoot.phases.understand import understand
 from surefoot.phases.validate import validate
 from surefoot.plan import CommandCheck

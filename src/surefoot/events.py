@@ -224,6 +224,25 @@ class ActionInterrupted(Value):
     step_id: str
 
 
+class CandidateTried(Value):
+    """One of several answers to the same question, judged by the checks in a copy of the workspace of its own."""
+
+    type: Literal["candidate_tried"] = "candidate_tried"
+    step_id: str
+    attempt: int
+    number: int
+    of: int
+    temperature: float
+    tool: str = ""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    body: str = ""
+    """The hash of the file or the edits."""
+    fingerprint: str = ""
+    unusable: str = ""
+    """Why no check was run: it cannot be read or applied, or is the same as one that failed."""
+    results: tuple[CheckResult, ...] = ()
+
+
 class StepFinished(Value):
     type: Literal["step_finished"] = "step_finished"
     step_id: str
@@ -268,6 +287,48 @@ class RolledBack(Value):
     step_id: str
     snapshot: str
     paths: tuple[str, ...] = ()
+
+
+class WorkKept(Value):
+    """The step failed, and part of what it did is worth keeping: the next try goes on from there."""
+
+    type: Literal["work_kept"] = "work_kept"
+    step_id: str
+    why: str
+
+
+class CompensationStarted(Value):
+    """Undoing what a failed step did outside the workspace. Written before it is done, like an action."""
+
+    type: Literal["compensation_started"] = "compensation_started"
+    compensation_id: str
+    step_id: str
+    undoes: str
+    """The action, or the plan's own rollback command."""
+    tool: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class CompensationFinished(Value):
+    type: Literal["compensation_finished"] = "compensation_finished"
+    compensation_id: str
+    step_id: str
+    ok: bool
+    summary: str
+    duration_ms: int = 0
+    changed: tuple[str, ...] = ()
+    """What it changed in the workspace; that is undone with the rest."""
+    after: str = ""
+    """The workspace as the step and this left it, where this changed something."""
+
+
+class LeftOutside(Value):
+    """What a failed step did outside the workspace and nobody undid, and why not."""
+
+    type: Literal["left_outside"] = "left_outside"
+    step_id: str
+    undoes: str
+    what: str
 
 
 class QuestionAsked(Value):
@@ -341,11 +402,16 @@ Event: TypeAlias = Annotated[
     | ActionFinished
     | ActionRefused
     | ActionInterrupted
+    | CandidateTried
     | StepFinished
     | StepReset
     | Reflected
     | RungChosen
     | RolledBack
+    | WorkKept
+    | CompensationStarted
+    | CompensationFinished
+    | LeftOutside
     | QuestionAsked
     | QuestionAnswered
     | ControlReceived

@@ -9,10 +9,10 @@ from typing import Any
 
 from surefoot import events as e
 from surefoot.machine import RUN_TRANSITIONS, SETTLED, STEP_TRANSITIONS, Rung, Stage, StepStatus, check_transition
-from surefoot.outcome import ExecutionStatus
+from surefoot.outcome import ExecutionStatus, StepExecutionOutput
 from surefoot.plan import DetailedPlan, ExecutionStep, StepDependency
 from surefoot.questions import asked_again_on_resume
-from surefoot.state import Action, Question, RunState, Settled, StepRun, outputs_of
+from surefoot.state import Action, Compensation, Question, RunState, Settled, StepRun, outputs_of
 
 
 def fold(records: Iterable[e.Record]) -> RunState:
@@ -174,13 +174,16 @@ def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
     run = state.steps[event.step_id]
     _set_status(state, run, StepStatus.RUNNING)
     state.begun += run.attempt == 0
-    run.attempt, run.started_at, run.snapshot = event.attempt, at, ""
-    run.touched, run.red_looks = frozenset(), ()
+    run.attempt, run.started_at = event.attempt, at
+    if not run.kept:
+        run.snapshot, run.touched = "", frozenset()
+    run.red_looks = ()
     run.shared = bool(state.running)
     for other in state.running:
         state.steps[other].shared = True
     state.running.add(event.step_id)
     run.actions, run.baseline, run.checks, run.refusals, run.refused = [], (), (), 0, ()
+    run.compensations = ()
 
 
 def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
@@ -256,6 +259,11 @@ def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) 
     run.actions = [action for action in run.actions if action.id != event.action_id]
 
 
+def _candidate_tried(state: RunState, event: e.CandidateTried, at: float) -> None:
+    run = state.steps[event.step_id]
+    run.candidates = (*run.candidates, event)
+
+
 def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     run = state.steps[event.step_id]
     _set_status(state, run, event.status)
@@ -267,12 +275,13 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
         output = output.altered(outputs=outputs_of(run.actions))
     run.output, run.after, run.artifact = output, event.snapshot, event.artifact
     run.checks, run.red_looks = event.checks or run.checks, ()
+    run.kept = False
     if event.failure is not None:
         run.failures = (*run.failures, event.failure)
         if run.step.tool or not event.failure.temporary:
             # A model that was away says nothing against what was done before it went.
-            marks = (action.fingerprint for action in run.actions if action.fingerprint)
-            run.failed_fingerprints = run.failed_fingerprints.union(marks)
+            done, judged = (a.fingerprint for a in run.actions), (c.fingerprint for c in run.candidates)
+            run.failed_fingerprints = run.failed_fingerprints.union(done, judged) - {""}
         if event.status is StepStatus.FAILED:
             state.failed.append(event.step_id)
             state.recovering = event.step_id
@@ -325,7 +334,7 @@ def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:
     match event.rung:
         case Rung.RETRY_LATER:
             run.temporary_retries += 1
-        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL:
+        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL | Rung.CANDIDATES:
             run.retries += 1
         case Rung.REPAIR_STEP:
             run.repairs += 1
@@ -340,10 +349,56 @@ def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:
 
 def _rolled_back(state: RunState, event: e.RolledBack, at: float) -> None:
     run = state.steps.get(event.step_id)
-    if run is None or run.output is None or run.output.status is not ExecutionStatus.FAILED:
+    if run is None:
         return
-    run.output = run.output.with_(status=ExecutionStatus.ROLLED_BACK)
-    state.history.rolled_back(run.output)
+    run.kept = False
+    if run.output is not None and run.output.status is ExecutionStatus.FAILED:
+        _revise_output(state, run, run.output.with_(status=ExecutionStatus.ROLLED_BACK))
+
+
+def _revise_output(state: RunState, run: StepRun, output: StepExecutionOutput) -> None:
+    run.output = output
+    state.history.revise(output)
+
+
+def _work_kept(state: RunState, event: e.WorkKept, at: float) -> None:
+    run = state.steps[event.step_id]
+    assert run.output is not None
+    run.kept = True
+    logs = (*run.output.logs, f"kept: {event.why}")
+    _revise_output(state, run, run.output.with_(status=ExecutionStatus.PARTIAL_SUCCESS, logs=logs))
+
+
+def _compensation_started(state: RunState, event: e.CompensationStarted, at: float) -> None:
+    state.tool_calls += 1
+    run = state.steps[event.step_id]
+    begun = Compensation(event.compensation_id, event.undoes, event.tool, event.arguments)
+    for earlier in [c for c in run.compensations if c.undoes == event.undoes]:
+        # It was cut off, and a person wants it done again.
+        state.left_outside.pop(earlier.id, None)
+    run.compensations = (*run.compensations, begun)
+    # Until its end is known, it may or may not have been done.
+    said = f"{event.undoes} was being undone by {event.tool} when that was cut off"
+    state.left_outside[event.compensation_id] = said
+
+
+def _compensation_finished(state: RunState, event: e.CompensationFinished, at: float) -> None:
+    run = state.steps[event.step_id]
+    mine = next(c for c in run.compensations if c.id == event.compensation_id)
+    mine.ok = event.ok
+    run.touched, run.after = run.touched.union(event.changed), event.after or run.after
+    if event.ok:
+        state.left_outside.pop(event.compensation_id, None)
+    else:
+        said = event.summary.strip().splitlines()
+        state.left_outside[event.compensation_id] = f"{mine.undoes}: {mine.tool} failed ({said[0] if said else ''})"
+
+
+def _left_outside(state: RunState, event: e.LeftOutside, at: float) -> None:
+    run = state.steps[event.step_id]
+    done = Compensation(f"{event.step_id}.{run.attempt}.{event.undoes}", event.undoes, "", {}, ok=False)
+    run.compensations = (*run.compensations, done)
+    state.left_outside[done.id] = event.what
 
 
 def _asked(state: RunState, event: e.QuestionAsked, at: float) -> None:
@@ -401,11 +456,16 @@ _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     e.ActionFinished: _action_finished,
     e.ActionRefused: _action_refused,
     e.ActionInterrupted: _action_interrupted,
+    e.CandidateTried: _candidate_tried,
     e.StepFinished: _step_finished,
     e.StepReset: _step_reset,
     e.Reflected: _reflected,
     e.RungChosen: _rung_chosen,
     e.RolledBack: _rolled_back,
+    e.WorkKept: _work_kept,
+    e.CompensationStarted: _compensation_started,
+    e.CompensationFinished: _compensation_finished,
+    e.LeftOutside: _left_outside,
     e.QuestionAsked: _asked,
     e.QuestionAnswered: _answered,
     e.ControlReceived: _control,

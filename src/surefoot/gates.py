@@ -16,7 +16,7 @@ from surefoot.outcome import (
     ValidationOutput,
     ValidationResult,
 )
-from surefoot.plan import CommandCheck, DetailedPlan, FileCheck, ParsesCheck
+from surefoot.plan import CommandCheck, DetailedPlan, ExpressionCheck, FileCheck, ParsesCheck
 from surefoot.schedule import check_acyclic
 
 
@@ -129,6 +129,17 @@ def decisive(results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
     if any(r.check.origin in ("user", "project") for r in results):
         return tuple(r for r in results if r.check.origin != "plan")
     return tuple(results)
+
+
+def worth_keeping(before: Sequence[CheckResult], after: Sequence[CheckResult]) -> str:
+    """Why part of what a failed attempt did should stay; empty where nothing shows that. Checks decide, not an opinion:
+    one that failed before passes now, and none that passed fails. That a file is there or can be read shows nothing."""
+    was = {result.check.key: result.passed for result in before}
+    telling = [r for r in decisive(after) if isinstance(r.check, CommandCheck | ExpressionCheck) and r.check.key in was]
+    gained = [r for r in telling if r.passed and not was[r.check.key]]
+    if not gained or any(was[r.check.key] and not r.passed for r in telling):
+        return ""
+    return f"{gained[0].check.label!r} failed before and passes now"[:200]
 
 
 def evaluate_criteria(

@@ -1,9 +1,10 @@
 """The recovery ladder: (failure, reflection, counters) -> the next rung. Pure; `recovery.py` carries it out.
 
 The first row of `TABLE` whose condition holds decides. Parameter and tool errors are retried while retries
-remain, then the step is repaired; dependency and decomposition errors go straight to the repair; then the task is
-replanned; then it ends with a diagnosis. With step-level reflection switched off, the retries and the repair of a
-step are left out. Every rung that can be taken again has a counter with a limit, so no run climbs for ever.
+remain, the last time with several candidates where programs can judge them; then the step is repaired. Dependency and
+decomposition errors go straight to the repair; then the task is replanned; then it ends with a diagnosis. With
+step-level reflection switched off, the retries and the repair of a step are left out. Every rung that can be taken
+again has a counter with a limit, so no run climbs for ever.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,8 @@ class Facts:
     has_fallback: bool = False
     has_failure_branch: bool = False
     alternatives_left: int = 0
+    can_choose: bool = False
+    """Several answers can be tried side by side: the step writes one file, and programs can judge it."""
     may_replan: bool = True
     """False for a plan that is to be run as given."""
 
@@ -44,6 +47,11 @@ class Facts:
             and self.limits.enable_step_level_reflection
             and self.retries < self.limits.max_step_retries
         )
+
+    @property
+    def last_of_several(self) -> bool:
+        """A first retry has failed, and this is the last one."""
+        return 0 < self.retries == self.limits.max_step_retries - 1
 
     @property
     def can_vary(self) -> bool:
@@ -74,6 +82,17 @@ TABLE: tuple[tuple[Rung, str, Callable[[Facts], bool]], ...] = (
         Rung.ALTERNATIVE_TOOL,
         "the tool failed and there is another one for the job",
         lambda f: f.layer_one and f.category is ErrorCategory.TOOL_ERROR and f.has_alternative_tool,
+    ),
+    (
+        Rung.CANDIDATES,
+        "several answers side by side, and the checks choose",
+        lambda f: (
+            f.layer_one
+            and f.category not in _STRAIGHT_TO_REPAIR
+            and f.can_choose
+            and f.limits.candidates > 1
+            and f.last_of_several
+        ),
     ),
     (
         Rung.ADJUST_PARAMETERS,

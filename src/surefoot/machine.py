@@ -137,6 +137,7 @@ class Rung(StrEnum):
     RETRY_LATER = "retry_later"
     ADJUST_PARAMETERS = "adjust_parameters"
     ALTERNATIVE_TOOL = "alternative_tool"
+    CANDIDATES = "candidates"
     REPAIR_STEP = "repair_step"
     SKIP_STEP = "skip_step"
     FALLBACK = "fallback"

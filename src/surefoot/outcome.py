@@ -239,6 +239,8 @@ class StepReflection(Value):
     confidence: float = Field(default=0.5, ge=0, le=1)
     evidence: str = ""
     decided_by: Literal["rules", "model"] = "rules"
+    keep: str = ""
+    """Why the partial work is worth keeping; empty: it is undone before the next try."""
 
 
 class Verdict(StrEnum):
@@ -277,6 +279,7 @@ class Diagnosis(Value):
     evidence: str = ""
     tried: tuple[str, ...] = ()
     left_behind: tuple[str, ...] = ()
+    left_outside: tuple[str, ...] = ()
     next_steps: tuple[str, ...] = ()
 
     def as_text(self) -> str:
@@ -288,6 +291,7 @@ class Diagnosis(Value):
         for title, lines in (
             ("Tried, in order", self.tried),
             ("Left in the workspace", self.left_behind or ("nothing: it is as it was before",)),
+            ("Left outside the workspace", self.left_outside),
             ("What to do next", self.next_steps),
         ):
             if lines:
@@ -308,6 +312,8 @@ class Outcome(Value):
     degraded_steps: tuple[str, ...] = ()
     not_captured: tuple[str, ...] = ()
     """What snapshots leave out, so that no undo brings it back: excluded by the user, special or unreadable."""
+    left_outside: tuple[str, ...] = ()
+    """What failed tries did outside the workspace and nobody undid."""
     warnings: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
 

@@ -9,6 +9,7 @@ from surefoot.asking import ask_for
 from surefoot.context import briefing, step_text
 from surefoot.drafts import CallDraft, ReflectionDraft, StepDraft
 from surefoot.errors import ModelError
+from surefoot.gates import worth_keeping
 from surefoot.ladder import Facts, next_rung
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.mending import step_from
@@ -21,11 +22,12 @@ from surefoot.outcome import (
     StepReflection,
     Verdict,
 )
-from surefoot.phases.acting import fingerprint
 from surefoot.phases.approach import alternatives_left
+from surefoot.phases.candidates import can_choose
 from surefoot.phases.deciding import tool_context
+from surefoot.phases.fingerprints import fingerprint
+from surefoot.phases.rolling_back import roll_back
 from surefoot.phases.second_look import passes_now
-from surefoot.phases.taking_back import rolled_back, take_back
 from surefoot.plan import Condition, ExecutionStep
 from surefoot.project import list_files
 from surefoot.prompts import render
@@ -50,7 +52,7 @@ async def recover(run: Run) -> None:
         if await passes_now(run, mine):
             return
         await _choose(run, mine)
-    await _roll_back(run, mine)
+    await roll_back(run, mine)
     await _carry_out(run, mine, Rung(mine.rungs[-1]), mine.failures[-1], mine.reflections[-1])
 
 
@@ -68,7 +70,9 @@ async def _choose(run: Run, mine: StepRun) -> None:
     step_id, failure = mine.step.id, mine.failures[-1]
     # Resuming in the middle must not reflect twice on the same failure.
     if len(mine.reflections) < len(mine.failures):
-        await run.record(e.Reflected(step_id=step_id, reflection=await _reflect(run, mine, failure)))
+        reflection = await _reflect(run, mine, failure)
+        keep = worth_keeping(mine.baseline, mine.checks)
+        await run.record(e.Reflected(step_id=step_id, reflection=reflection.with_(keep=keep)))
     rung, why = next_rung(_facts(run, mine, failure, mine.reflections[-1]))
     await run.record(e.RungChosen(step_id=step_id, rung=rung, why=why))
 
@@ -119,6 +123,7 @@ def _facts(run: Run, mine: StepRun, failure: Failure, reflection: StepReflection
         has_failure_branch=any(
             d.depends_on == step.id and d.condition is not Condition.SUCCESS for d in run.state.plan.dependencies
         ),
+        can_choose=can_choose(run, mine),
         alternatives_left=alternatives_left(run),
         may_replan=run.config.dynamic,
     )
@@ -141,25 +146,13 @@ def _tried(mine: StepRun, tool: str, changes: Mapping[str, Any] | None = None) -
     return bool(mine.step.tool) and fingerprint(tool, arguments, "") in mine.failed_fingerprints
 
 
-async def _roll_back(run: Run, mine: StepRun) -> None:
-    """The workspace as it was before the step's attempt: exactly, whatever made the change.
-
-    A step that only the final tree refuted is left in place: later steps have built on it."""
-    refuted = mine.failures[-1].kind is FailureKind.REFUTED
-    undone = mine.output is not None and mine.output.status is ExecutionStatus.ROLLED_BACK
-    if not run.config.enable_auto_rollback or not mine.snapshot or refuted or undone:
-        return
-    report = await take_back(run, mine.step.id, mine.snapshot, known=mine.after)
-    await run.record(rolled_back(mine.step.id, report))
-
-
 async def _carry_out(run: Run, mine: StepRun, rung: Rung, failure: Failure, reflection: StepReflection) -> None:
     step_id = mine.step.id
     match rung:
         case Rung.RETRY_LATER:
             await asyncio.sleep(run.config.reflection.backoff_seconds * 2 ** (mine.temporary_retries - 1))
             await _again(run, mine, rung, "")
-        case Rung.ADJUST_PARAMETERS:
+        case Rung.ADJUST_PARAMETERS | Rung.CANDIDATES:
             await _again(run, mine, rung, lesson(failure, reflection), parameters=reflection.adjusted_parameters)
         case Rung.ALTERNATIVE_TOOL:
             await _again(run, mine, rung, "", tool=_alternative_tools(run, mine)[0])

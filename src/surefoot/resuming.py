@@ -8,7 +8,7 @@ from surefoot.errors import RestoreConflict, UsageError
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import Verdict
 from surefoot.phases.step import task_checks
-from surefoot.phases.taking_back import rolled_back, take_back, undo_interrupted
+from surefoot.phases.taking_back import rolled_back, stops, take_back, undo_interrupted, was_done
 from surefoot.run import Run, Stopped
 from surefoot.state import Action, StepRun
 
@@ -18,11 +18,13 @@ _MOST_PATHS = 20
 async def pick_up(run: Run) -> None:
     """From wherever the run stopped, in whatever way, to where it can go on."""
     await run.take_messages()
+    had_ended = run.state.stage is Stage.FAILED
     await _leave_the_halt(run)
     await _finish_restore(run)
     for action in list(run.state.open_actions.values()):
         await _undo_interrupted(run, action)
-    await _try_again(run)
+    if had_ended:
+        await _try_again(run)
     await look_first(run)
 
 
@@ -88,26 +90,13 @@ async def _once_more(run: Run, mine: StepRun, note: str) -> None:
 async def _undo_interrupted(run: Run, action: Action) -> None:
     """An intent without a result is an action that was cut off: its effects in the workspace go, and it may be tried
     again. What it may have done elsewhere cannot be seen from here."""
-    if action.external and await _was_done(run, action):
+    arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
+    call = f"{action.tool}({arguments[:500]})"
+    if action.external and await was_done(run, call, action.step_id, action.id):
         said = "It was interrupted, and a person says that it was done."
         await run.record(e.ActionFinished(action_id=action.id, step_id=action.step_id, ok=True, summary=said))
         return
     await undo_interrupted(run, action, alive_at=run.last_alive)
-
-
-async def _was_done(run: Run, action: Action) -> bool:
-    arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
-    answer = await run.ask_person(
-        "conflict",
-        f"{action.tool}({arguments[:500]}) was interrupted, and it may have had effects outside the workspace, "
-        "which cannot be undone here. Was it done, should it be done again, or should the run stop?",
-        options=("done", "again", "stop"),
-        step_id=action.step_id,
-        subject=f"interrupted:{action.id}:{_stops(run)}",
-    )
-    if answer not in ("done", "again"):
-        raise Stopped(Verdict.CANCELLED, f"stopped, because {action.tool} was interrupted: {answer}")
-    return answer == "done"
 
 
 async def _finish_restore(run: Run) -> None:
@@ -131,14 +120,8 @@ async def _ask(run: Run, conflict: RestoreConflict, step_id: str, what: str) -> 
         f"{listed}{more}\nOverwrite them, keep them as they are now, or stop?",
         options=("overwrite", "keep", "stop"),
         step_id=step_id,
-        subject=f"{what}:{_stops(run)}:{' '.join(conflict.paths)}",
+        subject=f"{what}:{stops(run)}:{' '.join(conflict.paths)}",
     )
     if answer not in ("overwrite", "keep"):
         raise Stopped(Verdict.CANCELLED, f"stopped, because files were changed meanwhile: {answer}")
     return answer
-
-
-def _stops(run: Run) -> int:
-    """An answer that stopped the run must not be taken for the answer when it is resumed and asks again."""
-    questions = run.state.questions.values()
-    return sum(q.kind == "conflict" and q.answer not in (None, "done", "again", "overwrite", "keep") for q in questions)

@@ -58,6 +58,18 @@ class Action:
 
 
 @dataclass(slots=True)
+class Compensation:
+    """Undoing what an action, or the step as a whole, did outside the workspace."""
+
+    id: str
+    undoes: str
+    tool: str
+    arguments: dict[str, Any]
+    ok: bool | None = None
+    """None while it runs, or when it was interrupted."""
+
+
+@dataclass(slots=True)
 class StepRun:
     """A step and what has become of it."""
 
@@ -66,7 +78,8 @@ class StepRun:
     attempt: int = 0
     started_at: float = 0.0
     snapshot: str = ""
-    """The workspace before the attempt's first write: what a rollback goes back to."""
+    """The workspace before the attempt's first write, or that of an earlier one whose work was kept: what a rollback
+    goes back to."""
     after: str = ""
     actions: list[Action] = field(default_factory=list)
     """Of the current attempt."""
@@ -94,6 +107,12 @@ class StepRun:
     """What this attempt changed in the workspace: all that a rollback may touch, because the rest is other people's."""
     red_looks: tuple[tuple[int, tuple[CheckResult, ...]], ...] = ()
     """Checks that failed during this attempt, each time with the number of actions done by then."""
+    kept: bool = False
+    """What the failed attempt did stays, and the next one goes on from there."""
+    candidates: tuple[e.CandidateTried, ...] = ()
+    """Of all attempts, in order."""
+    compensations: tuple[Compensation, ...] = ()
+    """Of the current attempt."""
     shared: bool = False
     """Another step ran at the same time during this attempt: not all that changed is its doing."""
 
@@ -162,7 +181,7 @@ class History(Sequence[PhaseResult[StepExecutionOutput]]):
     def add(self, entry: Settled) -> None:
         self._entries.append(entry)
 
-    def rolled_back(self, output: StepExecutionOutput) -> None:
+    def revise(self, output: StepExecutionOutput) -> None:
         for entry in reversed(self._entries):
             if entry.output.step_id == output.step_id:
                 entry.output = output
@@ -271,6 +290,8 @@ class RunState:
     controls: list[e.ControlReceived] = field(default_factory=list)
     """Received and not yet acted on."""
     warnings: list[str] = field(default_factory=list)
+    left_outside: dict[str, str] = field(default_factory=dict)
+    """What failed steps did outside the workspace and nobody undid."""
     outcome: Outcome | None = None
     answers: dict[str, str] = field(default_factory=dict)
     """Questions that were answered: where the same one finds its answer again."""

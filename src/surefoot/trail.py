@@ -94,7 +94,7 @@ def trail(records: Iterable[e.Record]) -> Trail:
                 if not trace.wrote:
                     trace.before, trace.wrote = found.known, True
                     trace.first = found.known if trace.attempts == 1 else trace.first
-            case e.ActionFinished():
+            case e.ActionFinished() | e.CompensationFinished():
                 _changed(found, seq, event.changed)
             case e.ChecksRan() if event.changed:
                 _changed(found, seq, event.changed)
@@ -103,6 +103,8 @@ def trail(records: Iterable[e.Record]) -> Trail:
             case e.StepFinished() if event.snapshot and not _is_refuted(event):
                 _reached(found, event.snapshot)
                 found.steps[event.step_id].after = found.known
+            case e.RolledBack(snapshot="") | e.WorkKept():
+                pass  # it was outside, or it stays
             case e.RolledBack() if event.step_id:
                 found.snapshots[event.snapshot] = None
                 done = (event.snapshot, tuple(map(as_path, event.paths)))

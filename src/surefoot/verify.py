@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from surefoot import events as e
 from surefoot.expressions import evaluate
@@ -29,11 +29,21 @@ from surefoot.workspace.faults import as_text
 from surefoot.workspace.look import Look
 from surefoot.workspace.process import Limits, command_env, run_process, shell_argv
 
+if TYPE_CHECKING:
+    from surefoot.workspace.sandbox import Sandbox
+
 QUIET_ENV = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
 """A check looks; it should leave nothing behind."""
 
 _Proof = tuple[str, str]
 """The key of a check, and a hash of all that its result depends on."""
+
+
+class Place(NamedTuple):
+    """Where checks look: the workspace, or a copy of it with a sandbox of its own."""
+
+    root: Path
+    sandbox: "Sandbox | None"
 
 
 class Verifier:
@@ -59,6 +69,20 @@ class Verifier:
         await self._run.record(e.ChecksRan(step_id=step_id, when=when, results=found, changed=changed))
         return found
 
+    async def judge(self, checks: Sequence[Check], place: Place) -> tuple[CheckResult, ...]:
+        """Results on another tree than the workspace's own. They prove nothing here: not recorded, not remembered."""
+        found = []
+        for check in checks:
+            match check:
+                case CommandCheck():
+                    found.append(await self._command(check, place))
+                case ExpressionCheck():
+                    found.append(self._expression(check))
+                case _:
+                    problem = problem_with(check, see(place.root, check))
+                    found.append(CheckResult(check=check, passed=not problem, detail=problem))
+        return tuple(found)
+
     def after_call(self, tool: Tool) -> None:
         """A call may have had effects where nobody looks: then a command may tell something else on the same files."""
         free = tool.writes is Writes.FREE
@@ -73,7 +97,7 @@ class Verifier:
                 proof = depends_on(check, look)
                 if trusting and proof is not None and (known := self._known.get(proof)):
                     return known.with_(tree=look.tree, reused=True)
-                result = await self._command(check)
+                result = await self._command(check, Place(self._run.root, self._run.sandbox))
                 result = result.with_(inputs=declared(check, look) or {})
             case ExpressionCheck():
                 result = self._expression(check)
@@ -103,22 +127,22 @@ class Verifier:
         detail = "" if value else f"is {value!r}"
         return CheckResult(check=check, passed=bool(value), detail=detail, inputs=looked.inputs)
 
-    async def _command(self, check: CommandCheck) -> CheckResult:
+    async def _command(self, check: CommandCheck, place: Place) -> CheckResult:
         run = self._run
         done = await run_process(
             shell_argv(check.command),
-            cwd=run.root,
+            cwd=place.root,
             env={**command_env(), **QUIET_ENV},
             limits=Limits(
                 timeout=run.config.command_timeout_seconds,
                 memory_bytes=run.config.command_memory_bytes,
                 processes=run.config.command_processes,
             ),
-            sandbox=run.sandbox,
+            sandbox=place.sandbox,
             network=run.config.network,
         )
         passed = done.exit_code == check.expect_exit
-        detail = "" if passed else summarise(_without_noise(done.output, run.root), failed=True)
+        detail = "" if passed else summarise(_without_noise(done.output, place.root), failed=True)
         if passed and ran_no_test(check.command, done.output):
             passed, detail = False, f"it ended with {done.exit_code}, but no test was run"
         if done.timed_out:

@@ -127,6 +127,8 @@ def _step(number: int, run: StepRun, state: RunState, marks: Marks) -> Iterator[
     for failure, rung in zip(run.failures, [*run.rungs, *[""] * len(run.failures)], strict=False):
         then = f"  {marks.arrow} {rung.replace('_', ' ')}" if rung else ""
         yield Text(f"     {marks.failed} {words.line(failure.message, 200)}{then}", style="yellow")
+    for tried in run.candidates:
+        yield Text(f"     {words.candidate(tried, marks.of_check(words.is_green(tried))[0])}", style="dim")
     for result in run.checks:
         check_mark, check_style = marks.of_check(result.passed)
         yield Text.assemble("     ", (f"{check_mark} ", check_style), words.line(result.check.label))

@@ -81,6 +81,10 @@ class Follower:
                 self.now = "checking the step" if event.decision == "done" else self.now
             case e.ActionStarted():
                 self.now, self.tail = words.action(event.tool, event.arguments), ""
+            case e.CandidateTried():
+                self.now, self.tail = f"candidate {event.number} of {event.of} was judged", ""
+            case e.CompensationStarted():
+                self.now, self.tail = f"undoing: {words.action(event.tool, event.arguments)}", ""
             case e.ActionFinished():
                 self.now = "deciding what is next" if event.ok else "looking at what went wrong"
             case _:

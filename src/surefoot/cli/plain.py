@@ -197,6 +197,24 @@ def _rolled_back(event: e.RolledBack, state: RunState, marks: Marks) -> list[str
     return [f"  undone: {words.few([words.place(path) for path in event.paths])}"] if event.paths else []
 
 
+def _kept(event: e.WorkKept, state: RunState, marks: Marks) -> list[str]:
+    return [f"  kept: {words.line(event.why)}"]
+
+
+def _candidate(event: e.CandidateTried, state: RunState, marks: Marks) -> list[str]:
+    return [f"  {words.candidate(event, marks.of_check(words.is_green(event))[0])}"]
+
+
+def _compensated(event: e.CompensationFinished, state: RunState, marks: Marks) -> list[str]:
+    done = next(c for c in state.steps[event.step_id].compensations if c.id == event.compensation_id)
+    said = words.line(f"{words.action(done.tool, done.arguments)}, which undoes {done.undoes}")
+    return [f"  {said}"] if event.ok else [f"  {marks.failed} {said}", f"      {words.line(event.summary)}"]
+
+
+def _left_outside(event: e.LeftOutside, state: RunState, marks: Marks) -> list[str]:
+    return [f"  {marks.failed} left outside the workspace: {words.line(event.what, 300)}"]
+
+
 def _asked(event: e.QuestionAsked, state: RunState, marks: Marks) -> list[str]:
     return [f"{marks.unknown} {words.line(event.text)}"]
 
@@ -248,6 +266,10 @@ _TELLERS: dict[type[object], _Teller] = {
     e.Reflected: _reflected,
     e.RungChosen: _rung,
     e.RolledBack: _rolled_back,
+    e.WorkKept: _kept,
+    e.CandidateTried: _candidate,
+    e.CompensationFinished: _compensated,
+    e.LeftOutside: _left_outside,
     e.QuestionAsked: _asked,
     e.QuestionAnswered: _answered,
     e.ControlReceived: _control,

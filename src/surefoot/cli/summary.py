@@ -18,6 +18,7 @@ _DIAGNOSIS_TITLES = (
     "Evidence",
     "Tried, in order",
     "Left in the workspace",
+    "Left outside the workspace",
     "What to do next",
 )
 _MOST_FILES = 12
@@ -123,7 +124,9 @@ def _warnings(outcome: Outcome | None) -> list[str]:
     if outcome is None:
         return []
     touched = [f"a test that was there before has changed: {path}" for path in outcome.protected_changes]
-    return [*touched, *outcome.warnings]
+    # The diagnosis tells it where there is one.
+    outside = [] if outcome.diagnosis else [f"left outside the workspace: {what}" for what in outcome.left_outside]
+    return [*touched, *outside, *outcome.warnings]
 
 
 def _questions(state: RunState) -> Iterator[Text]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from surefoot import events as e
+from surefoot.gates import decisive
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import PhaseResult, Verdict
 from surefoot.redact import neutralise
@@ -51,6 +53,7 @@ RUNGS: dict[Rung, str] = {
     Rung.RETRY_LATER: "wait and retry",
     Rung.ADJUST_PARAMETERS: "retry, adjusted",
     Rung.ALTERNATIVE_TOOL: "retry with another tool",
+    Rung.CANDIDATES: "try several side by side",
     Rung.REPAIR_STEP: "repair the step",
     Rung.SKIP_STEP: "skip the step",
     Rung.FALLBACK: "use the declared stand-in",
@@ -157,6 +160,16 @@ def place(path: str) -> str:
     """A path from the journal, whatever bytes its name is made of."""
     real = as_path(path)
     return line(path if real == path else shown(real))
+
+
+def is_green(candidate: e.CandidateTried) -> bool:
+    return not candidate.unusable and all(result.passed for result in decisive(candidate.results))
+
+
+def candidate(tried: e.CandidateTried, mark: str) -> str:
+    """`✗ candidate 2 of 3, temperature 0.7: 1 of 2 checks pass`."""
+    said = tried.unusable or passing(sum(r.passed for r in tried.results), len(tried.results))
+    return line(f"{mark} candidate {tried.number} of {tried.of}, temperature {tried.temperature:g}: {said}", 300)
 
 
 def files(generated: Sequence[str], modified: Sequence[str], deleted: Sequence[str]) -> list[tuple[str, str]]:

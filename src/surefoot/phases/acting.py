@@ -4,8 +4,6 @@ The intent of an action is in the journal before its effect, and its result befo
 """
 
 import asyncio
-import hashlib
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +14,9 @@ from surefoot.errors import ToolError
 from surefoot.gates import decisive
 from surefoot.outcome import CheckResult, Failure, FailureKind
 from surefoot.phases.approving import not_allowed
+from surefoot.phases.candidates import choose, is_choosing
 from surefoot.phases.deciding import next_proposal, tool_context
+from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.proposal import Proposal
 from surefoot.phases.taking_back import observed_changes
 from surefoot.plan import Check, FileCheck, ParsesCheck, StepType
@@ -59,7 +59,7 @@ async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> Non
             raise StepFailed(
                 _with_evidence(FailureKind.MAX_ACTIONS, f"{len(mine.actions)} actions and not done", here.results)
             )
-        proposal = await next_proposal(run, step_id, here.results)
+        proposal = await _proposal(run, mine, checks, here)
         if proposal.decision == "replan":
             run.note(e.Decided(step_id=step_id, decision="replan", thought=proposal.thought))
             raise StepFailed(
@@ -88,6 +88,15 @@ def _round_so_far(mine: StepRun) -> _Round:
             here.red += bool(mine.actions[number - 1].ok) and not mine.step.tool
             here.seen.add(_tree_and_failing(results))
     return here
+
+
+async def _proposal(run: Run, mine: StepRun, checks: Sequence[Check], here: _Round) -> Proposal:
+    if not is_choosing(mine):
+        return await next_proposal(run, mine.step.id, here.results)
+    if proposal := await choose(run, mine, checks):
+        return proposal
+    message = "none of the candidates was both usable and new"
+    raise StepFailed(_with_evidence(FailureKind.LOOP, message, here.results))
 
 
 async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Round) -> bool:
@@ -170,21 +179,14 @@ def _with_evidence(kind: FailureKind, message: str, results: Sequence[CheckResul
 # -- no blind repeats ----------------------------------------------------------------------------------------------
 
 
-def fingerprint(tool: str, arguments: dict[str, Any], body: str) -> str:
-    """The same act with the same content has the same fingerprint, however it is written down."""
-    canonical = _CANONICAL([tool, arguments, body.strip()])
-    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
-
-
-_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str).encode
-
-
 def _repeats(mine: StepRun, proposal: Proposal) -> str:
     if mine.step.tool:
         return ""
     mark = fingerprint(proposal.tool, proposal.arguments, proposal.body)
     if mark in mine.failed_fingerprints:
         return "exactly this was tried in an earlier attempt, and the checks failed"
+    if mine.actions and any(candidate.fingerprint == mark for candidate in mine.candidates):
+        return "exactly this was a candidate, and the checks failed"
     times = sum(action.fingerprint == mark for action in mine.actions)
     if times and (proposal.body or proposal.tool in ("write_file", "edit_file")):
         return "exactly this was just done, and the checks still fail"
@@ -236,7 +238,7 @@ async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool =
     else:
         await run.record(begun)
     started = time.perf_counter()
-    result = await _call(run, tool, action_id, arguments, proposal.body)
+    result = await call_tool(run, tool, action_id, arguments, proposal.body)
     # What the summary shows whole is in the journal already.
     whole = result.output if result.output != result.summary else ""
     output = run.services.journal.put_blob(whole.encode()) if whole else ""
@@ -250,7 +252,7 @@ async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool =
         command=result.command,
         data=result.data,
         temporary=result.temporary,
-        changed=await _changed(run, tool, arguments, snapshot),
+        changed=await changed_by(run, tool, arguments, snapshot),
     )
     mine = run.state.steps[step_id]
     if mine.step.tool and not checked and not mine.snapshot:
@@ -260,14 +262,14 @@ async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool =
         await run.record(finished)
 
 
-async def _changed(run: Run, tool: Tool, arguments: dict[str, Any], snapshot: str) -> tuple[str, ...]:
+async def changed_by(run: Run, tool: Tool, arguments: dict[str, Any], snapshot: str) -> tuple[str, ...]:
     if tool.writes is not Writes.FREE:
         return observed_changes(run, tool, arguments, snapshot)
     changed = await asyncio.to_thread(observed_changes, run, tool, arguments, snapshot)
     return tuple(map(as_text, changed))
 
 
-async def _call(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any], body: str) -> ToolResult:
+async def call_tool(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any], body: str) -> ToolResult:
     if tool.body_argument and body:
         arguments = {**arguments, tool.body_argument: body}
     try:

@@ -16,8 +16,8 @@ from surefoot.tools.edit import edited
 _MOST_DIFF_LINES = 80
 
 
-async def not_allowed(run: Run, step_id: str, proposal: Proposal) -> str:
-    """Empty when the action may be done, else why not."""
+async def not_allowed(run: Run, step_id: str, proposal: Proposal, *, may_ask: bool = True) -> str:
+    """Empty when the action may be done, else why not. Without `may_ask`, only what needs nobody's word may."""
     tool = run.toolbox.get(proposal.tool)
     config = run.config
     allow = (*config.allow, *run.state.allowed)
@@ -26,6 +26,8 @@ async def not_allowed(run: Run, step_id: str, proposal: Proposal) -> str:
         return ""
     if ruling == "deny":
         return "the user's rules do not allow this"
+    if not may_ask:
+        return "it needs a person's word"
     request = _request(run, tool, proposal)
     answer = await run.ask_person(
         "approval",

@@ -32,16 +32,23 @@ async def next_proposal(run: Run, step_id: str, results: Sequence[CheckResult]) 
     if step.tool:
         return Proposal("act", mine.tool or step.tool, {**step.parameters, **mine.parameters})
     if len(step.writes) == 1:
-        if is_result(run, step):
-            return await program_for(run, mine, step.writes[0], what_failed(mine, results), temperature(run, mine))
-        return await _body_of(run, mine, step.writes[0], results)
+        return await one_file(run, mine, results, temperature(run, mine))
     return await _decide(run, mine, results)
 
 
 # -- a step that writes one file -----------------------------------------------------------------------------------
 
 
-async def _body_of(run: Run, mine: StepRun, path: str, results: Sequence[CheckResult]) -> Proposal:
+async def one_file(run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float) -> Proposal:
+    """The file itself, or the program that makes it."""
+    path = mine.step.writes[0]
+    if is_result(run, mine.step):
+        return await program_for(run, mine, path, what_failed(mine, results), warmth)
+    return await _file_body(run, mine, path, results, warmth)
+
+
+async def _file_body(run: Run, mine: StepRun, path: str, results: Sequence[CheckResult], warmth: float) -> Proposal:
+    """The model writes the file anew, or edits it when it is long."""
     current = read_text(run.root / path, budget_chars(run))
     long = current is not None and current.count("\n") > WHOLE_FILE_LINES
     asked = render(
@@ -58,7 +65,7 @@ async def _body_of(run: Run, mine: StepRun, path: str, results: Sequence[CheckRe
         "edit" if long else "write",
         briefing(run) + "\n\n" + asked,
         step_id=mine.step.id,
-        temperature=temperature(run, mine),
+        temperature=warmth,
     )
     if long and read_blocks(reply.text):
         return Proposal("act", "edit_file", {"path": path}, reply.text)
@@ -87,6 +94,8 @@ def _current(path: str, text: str | None) -> str:
 
 
 def _hint(mine: StepRun) -> str:
+    if mine.kept:
+        return "Keep what works in it, and mend what fails."
     if mine.attempt > 1:
         return "Earlier versions failed: start afresh, in another way."
     return ""
@@ -104,7 +113,7 @@ def what_failed(mine: StepRun, results: Sequence[CheckResult]) -> str:
     lines: list[str] = []
     red = [r for r in results if not r.passed]
     refuted = bool(mine.failures) and mine.failures[-1].kind is FailureKind.REFUTED
-    if red and (mine.actions or refuted):
+    if red and (mine.actions or refuted or mine.kept):
         lines.append("\n# It fails now")
         lines += [f"{r.check.label}\n{r.detail.strip()}" for r in red[:2]]
     if mine.refused:
@@ -152,7 +161,7 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
         path = str(arguments.get("path", ""))
         body = str(arguments.pop(tool.body_argument, "") or "") or body_behind(answer, path)
         if not body and path:
-            written = await _body_of(run, mine, path, results)
+            written = await _file_body(run, mine, path, results, temperature(run, mine))
             return replace(written, thought=draft.thought)
     return Proposal("act", tool.name, arguments, body, draft.thought)
 

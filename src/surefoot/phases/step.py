@@ -18,7 +18,8 @@ from surefoot.outcome import (
 )
 from surefoot.phases.acting import StepFailed, act_until_done
 from surefoot.phases.computing import is_result
-from surefoot.phases.taking_back import take_back, undo_interrupted
+from surefoot.phases.rolling_back import abandon
+from surefoot.phases.taking_back import take_back
 from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
 from surefoot.questions import is_yes
@@ -89,8 +90,7 @@ async def _interrupted(run: Run, step_id: str) -> None:
     task.uncancel()
     control = run.interrupting.pop(step_id)
     mine = run.state.steps[step_id]
-    for action in [a for a in run.state.open_actions.values() if a.step_id == step_id]:
-        await undo_interrupted(run, action)
+    await abandon(run, mine)
     if mine.snapshot:
         await take_back(run, step_id, mine.snapshot)
     if control.command == "retry":

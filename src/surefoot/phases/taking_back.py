@@ -7,8 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from surefoot import events as e
-from surefoot.machine import Rung
-from surefoot.run import Run
+from surefoot.outcome import Verdict
+from surefoot.run import Run, Stopped
 from surefoot.state import Action
 from surefoot.tools.base import Tool, Writes
 from surefoot.tools.fileio import TEMPORARY_PREFIX
@@ -91,16 +91,25 @@ async def _only(run: Run, action: Action, paths: Collection[str]) -> None:
         await asyncio.to_thread(work)
 
 
-async def abandon_running(run: Run) -> None:
-    """The run ends in the middle of steps: what they have done so far goes, and they can be done again."""
-    for step_id in sorted(run.state.running):
-        mine = run.state.steps[step_id]
-        for action in [a for a in run.state.open_actions.values() if a.step_id == step_id]:
-            await undo_interrupted(run, action)
-        if run.config.enable_auto_rollback and mine.snapshot:
-            report = await take_back(run, step_id, mine.snapshot, force=True)
-            await run.record(rolled_back(step_id, report))
-        await run.record(e.StepReset(step_id=step_id, rung=Rung.RETRY_LATER))
+async def was_done(run: Run, call: str, step_id: str, subject: str) -> bool:
+    """What was cut off may have had effects outside, and nobody can see from here whether it had: a person says."""
+    answer = await run.ask_person(
+        "conflict",
+        f"{call} was interrupted, and it may have had effects outside the workspace, "
+        "which cannot be undone here. Was it done, should it be done again, or should the run stop?",
+        options=("done", "again", "stop"),
+        step_id=step_id,
+        subject=f"interrupted:{subject}:{stops(run)}",
+    )
+    if answer not in ("done", "again"):
+        raise Stopped(Verdict.CANCELLED, f"stopped, because {call.partition('(')[0]} was interrupted: {answer}")
+    return answer == "done"
+
+
+def stops(run: Run) -> int:
+    """An answer that stopped the run must not be taken for the answer when it is resumed and asks again."""
+    questions = run.state.questions.values()
+    return sum(q.kind == "conflict" and q.answer not in (None, "done", "again", "overwrite", "keep") for q in questions)
 
 
 def _relative(root: Path, name: str) -> str:

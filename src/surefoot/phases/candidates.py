@@ -1,0 +1,141 @@
+"""Several answers to the same question, and the checks choose: for a step that writes one file and could not be done
+with one answer at a time.
+
+Each candidate is applied to a copy of the workspace, and the step's checks are run there. The first that passes them
+all is taken, and no more are asked for; where none does, it is the one that fails least. It then goes into the
+workspace as an action like any other, is checked there, and may be corrected or undone. An answer that failed before,
+or is equal to another candidate, is not judged again. What was judged is in the journal: a run that was cut off goes on
+with the next candidate.
+"""
+
+import asyncio
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from surefoot import events as e
+from surefoot.consent import rule_on
+from surefoot.errors import ToolError, UnreadableAnswer
+from surefoot.gates import decisive
+from surefoot.machine import Rung
+from surefoot.outcome import CheckResult
+from surefoot.phases.approving import not_allowed
+from surefoot.phases.computing import is_result
+from surefoot.phases.deciding import one_file, tool_context
+from surefoot.phases.fingerprints import fingerprint
+from surefoot.phases.proposal import Proposal
+from surefoot.plan import Check
+from surefoot.run import Run
+from surefoot.state import StepRun
+from surefoot.tools.base import call
+from surefoot.verify import Place
+from surefoot.workspace.sandbox import choose_sandbox
+
+COOLEST, WARMEST = 0.4, 1.0
+"""The first candidate is the most likely one, the last the most unlike it."""
+
+
+def can_choose(run: Run, mine: StepRun) -> bool:
+    """Programs can judge a step that writes one file and has checks which failed; and nobody wants to see each write
+    before it is run."""
+    step, config = mine.step, run.config
+    if step.tool or len(step.writes) != 1 or all(result.passed for result in decisive(mine.checks)):
+        return False
+    allow = (*config.allow, *run.state.allowed)
+    if is_result(run, step):
+        return rule_on("command", "run_python", {}, config.approve, allow, config.deny) == "allow"
+    return rule_on("edit", "write_file", {"path": step.writes[0]}, config.approve, allow, config.deny) == "allow"
+
+
+def is_choosing(mine: StepRun) -> bool:
+    """The attempt begins with candidates, and none has been taken yet."""
+    return mine.rungs[-1:] == [Rung.CANDIDATES] and not mine.actions and not mine.refusals
+
+
+async def choose(run: Run, mine: StepRun, checks: Sequence[Check]) -> Proposal | None:
+    """The best of the candidates; None when there is nothing in them that has not failed before."""
+    of = run.config.reflection.candidates
+    while len(known := _of_this_attempt(mine)) < of and not any(_passes(c) for c in known):
+        await run.record(await _try(run, mine, checks, len(known) + 1, of))
+    judged = [c for c in known if not c.unusable]
+    if not judged:
+        return None
+    best = max(judged, key=lambda c: (_score(run, c.results), -c.number))
+    body = run.services.journal.get_blob(best.body).decode()
+    return Proposal("act", best.tool, best.arguments, body, f"candidate {best.number} of {of}: the best by the checks")
+
+
+def _of_this_attempt(mine: StepRun) -> list[e.CandidateTried]:
+    return [candidate for candidate in mine.candidates if candidate.attempt == mine.attempt]
+
+
+async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of: int) -> e.CandidateTried:
+    warmth = round(COOLEST + (WARMEST - COOLEST) * (number - 1) / max(of - 1, 1), 2)
+    tried = e.CandidateTried(step_id=mine.step.id, attempt=mine.attempt, number=number, of=of, temperature=warmth)
+    try:
+        proposal = await one_file(run, mine, mine.baseline, warmth)
+    except UnreadableAnswer as error:
+        return tried.with_(unusable=error.problem)
+    mark = fingerprint(proposal.tool, proposal.arguments, proposal.body)
+    twin = next((c for c in _of_this_attempt(mine) if c.fingerprint == mark), None)
+    tried = tried.with_(
+        tool=proposal.tool,
+        arguments=proposal.arguments,
+        body=run.services.journal.put_blob(proposal.body.encode()),
+        fingerprint=mark,
+    )
+    if twin is not None:
+        return tried.with_(unusable=f"the same as candidate {twin.number}")
+    if mark in mine.failed_fingerprints:
+        return tried.with_(unusable="exactly this was tried in an earlier attempt, and the checks failed")
+    if reason := await not_allowed(run, mine.step.id, proposal, may_ask=False):
+        return tried.with_(unusable=reason)
+    try:
+        return tried.with_(results=await _judge(run, proposal, checks))
+    except ToolError as error:
+        return tried.with_(unusable=str(error))
+
+
+async def _judge(run: Run, proposal: Proposal, checks: Sequence[Check]) -> tuple[CheckResult, ...]:
+    """The checks on a copy of the workspace in which the proposal was carried out."""
+    home = run.services.home
+    copy = home / "candidates" / run.state.run_id
+    try:
+        await asyncio.to_thread(_copy, run, copy, await run.snapshot())
+        sandbox, _ = choose_sandbox(run.config.sandbox, copy, state_folders=[home])
+        tool = run.toolbox.get(proposal.tool)
+        context = replace(tool_context(run), root=copy, sandbox=sandbox)
+        done = await call(tool, context, {**proposal.arguments, tool.body_argument: proposal.body})
+        if not done.ok:
+            raise ToolError(done.summary, tool=tool.name)
+        return await run.verifier.judge(checks, Place(copy, sandbox))
+    finally:
+        await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)
+
+
+def _copy(run: Run, copy: Path, snapshot: str) -> None:
+    shutil.rmtree(copy, ignore_errors=True)  # of a process that was killed
+    run.workspace.copy_to(snapshot, copy)
+    # What snapshots leave out is too large to copy, and the checks may need it.
+    for path in run.workspace.manifest(snapshot).excluded:
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        (copy / path).symlink_to(run.root.resolve() / path)
+
+
+def _passes(candidate: e.CandidateTried) -> bool:
+    return not candidate.unusable and all(result.passed for result in decisive(candidate.results))
+
+
+def _score(run: Run, results: Sequence[CheckResult]) -> tuple[int, int, int]:
+    """More checks that decide, then more of all, then fewer tests that fail."""
+    red = [result for result in decisive(results) if not result.passed]
+    outputs = [run.services.journal.get_blob(r.output_hash).decode(errors="replace") for r in red if r.output_hash]
+    return -len(red), sum(result.passed for result in results), -sum(map(failing_tests, outputs))
+
+
+def failing_tests(output: str) -> int:
+    """How many tests a runner says have failed or could not be run; one that broke off says nothing, which is worse."""
+    told = re.findall(r"\b(\d+) (?:failed|errors?)\b|\b(?:failures|errors)=(\d+)", output)
+    return sum(int(one or other) for one, other in told) if told else 1_000_000

@@ -1,0 +1,14 @@
+"""What makes two acts the same: nothing that failed is done again unchanged."""
+
+import hashlib
+import json
+from typing import Any
+
+
+def fingerprint(tool: str, arguments: dict[str, Any], body: str) -> str:
+    """The same act with the same content has the same fingerprint, however it is written down."""
+    canonical = _CANONICAL([tool, arguments, body.strip()])
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str).encode
