@@ -66,6 +66,9 @@ async def run_step(run: Run, step_id: str) -> None:
         if not error.temporary:
             raise
         failure = Failure(kind=FailureKind.MODEL_ERROR, message=str(error), temporary=True)
+    finally:
+        # A person who is asked about the step later, while it is undone, has nothing to do with its time.
+        run.fuses.pop(step_id, None)
     await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
 
 
