@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly lint types unit cassettes bench eval lock clean help
+.PHONY: demo test test-model nightly lint types unit cassettes bench bench-recovery eval lock clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -73,6 +73,10 @@ EVAL ?=
 eval: .venv/dev.ready
 	$(BIN)/surefoot model pull
 	$(BIN)/python -m evals run $(EVAL)
+
+# The test suite's library of faults, put to Surefoot, a plain ReAct loop and LangGraph's plan-and-execute.
+bench-recovery: .bench-venv/ready
+	.bench-venv/bin/python benchmarks/recovery.py --json benchmarks/results/recovery.json
 
 lock: .tools/bin/uv
 	.tools/bin/uv lock

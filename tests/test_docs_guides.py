@@ -54,7 +54,9 @@ def test_every_snippet_of_the_library_s_page_runs(tmp_path: Path) -> None:
     journal.close()
 
 
-@pytest.mark.parametrize("name", ["guides/library.md", "models.md", "tools.md"])
+@pytest.mark.parametrize(
+    "name", ["guides/library.md", "guides/recovery.md", "concepts/ladder.md", "models.md", "tools.md"]
+)
 def test_every_link_leads_somewhere(name: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page(name)):
         file, _, anchor = target.partition("#")

@@ -1,12 +1,15 @@
+import importlib.util
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from surefoot.config import ReflectionConfig
-from surefoot.ladder import Facts, next_rung
+from surefoot.ladder import LIMITS as LIMITED_BY
+from surefoot.ladder import TABLE, Facts, climb, counted, next_rung
 from surefoot.machine import Rung
 from surefoot.outcome import ErrorCategory
 
@@ -84,7 +87,7 @@ def test_no_sequence_of_failures_climbs_for_ever(
         taken.append(rung)
         if rung is Rung.GIVE_UP:
             break
-        facts = _counted(facts, rung)
+        facts = counted(facts, rung)
     bound = (
         limits.max_step_retries
         + limits.max_temporary_retries
@@ -97,28 +100,38 @@ def test_no_sequence_of_failures_climbs_for_ever(
     assert len(taken) <= bound
 
 
-def _counted(facts: Facts, rung: Rung) -> Facts:
-    match rung:
-        case Rung.RETRY_LATER:
-            return replace(facts, temporary_retries=facts.temporary_retries + 1)
-        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL:
-            return replace(facts, retries=facts.retries + 1)
-        case Rung.REPAIR_STEP:
-            return replace(facts, repairs=facts.repairs + 1, consecutive_failures=facts.consecutive_failures + 1)
-        case Rung.REPLAN_TASK:
-            return replace(facts, replans=facts.replans + 1, consecutive_failures=facts.consecutive_failures + 1)
-        case Rung.NEXT_APPROACH:
-            return replace(facts, alternatives_left=facts.alternatives_left - 1)
-    raise AssertionError(rung)
-
-
 def test_layers_are_climbed_in_order() -> None:
     """With everything failing the same way, no cheaper rung comes after a dearer one."""
-    facts, order = replace(TOOL, temporary=True, alternatives_left=1), list(Rung)
-    taken: list[Rung] = []
-    while not taken or taken[-1] is not Rung.GIVE_UP:
-        taken.append(next_rung(facts)[0])
-        if taken[-1] is not Rung.GIVE_UP:
-            facts = _counted(facts, taken[-1])
+    facts, order = replace(TOOL, temporary=True, alternatives_left=1), [rung for rung, _, _ in TABLE]
+    taken = climb(facts)
     places = [order.index(rung) for rung in taken]
     assert all(a <= b for a, b in pairwise(places)), taken
+
+
+@pytest.mark.req("R8")
+def test_the_last_retry_chooses_among_candidates() -> None:
+    file_step = replace(PARAMETER, can_choose=True)
+    retries = [Rung.ADJUST_PARAMETERS, Rung.ADJUST_PARAMETERS, Rung.CANDIDATES]
+    assert climb(file_step) == [*retries, Rung.REPAIR_STEP, Rung.REPLAN_TASK, Rung.GIVE_UP]
+    one = replace(file_step, limits=LIMITS.with_(candidates=1))
+    assert climb(one)[:3] == [Rung.ADJUST_PARAMETERS] * 3
+    few = replace(file_step, limits=LIMITS.with_(max_step_retries=1))
+    assert climb(few)[:2] == [Rung.ADJUST_PARAMETERS, Rung.REPAIR_STEP], "a fresh attempt comes first"
+
+
+def test_every_rung_that_can_be_taken_again_says_what_limits_it() -> None:
+    facts = [replace(facts, alternatives_left=2, temporary=temporary, can_choose=choose)
+             for facts in (PARAMETER, TOOL) for temporary in (True, False) for choose in (True, False)]  # fmt: skip
+    again = {rung for one in facts for rung in climb(one)} - {Rung.GIVE_UP}
+    assert again == set(LIMITED_BY)
+
+
+def test_the_documented_ladder_is_made_from_the_table() -> None:
+    path = Path(__file__).parents[1] / "docs" / "diagrams.py"
+    spec = importlib.util.spec_from_file_location("diagrams", path)
+    assert spec is not None
+    assert spec.loader is not None
+    diagrams = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(diagrams)
+    assert diagrams.ladder() == diagrams.LADDER.read_text(), "run: python docs/diagrams.py"
+    assert diagrams.architecture() == diagrams.ARCHITECTURE.read_text(), "run: python docs/diagrams.py"

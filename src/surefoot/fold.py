@@ -330,6 +330,8 @@ def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:
     state.failed = [step_id for step_id in state.failed if step_id != event.step_id]
     state.recovering = event.step_id
     failed = run.failures[-1].message[:160] if run.failures else ""
+    cause = run.reflections[-1].root_cause[:160] if run.reflections else ""
+    failed += f" ({cause})" if cause and cause not in failed else ""
     state.tried.append(f"{event.step_id} try {run.attempt}: {failed} -> {event.rung.replace('_', ' ')}")
     match event.rung:
         case Rung.RETRY_LATER:

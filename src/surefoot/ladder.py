@@ -8,7 +8,7 @@ again has a counter with a limit, so no run climbs for ever.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from surefoot.config import ReflectionConfig
 from surefoot.machine import Rung
@@ -123,3 +123,44 @@ TABLE: tuple[tuple[Rung, str, Callable[[Facts], bool]], ...] = (
 
 def next_rung(facts: Facts) -> tuple[Rung, str]:
     return next((rung, why) for rung, why, holds in TABLE if holds(facts))
+
+
+def counted(facts: Facts, rung: Rung) -> Facts:
+    """The counters after a rung was taken; `fold.py` keeps them in the state."""
+    match rung:
+        case Rung.RETRY_LATER:
+            return replace(facts, temporary_retries=facts.temporary_retries + 1)
+        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL | Rung.CANDIDATES:
+            return replace(facts, retries=facts.retries + 1)
+        case Rung.REPAIR_STEP:
+            return replace(facts, repairs=facts.repairs + 1, consecutive_failures=facts.consecutive_failures + 1)
+        case Rung.REPLAN_TASK:
+            return replace(facts, replans=facts.replans + 1, consecutive_failures=facts.consecutive_failures + 1)
+        case Rung.NEXT_APPROACH:
+            left = facts.alternatives_left - 1
+            return replace(facts, alternatives_left=left, consecutive_failures=facts.consecutive_failures + 1)
+    return facts
+
+
+def climb(facts: Facts) -> list[Rung]:
+    """Every rung until the end, when the same step goes on failing in the same way."""
+    taken: list[Rung] = []
+    while not taken or taken[-1] not in ENDS:
+        taken.append(next_rung(facts)[0])
+        facts = counted(facts, taken[-1])
+    return taken
+
+
+ENDS = (Rung.FALLBACK, Rung.FAILURE_BRANCH, Rung.SKIP_STEP, Rung.GIVE_UP)
+"""After these nothing more is tried for the step."""
+
+LIMITS: dict[Rung, str] = {
+    Rung.RETRY_LATER: "`max_temporary_retries`; each wait is twice the last, from `backoff_seconds`",
+    Rung.ALTERNATIVE_TOOL: "`max_step_retries`, and the tools there are",
+    Rung.CANDIDATES: "once: the last of `max_step_retries`; `candidates` answers at most",
+    Rung.ADJUST_PARAMETERS: "`max_step_retries`",
+    Rung.REPAIR_STEP: "`max_single_step_repairs`, `max_consecutive_failures`",
+    Rung.REPLAN_TASK: "`max_task_replanning_attempts`, `max_consecutive_failures`",
+    Rung.NEXT_APPROACH: "the approaches there are, `max_consecutive_failures`",
+}
+"""What keeps each rung from being taken for ever."""

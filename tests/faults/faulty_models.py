@@ -17,7 +17,7 @@ class _Note(Scenario):
         return [free_step("note", "write the word note to the file for it")]
 
     def next(self, told: str) -> Call | Done:
-        return Done() if "echo note" in told else Call("run_command", {"command": "echo note > note.txt"})
+        return Done() if "> note.txt" in told else Call("run_command", {"command": "echo note > note.txt"})
 
 
 class GarbageTwice(_Note):
@@ -65,7 +65,7 @@ class WrongFile(_Note):
     most_extra_calls = 3
 
     def next(self, told: str) -> Call | Done:
-        if not self.faulty or "Learnt from earlier attempts" in told:
+        if not self.faulty or "Learnt from earlier attempts" in told or "the check fails" in told:
             return super().next(told)
         return Done() if "noet.txt" in told else Call("run_command", {"command": "echo note > noet.txt"})
 
@@ -86,6 +86,8 @@ class DownInTheMiddle(_Note):
     most_extra_calls = 6
 
     def next(self, told: str) -> Call | Done:
+        if "> note.txt" in told:
+            return Done()
         if "echo first" not in told:
             return Call("run_command", {"command": "echo first > draft.txt"})
         return Call("run_command", {"command": "echo note > note.txt; rm draft.txt"})
@@ -120,6 +122,8 @@ class _Sum(Scenario):
         raise NotImplementedError
 
     def next(self, told: str) -> Call | Done:
+        if told.endswith("wrote sum.txt"):
+            return Done()
         return Call("write_file", {"path": "sum.txt", "content": self.content(told)})
 
 

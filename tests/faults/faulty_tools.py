@@ -128,7 +128,9 @@ class NotCriticalAndDown(AlwaysDown):
     def next(self, told: str) -> Call | Done:
         if "# Failed step\nprocess" in told:
             return Call("process_data", {"rows": 3})
-        return Call("run_command", {"command": "echo note > note.txt"})
+        if "# Step\nprocess" in told:
+            return Done("it is down") if "ConnectionError" in told else Call("process_data", {"rows": 3})
+        return Done() if "echo note" in told else Call("run_command", {"command": "echo note > note.txt"})
 
 
 NOTE = free_step("note", "write note.txt with the word note")
@@ -201,7 +203,7 @@ class LiesOnce(Scenario):
 
     def next(self, told: str) -> Call | Done:
         if "checks fail" in told or "exit code 1" in told:
-            return Call("save_report", {"force": True})
+            return Done() if '"force": true' in told else Call("save_report", {"force": True})
         return Done() if "saved the report" in told else Call("save_report")
 
 

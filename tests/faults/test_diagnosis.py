@@ -57,6 +57,7 @@ def test_terminal_json_and_journal_tell_the_same(surefoot: Surefoot) -> None:
     (ending,) = (event for event in events if event["type"] == "run_ended")
     diagnosis = Diagnosis.model_validate(ending["outcome"]["diagnosis"])
     assert Diagnosis.model_validate(last["diagnosis"]) == diagnosis
+    assert last["diagnosis_text"] == diagnosis.as_text()
     shown = json.loads(surefoot("show", "--json").out)
     assert Diagnosis.model_validate(shown["outcome"]["diagnosis"]) == diagnosis
     assert shows(surefoot("show"), diagnosis)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -13,7 +14,7 @@ from surefoot.cli.marks import Marks
 from surefoot.cli.summary import summary
 from surefoot.errors import JournalError
 from surefoot.machine import Stage, StepStatus
-from surefoot.outcome import PhaseResult, PhaseStatus, Verdict
+from surefoot.outcome import ExecutionStatus, PhaseResult, PhaseStatus, Verdict
 from surefoot.state import RunState, StepRun
 from surefoot.store.base import RunSummary
 
@@ -124,9 +125,15 @@ def _step(number: int, run: StepRun, state: RunState, marks: Marks) -> Iterator[
     needs = [words.line(state.step(d.depends_on).name) for d in state.plan.dependencies if d.step_id == run.step.id]
     if needs:
         yield Text(f"     after {words.few(needs)}", style="dim")
-    for failure, rung in zip(run.failures, [*run.rungs, *[""] * len(run.failures)], strict=False):
+    # A failure that passed when it was looked at again was never reflected on.
+    found_all = run.reflections if len(run.reflections) == len(run.failures) else ()
+    for failure, found, rung in zip_longest(run.failures, found_all, run.rungs):
+        if failure is None:
+            continue
         then = f"  {marks.arrow} {rung.replace('_', ' ')}" if rung else ""
         yield Text(f"     {marks.failed} {words.line(failure.message, 200)}{then}", style="yellow")
+        if found is not None:
+            yield Text(f"       why: {words.reflection(found)}", style="dim")
     for tried in run.candidates:
         yield Text(f"     {words.candidate(tried, marks.of_check(words.is_green(tried))[0])}", style="dim")
     for result in run.checks:
@@ -135,7 +142,8 @@ def _step(number: int, run: StepRun, state: RunState, marks: Marks) -> Iterator[
     if run.output:
         changed = words.files(run.output.generated_files, run.output.modified_files, run.output.deleted_files)
         if changed:
-            yield Text("     " + words.few([f"{sign} {path}" for sign, path in changed], 10))
+            undone = "undone: " if run.output.status is ExecutionStatus.ROLLED_BACK else ""
+            yield Text("     " + undone + words.few([f"{sign} {path}" for sign, path in changed], 10))
         for command in run.output.executed_commands[:10]:
             yield Text(f"     $ {words.line(command)}", style="dim")
 

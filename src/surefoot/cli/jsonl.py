@@ -45,6 +45,7 @@ def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = No
         "run_id": state.run_id,
         "exit_code": EXIT_CODES[verdict] if exit_code is None else exit_code,
         **outcome.model_dump(mode="json"),
+        "diagnosis_text": outcome.diagnosis.as_text() if outcome.diagnosis else None,
         "questions": questions,
         "tokens": {"prompt": state.prompt_tokens, "cached": state.cached_tokens, "output": state.output_tokens},
         "seconds": round(state.active_seconds, 3),

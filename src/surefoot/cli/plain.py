@@ -185,7 +185,7 @@ def _step_finished(event: e.StepFinished, state: RunState, marks: Marks) -> list
 
 
 def _reflected(event: e.Reflected, state: RunState, marks: Marks) -> list[str]:
-    return [f"  why: {words.line(event.reflection.root_cause)} ({event.reflection.category})"]
+    return [f"  why: {words.reflection(event.reflection)}"]
 
 
 def _rung(event: e.RungChosen, state: RunState, marks: Marks) -> list[str]:

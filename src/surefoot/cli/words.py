@@ -12,7 +12,7 @@ from typing import Any
 from surefoot import events as e
 from surefoot.gates import decisive
 from surefoot.machine import Rung, Stage, StepStatus
-from surefoot.outcome import PhaseResult, Verdict
+from surefoot.outcome import PhaseResult, StepReflection, Verdict
 from surefoot.redact import neutralise
 from surefoot.state import Action, RunState
 from surefoot.workspace.faults import as_path, shown
@@ -160,6 +160,11 @@ def place(path: str) -> str:
     """A path from the journal, whatever bytes its name is made of."""
     real = as_path(path)
     return line(path if real == path else shown(real))
+
+
+def reflection(found: StepReflection) -> str:
+    """The cause, its category, and who said so."""
+    return f"{line(found.root_cause)} ({found.category}, by {'rules' if found.decided_by == 'rules' else 'the model'})"
 
 
 def is_green(candidate: e.CandidateTried) -> bool:
