@@ -1,7 +1,9 @@
 """Settings: which layer wins, where each value came from, and how a wrong one is refused."""
 
 import contextlib
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -257,6 +259,61 @@ def test_what_is_wrong_is_refused_with_its_line(place: Place, text: str, line: i
     assert said in str(refused.value)
     assert remedy in refused.value.remedy
     assert "sk-123" not in str(refused.value) + refused.value.remedy
+
+
+def documented() -> list[Any]:
+    """Every setting of the two sections with what the documentation says it may be."""
+    page = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
+    rows = []
+    for section in ("execution", "reflection"):
+        part = page.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+        found = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|", part, re.MULTILINE)
+        rows += [pytest.param(section, name, may_be, id=f"{section}.{name}") for name, may_be in found]
+    return rows
+
+
+def edges(may_be: str) -> tuple[list[str], list[str]]:
+    """Values at the edges of what is allowed: those that still are, and those that no longer are; as TOML."""
+    number = float if may_be.startswith("a number") else int
+    numbers = [number(text.replace(",", "")) for text in re.findall(r"\d[\d,.]*", may_be)]
+    match may_be.split(", or none")[0]:
+        case "true or false":
+            return ["true", "false"], ["1", '"yes"']
+        case "a list of texts":
+            return ["[]"], ["5", "[5]"]
+        case choice if choice.startswith("one of "):
+            return [f'"{word}"' for word in choice.removeprefix("one of ").split(", ")], ['"something else"', "1"]
+        case span if " from " in span:
+            low, high = numbers
+            return [str(low), str(high)], [str(low - 1), str(high + 1), '"many"']
+        case above if " above " in above:
+            return ["0.001"], ["0", "-1"]
+        case least if "at least" in least:
+            return [str(numbers[0])], [str(numbers[0] - 1)]
+    raise AssertionError(may_be)
+
+
+@pytest.mark.req("R6")
+@pytest.mark.parametrize(("section", "name", "may_be"), documented())
+def test_every_setting_takes_what_is_documented_and_refuses_the_rest_naming_the_range(
+    place: Place, section: str, name: str, may_be: str
+) -> None:
+    allowed, refused = edges(may_be)
+    for value in allowed:
+        place.user(f"[{section}]\n{name} = {value}\n")
+        place.load()
+    for value in refused:
+        place.user(f"[{section}]\n{name} = {value}\n")
+        with pytest.raises(ConfigError) as caught:
+            place.load()
+        assert f"{name} must be {may_be}, not" in str(caught.value)
+        assert "config.toml:2" in str(caught.value)
+
+
+@pytest.mark.req("R6")
+def test_no_setting_is_left_undocumented() -> None:
+    known = {name for name, _ in known_fields() if name.startswith(("execution.", "reflection."))}
+    assert {row.id for row in documented()} == known
 
 
 def test_text_that_is_not_utf8_is_refused_with_its_line(place: Place) -> None:
