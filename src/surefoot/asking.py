@@ -79,6 +79,7 @@ def _request(
     run: Run, purpose: str, messages: list[Message], temperature: float, schema: dict[str, Any] | None
 ) -> ModelRequest:
     system = Message(role="system", content=render("system"))
+    messages = [message.model_copy(update={"content": run.services.redact(message.content)}) for message in messages]
     limit = run.config.max_output_tokens
     return ModelRequest(
         messages=alternate((system, *messages)),

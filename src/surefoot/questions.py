@@ -36,6 +36,8 @@ def timed_out(question: Question) -> e.QuestionAnswered:
 
 def asked_again_on_resume(question: Question) -> bool:
     """After a run has ended, a person who resumes it is asked again what ended it: silence, or a no."""
-    return question.timed_out or (
-        question.kind == "confirmation" and question.answer is not None and not is_yes(question.answer)
-    )
+    if question.answer is None:
+        return False
+    if question.kind == "conflict":
+        return question.answer not in ("done", "again", "overwrite", "keep")
+    return question.timed_out or (question.kind == "confirmation" and not is_yes(question.answer))

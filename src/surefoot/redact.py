@@ -15,6 +15,9 @@ from urllib.parse import quote
 SHORTEST_SECRET = 8
 """Shorter values are too likely to be ordinary words."""
 
+PLACEHOLDER = "[redacted"
+"""How everything begins that stands in the place of a secret."""
+
 PROVIDER_KEYS = frozenset((
     "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "AZURE_OPENAI_API_KEY", "GEMINI_API_KEY",
     "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "MISTRAL_API_KEY", "COHERE_API_KEY", "CO_API_KEY",

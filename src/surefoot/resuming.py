@@ -8,7 +8,7 @@ from surefoot.errors import RestoreConflict, UsageError
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import Verdict
 from surefoot.phases.step import task_checks
-from surefoot.phases.taking_back import rolled_back, stops, take_back, undo_interrupted, was_done
+from surefoot.phases.taking_back import rolled_back, take_back, undo_interrupted, was_done
 from surefoot.run import Run, Stopped
 from surefoot.state import Action, StepRun
 
@@ -120,7 +120,7 @@ async def _ask(run: Run, conflict: RestoreConflict, step_id: str, what: str) -> 
         f"{listed}{more}\nOverwrite them, keep them as they are now, or stop?",
         options=("overwrite", "keep", "stop"),
         step_id=step_id,
-        subject=f"{what}:{stops(run)}:{' '.join(conflict.paths)}",
+        subject=f"{what}:{' '.join(conflict.paths)}",
     )
     if answer not in ("overwrite", "keep"):
         raise Stopped(Verdict.CANCELLED, f"stopped, because files were changed meanwhile: {answer}")

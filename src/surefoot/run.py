@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from surefoot.machine import Stage
 from surefoot.outcome import Verdict
 from surefoot.people import Person, first_answer, paused
 from surefoot.questions import answered, timed_out, times_out_at
+from surefoot.redact import Redactor
 from surefoot.state import Question, RunState
 from surefoot.task import Task
 
@@ -48,6 +50,8 @@ class Services:
     toolbox: "Toolbox | None" = None
     person: Person | None = None
     bus: Bus = field(default_factory=Bus)
+    redact: Callable[[str], str] = field(default_factory=lambda: Redactor.from_environment(os.environ).redact)
+    """Takes known secrets out of what a model is sent; the journal has its own for what is written down."""
     clock: Callable[[], float] = time.time
     """By which questions time out."""
 

@@ -81,6 +81,43 @@ async def test_an_action_that_was_cut_off_is_undone_and_tried_again(bench: Bench
     assert calls == ["called", "called"]
 
 
+@pytest.mark.req("P14", "X2", "P12")
+@pytest.mark.parametrize(("answer", "deployed"), [("done", 1), ("again", 2), ("stop", 1)])
+async def test_a_cut_off_action_with_effects_elsewhere_is_asked_about(bench: Bench, answer: str, deployed: int) -> None:
+    started = asyncio.Event()
+    calls: list[str] = []
+
+    @tool(external=True)
+    async def deploy() -> str:
+        """Bring it to the world, and never come back, the first time."""
+        calls.append("deployed")
+        started.set()
+        if len(calls) == 1:
+            await asyncio.sleep(3600)
+        return "deployed"
+
+    bench.toolbox = default_toolbox().with_(deploy)
+    plan = steps(ExecutionStep(id="s1", name="deploy", tool="deploy"))
+    task = asyncio.create_task(bench.run_plan(plan, allow=("deploy",)))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    run_id = bench.journal.find("last")
+    state = await bench.resume(run_id, [])
+    assert state.stage is Stage.WAITING
+    (question,) = state.open_questions
+    assert question.options == ("done", "again", "stop")
+    bench.journal.send(run_id, {"type": "answer", "question_id": question.id, "answer": answer})
+    state = await bench.resume(run_id, [])
+    assert len(calls) == deployed
+    if answer == "stop":
+        assert state.stage is Stage.FAILED
+        assert (await bench.resume(run_id, [])).stage is Stage.WAITING, "it is asked again"
+    else:
+        assert state.steps["s1"].status is StepStatus.SUCCEEDED
+
+
 @pytest.mark.req("P14")
 async def test_finished_steps_are_not_run_again(bench: Bench) -> None:
     calls: list[str] = []

@@ -318,3 +318,23 @@ async def test_a_temporary_model_error_is_retried_and_seen(bench: Bench) -> None
     assert state.outcome is not None
     (retried,) = bench.events(e.ModelRetried)
     assert retried.attempt == 1
+
+
+@pytest.mark.req("P12")
+async def test_commands_have_the_limits_of_the_run(bench: Bench) -> None:
+    step = ExecutionStep(
+        id="s", name="look", description="look", step_type=StepType.COMMAND_EXECUTION, checks=(FileCheck(path="x.txt"),)
+    )
+    look = act("run_command", command="ulimit -d > x.txt")
+    check = 'test "$(ulimit -d)" = 1048576 && test -e x.txt'
+    state = await bench.run_plan(steps(step), [look], checks=[check], command_memory_gb=1)
+    assert bench.files() == {"x.txt": "1048576\n"}
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+
+
+async def test_a_command_with_too_many_processes_is_ended(bench: Bench) -> None:
+    many = "for i in 1 2 3 4 5 6 7 8 9; do sleep 60 & done; wait"
+    step = ExecutionStep(id="s", name="many", tool="run_command", parameters={"command": many})
+    state = await bench.run_plan(steps(step), [], command_processes=4, reflection={"max_step_retries": 0})
+    assert state.steps["s"].status is StepStatus.FAILED

@@ -8,17 +8,23 @@ from surefoot import paths
 from surefoot.errors import UsageError
 
 if TYPE_CHECKING:
+    from surefoot.redact import Redactor
     from surefoot.store.sqlite import SqliteJournal
 
 
 def open_journal(*, read_only: bool = False, key_variable: str | None = None) -> "SqliteJournal":
     """The journal, which keeps secrets out: those whose variables sound like it, and the one in `key_variable`."""
-    from surefoot.redact import Redactor
     from surefoot.store.sqlite import SqliteJournal
 
+    file = paths.journal_file(paths.state_home())
+    return SqliteJournal(file, redact=redactor(key_variable).redact, read_only=read_only)
+
+
+def redactor(key_variable: str | None) -> "Redactor":
+    from surefoot.redact import Redactor
+
     named = {"API_KEY": os.environ.get(key_variable, "")} if key_variable else {}
-    redact = Redactor.from_environment({**os.environ, **named}).redact
-    return SqliteJournal(paths.journal_file(paths.state_home()), redact=redact, read_only=read_only)
+    return Redactor.from_environment({**os.environ, **named})
 
 
 def usable_folder(name: str) -> Path:

@@ -16,7 +16,7 @@ from typing import Any
 
 from surefoot import paths
 from surefoot.cli.person import TerminalPerson
-from surefoot.cli.places import open_journal
+from surefoot.cli.places import open_journal, redactor
 from surefoot.cli.stdout import print_lines, stdout_marks
 from surefoot.cli.summary import plan_lines, summary
 from surefoot.cli.watch import Watcher, choose_watcher, watch
@@ -102,7 +102,8 @@ async def _services(
         if showing.cassette:
             model = _recording(model, Path(showing.cassette))
         person = TerminalPerson(sys.stdin, watcher.aside, yes=showing.yes)
-        yield Services(journal=journal, model=model, home=paths.state_home(), person=person)
+        redact = redactor(settings.api_key_env).redact
+        yield Services(journal=journal, model=model, home=paths.state_home(), person=person, redact=redact)
 
 
 async def _model(spec: str | None, settings: ModelSettings, before: list[Record]) -> LanguageModel:

@@ -231,6 +231,7 @@ def tool_context(run: Run, action_id: str = "") -> ToolContext:
         protected=frozenset(run.state.protected),
         sandbox=run.sandbox,
         network=run.config.network,
+        redact=run.services.redact,
         command_timeout=run.config.command_timeout_seconds,
         command_processes=run.config.command_processes,
         command_memory_bytes=run.config.command_memory_bytes,

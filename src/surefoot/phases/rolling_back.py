@@ -60,6 +60,9 @@ async def abandon_running(run: Run) -> None:
     """The run ends in the middle of steps: what they have done so far goes, and they can be done again."""
     for step_id in sorted(run.state.running):
         mine = run.state.steps[step_id]
+        if any(action.external for action in run.state.open_actions.values() if action.step_id == step_id):
+            # Only a person can tell what came of it; they are asked when the run is resumed.
+            continue
         await abandon(run, mine)
         if run.config.enable_auto_rollback:
             await _take_back(run, mine, force=True)

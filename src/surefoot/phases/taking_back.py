@@ -99,17 +99,11 @@ async def was_done(run: Run, call: str, step_id: str, subject: str) -> bool:
         "which cannot be undone here. Was it done, should it be done again, or should the run stop?",
         options=("done", "again", "stop"),
         step_id=step_id,
-        subject=f"interrupted:{subject}:{stops(run)}",
+        subject=f"interrupted:{subject}",
     )
     if answer not in ("done", "again"):
         raise Stopped(Verdict.CANCELLED, f"stopped, because {call.partition('(')[0]} was interrupted: {answer}")
     return answer == "done"
-
-
-def stops(run: Run) -> int:
-    """An answer that stopped the run must not be taken for the answer when it is resumed and asks again."""
-    questions = run.state.questions.values()
-    return sum(q.kind == "conflict" and q.answer not in (None, "done", "again", "overwrite", "keep") for q in questions)
 
 
 def _relative(root: Path, name: str) -> str:

@@ -51,6 +51,8 @@ class ToolContext:
     command_timeout: float = 120.0
     command_processes: int | None = None
     command_memory_bytes: int | None = None
+    redact: Callable[[str], str] = str
+    """What a model is shown has no secrets in it, so what it writes may lack them."""
     read_blob: Callable[[str], bytes] = _no_blobs
     results: Mapping[str, str] = field(default_factory=dict)
     """Action id to the blob with its whole output."""

@@ -4,7 +4,7 @@ import difflib
 
 from surefoot.errors import ToolError
 from surefoot.tools.base import ToolContext, ToolResult, tool
-from surefoot.tools.fileio import read_bytes, refuse_binary, write_bytes
+from surefoot.tools.fileio import read_bytes, refuse_binary, refuse_lost_secrets, write_bytes
 from surefoot.tools.matching import BLOCK_EXAMPLE, Edit, apply_edits, read_blocks
 from surefoot.tools.paths import not_found, relative
 
@@ -36,6 +36,7 @@ async def edit_file(
             remedy="use run_python or run_command with the file's own encoding",
         ) from error
     changed = edited(name, text, edits, search, replace)
+    refuse_lost_secrets(context.redact, name, text, changed)
     write_bytes(context.root, file, changed.encode("utf-8"))
     difference = _difference(name, text, changed)
     return ToolResult(ok=True, summary=context.summary(difference), output=difference)

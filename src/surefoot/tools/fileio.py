@@ -8,11 +8,12 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from surefoot.errors import PathOutsideWorkspace, ToolError
+from surefoot.redact import PLACEHOLDER
 from surefoot.tools.paths import relative
 
 MAX_FILE_BYTES = 10_000_000
@@ -49,6 +50,16 @@ def refuse_binary(name: str, content: bytes) -> None:
             f"{name!r} is a binary file ({len(content):,} bytes), not text",
             argument="path",
             remedy="work with it through run_command or run_python",
+        )
+
+
+def refuse_lost_secrets(redact: Callable[[str], str], name: str, before: str, after: str) -> None:
+    """A model sees a file without its secrets. What it writes back must not put the placeholders in their place."""
+    if after.count(PLACEHOLDER) > before.count(PLACEHOLDER) and redact(before) != before:
+        raise ToolError(
+            f"{name!r} has secrets in it that you were not shown, and this would overwrite them with placeholders",
+            argument="content",
+            remedy="change only the other lines, with edit_file",
         )
 
 

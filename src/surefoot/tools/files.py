@@ -5,7 +5,15 @@ from collections import Counter
 
 from surefoot.errors import ToolError
 from surefoot.tools.base import ToolContext, ToolResult, tool
-from surefoot.tools.fileio import delete, move, read_bytes, refuse_binary, write_bytes
+from surefoot.tools.fileio import (
+    MAX_FILE_BYTES,
+    delete,
+    move,
+    read_bytes,
+    refuse_binary,
+    refuse_lost_secrets,
+    write_bytes,
+)
 from surefoot.tools.paths import not_found, relative
 from surefoot.tools.walk import Walk, matches_glob, walk
 
@@ -53,6 +61,9 @@ async def write_file(context: ToolContext, path: str, content: str) -> ToolResul
     existed = file.exists()
     if existed and file.stat().st_size == len(encoded) and read_bytes(context.root, file) == encoded:
         return ToolResult(ok=True, summary=f"{name} already has exactly this content ({lines}): nothing changed")
+    if existed and file.stat().st_size <= MAX_FILE_BYTES:
+        before = read_bytes(context.root, file).decode("utf-8", "replace")
+        refuse_lost_secrets(context.redact, name, before, content)
     write_bytes(context.root, file, encoded)
     what = "overwrote" if existed else "created"
     return ToolResult(ok=True, summary=f"{what} {name} ({lines})")
