@@ -65,7 +65,8 @@ class JournalReader:
         self._closed = False
 
     def read(self, run_id: str, after: int) -> Iterator[Record]:
-        return self._stream(run_id, self.existing(run_id).number, after)
+        position = self.existing(run_id)
+        return self._stream(run_id, position.number, after, position.last)
 
     def existing(self, run_id: str) -> Position:
         position = self.position(run_id)
@@ -133,7 +134,7 @@ class JournalReader:
         while self._idle:
             self._idle.pop().close()
 
-    def _stream(self, run_id: str, number: int, after: int) -> Iterator[Record]:
+    def _stream(self, run_id: str, number: int, after: int, last: int) -> Iterator[Record]:
         first, end = number << RUN_BITS, (number + 1) << RUN_BITS
         seq = after
         sql = "SELECT id, at, kind, crc, body FROM events WHERE id > ? AND id < ? ORDER BY id"
@@ -143,6 +144,9 @@ class JournalReader:
                 if key != first + seq or not _intact(run_id, seq, at, kind, crc, body):
                     raise broken(self._path, f"event {seq} of run {run_id} is missing or was changed")
                 yield Record(seq, at, self._decoded(run_id, seq, kind, body))
+        # A damaged page can end the search for more before the end that another search finds.
+        if seq < last:
+            raise broken(self._path, f"the events of run {run_id} after {seq} are missing")
 
     def _decoded(self, run_id: str, seq: int, kind: str, body: bytes) -> Any:
         try:
