@@ -130,6 +130,23 @@ async def test_the_same_file_changed_by_both_is_refused_and_forced(filled: Bench
     assert photograph(filled.root) == half, "what was overwritten is not lost"
 
 
+@pytest.mark.req("X2")
+async def test_what_was_changed_by_hand_stays_also_when_more_is_undone_later(filled: Bench) -> None:
+    state = await run_two_steps(filled)
+    (filled.root / "kept.txt").write_text("by hand\n")
+    way = await undone(filled, state, step="two")
+    assert (filled.root / "kept.txt").read_text() == "by hand\n"
+    for _ in range(2):
+        with pytest.raises(RestoreConflict) as caught:
+            await undone(filled, state)
+        assert caught.value.paths == ("kept.txt",)
+        await undone(filled, state, to=way.now)  # and back, which is nobody's consent either
+    (filled.root / "kept.txt").write_text("kept\nx\n")
+    await undone(filled, state)
+    assert not (filled.root / "made.txt").exists()
+    assert (filled.root / "kept.txt").read_text() == "kept\n"
+
+
 async def test_what_a_later_run_did_is_in_the_way(filled: Bench) -> None:
     first = await run_two_steps(filled)
     plan = steps(making("three", "three.txt"))

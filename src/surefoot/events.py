@@ -287,6 +287,8 @@ class RolledBack(Value):
     step_id: str
     snapshot: str
     paths: tuple[str, ...] = ()
+    towards: str = ""
+    """Of an undo by a person: what it went back to; `snapshot` also holds what others did and it left alone."""
 
 
 class WorkKept(Value):

@@ -55,8 +55,12 @@ class Trail:
     """As the run itself left the workspace."""
     known: Moment = field(default_factory=Moment)
     """As Surefoot last knew the workspace: the same, unless it was undone since."""
-    before_undo: Moment | None = None
-    """What it was before that. An undo is written down before it is done, so one that was killed leaves this."""
+    left: list[Moment] = field(default_factory=list)
+    """All that Surefoot may have left there: the run's end, and what each undo since went back to, without what others
+    had changed by then and it left alone. An undo is written down before it is done, so that one that was killed may
+    have left any of them."""
+    of_undos: set[str] = field(default_factory=set)
+    """Snapshots that were taken for an undo: what others had changed by then is in them too."""
     steps: dict[str, StepTrace] = field(default_factory=dict)
     snapshots: dict[str, None] = field(default_factory=dict)
     """All of them, in order."""
@@ -109,20 +113,24 @@ def trail(records: Iterable[e.Record]) -> Trail:
                 found.snapshots[event.snapshot] = None
                 done = (event.snapshot, tuple(map(as_path, event.paths)))
                 found.known = found.end = Moment(found.known.snapshot, (*found.known.put_back, done))
+                found.left = [found.known]
             case e.RolledBack():
                 # By a person, after the run: then it is the workspace as a whole.
-                end, before = found.end, found.known
+                end, left = found.end, found.left
                 _changed(found, seq, event.paths)
                 _reached(found, event.snapshot)
-                found.end, found.before_undo = end, before
+                found.of_undos.add(event.snapshot)
+                found.snapshots |= dict.fromkeys([event.towards] if event.towards else [])
+                found.end, found.left = end, [*left, *([Moment(event.towards)] if event.towards else [])]
     return found
 
 
 def _reached(found: Trail, snapshot: str) -> None:
     if snapshot:
         found.known = found.end = Moment(snapshot)
+        found.left = [found.known]
         found.snapshots[snapshot] = None
-        found.left_behind_until = found.before_undo = None
+        found.left_behind_until = None
 
 
 def _changed(found: Trail, event: int, paths: Sequence[str]) -> None:

@@ -111,10 +111,11 @@ async def undo(
     with WorkspaceLock(state.task.folder, home, run_id):
         workspace = Workspace(state.task.folder, home, excludes=state.config.snapshot_excludes)
         workspace.finish_restore(force=force)
+        pure = goal.found_in(workspace)
         way = way_to(
             workspace,
-            goal.found_in(workspace),
-            known=[moment.found_in(workspace) for moment in (found.known, found.before_undo) if moment],
+            pure,
+            known=[moment.found_in(workspace) for moment in found.left],
             mine=found.touched_since(first),
             left_behind_until=found.left_behind_until,
             force=force,
@@ -124,7 +125,9 @@ async def undo(
             return None
         # Written down before it is done: whatever happens from here on, the journal does not claim that the work is
         # still there.
-        await journal.append(run_id, [*_events(state, records, way, first if not to else None)])
+        await journal.append(
+            run_id, [*_events(state, records, way, first if not to else None, "" if pure in found.of_undos else pure)]
+        )
         workspace.restore(way.goal, known=way.now)
         return way
 
@@ -144,7 +147,9 @@ def _goal(state: RunState, found: Trail, step: str, to: str) -> tuple[Moment, in
     return found.start, 0
 
 
-def _events(state: RunState, records: Sequence[e.Record], way: Way, first: int | None) -> Iterable[e.Event]:
+def _events(
+    state: RunState, records: Sequence[e.Record], way: Way, first: int | None, towards: str
+) -> Iterable[e.Event]:
     """What the journal has to say so that a run that is not completed can be resumed and does again what was undone:
     its steps wait for their turn, and it has ended if it had not. `first` is None where no step is undone."""
     paths = tuple(as_text(change.path) for change in way.changes)
@@ -160,4 +165,4 @@ def _events(state: RunState, records: Sequence[e.Record], way: Way, first: int |
             reason = "undone before it had ended"
             yield e.StageEntered(stage=Stage.FAILED, reason=reason)
             yield e.RunEnded(outcome=stopped(state, Observed(), Verdict.CANCELLED, reason))
-    yield e.RolledBack(step_id="", snapshot=way.goal, paths=paths)
+    yield e.RolledBack(step_id="", snapshot=way.goal, paths=paths, towards=towards)
