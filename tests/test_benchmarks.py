@@ -1,6 +1,7 @@
 """The engine benchmark runs, with Surefoot alone and a handful of steps: its figures are looked at by people."""
 
 import importlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,3 +51,36 @@ def test_the_table_shows_what_was_measured_and_only_that(engine: Any) -> None:
     assert shown["exponent"] == "1.30", "twice the time a step for ten times the steps"
     assert shown["B/step"] == "700", "without the payload, and without what an empty database has"
     assert {value.strip() for value in theirs[2:-1]} == {"-"}
+
+
+@pytest.fixture
+def recovery(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield importlib.import_module("recovery")
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(FOLDER)):
+            del sys.modules[name]
+
+
+def test_faults_are_put_to_contenders_and_told_truthfully(recovery: Any) -> None:
+    results = recovery.compare(["surefoot", "react", "react-checked"], ["claims_done", "claims_done_for_ever"])
+    ours, plain, checked = (results[name] for name in ("surefoot", "react", "react-checked"))
+    assert ours["claims_done"]["recovered"]
+    assert not ours["claims_done_for_ever"]["claims_success"]
+    assert plain["claims_done"]["claims_success"]
+    assert not plain["claims_done"]["truth"], "it believes the model"
+    assert checked["claims_done"]["recovered"], "and does better when it is told what the check says"
+    assert checked["claims_done"]["extra_calls"] == 1
+    _, _, first, second, third = recovery.table(results).splitlines()
+    assert first.startswith("| Surefoot | 1 of 1 | 1 of 1 | 0 of 2 | 0 of 2 |")
+    assert second.startswith("| ReAct loop | 0 of 1 | 0 of 1 | 2 of 2 |")
+    assert third.startswith("| ReAct loop, check fed back | 1 of 1 | 1 of 1 | 0 of 2 |")
+
+
+def test_the_page_shows_the_table_of_the_kept_results(recovery: Any) -> None:
+    results = json.loads((FOLDER / "results" / "recovery.json").read_text())
+    in_order = {name: results[name] for name in recovery.CONTENDERS}
+    page = (FOLDER.parent / "docs" / "benchmarks-recovery.md").read_text()
+    assert recovery.table(in_order) in page
+    assert set(results["surefoot"]) == set(recovery.BY_NAME), "every fault was put to it"

@@ -96,6 +96,8 @@ class PlanMade(Value):
     result: PhaseResult[DetailedPlan]
     mended: tuple[str, ...] = ()
     """What was put right mechanically in what the model proposed."""
+    dropped: tuple[str, ...] = ()
+    """The names of the steps of the plan before it that are not in this one."""
 
 
 class PlanRevised(Value):

@@ -71,8 +71,10 @@ async def _choose(run: Run, mine: StepRun) -> None:
     # Resuming in the middle must not reflect twice on the same failure.
     if len(mine.reflections) < len(mine.failures):
         reflection = await _reflect(run, mine, failure)
+        others = _alternative_tools(run, mine) if reflection.category is ErrorCategory.TOOL_ERROR else ()
         keep = worth_keeping(mine.baseline, mine.checks)
-        await run.record(e.Reflected(step_id=step_id, reflection=reflection.with_(keep=keep)))
+        found = reflection.with_(keep=keep, alternative_tool=next(iter(others), ""))
+        await run.record(e.Reflected(step_id=step_id, reflection=found))
     rung, why = next_rung(_facts(run, mine, failure, mine.reflections[-1]))
     await run.record(e.RungChosen(step_id=step_id, rung=rung, why=why))
 

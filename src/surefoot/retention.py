@@ -1,5 +1,6 @@
 """How long what a run left is kept: the snapshots of runs that have ended go after a while, the journal stays."""
 
+import shutil
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ def clear(journal: Journal, home: Path, *, older_than: float, keep: int = 0, dry
         young = min(max(older_than, _YOUNG[0]), _YOUNG[1])
         report = storage(home).collect_garbage(needed, min_age_seconds=young, dry_run=dry_run)
         copies = sum(remove_worktree(home, run_id, dry_run=dry_run) for run_id in gone)
+        for run_id in () if dry_run else gone:
+            # What is there was left by a process that was killed.
+            shutil.rmtree(home / "candidates" / run_id, ignore_errors=True)
     return Cleared(
         runs=tuple(run.run_id for run in dropped),
         kept=len(runs) - len(dropped),

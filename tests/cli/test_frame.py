@@ -83,7 +83,7 @@ def test_steps_carry_their_marks_and_the_current_one_its_action_and_answer() -> 
 
 
 def test_recovering_names_the_rung_and_forgets_it_when_the_step_has_healed() -> None:
-    assert "↳ retry, adjusted: rows are counted before the filter" in line_with(picture(FAILING), "↳")
+    assert "↳ retry, adjusted (1 of 3): rows are counted before the filter" in line_with(picture(FAILING), "↳")
     healed = picture([*FAILING, *recorded.second_step_heals()])
     assert not [line for line in healed if "↳" in line]
     assert line_with(healed, "Write report.py") == "  ✓ 2  Write report.py  try 2  16s"

@@ -202,7 +202,7 @@ class LiesOnce(Scenario):
         return [save_report]
 
     def next(self, told: str) -> Call | Done:
-        if "checks fail" in told or "exit code 1" in told:
+        if any(words in told for words in ("checks fail", "the check fails", "exit code 1")):
             return Done() if '"force": true' in told else Call("save_report", {"force": True})
         return Done() if "saved the report" in told else Call("save_report")
 

@@ -6,6 +6,9 @@ import pytest
 
 from kit import Bench, act, done, fenced, understanding
 from surefoot import events as e
+from surefoot.cli.marks import UNICODE
+from surefoot.cli.plain import told
+from surefoot.fold import fold
 from surefoot.machine import Rung, StepStatus
 from surefoot.models.scripted import Rule
 from surefoot.outcome import Verdict
@@ -85,6 +88,10 @@ async def test_what_is_done_stays_done_in_a_new_plan(bench: Bench) -> None:
     assert [s for s, r in state.steps.items() if r.status is StepStatus.SUCCEEDED] == ["s1", "s1r1"]
     assert [event.step_id for event in bench.events(e.StepStarted)].count("s1") == 1
     assert bench.files() == {"a.txt": "a\n", "sum.txt": "5\n"}
+    plans = [record for record in bench.records if isinstance(record.event, e.PlanMade)]
+    then = fold(record for record in bench.records if record.seq <= plans[1].seq)
+    shown = [line.strip() for line in told(plans[1].event, then, UNICODE)]
+    assert shown[1:] == ["- write the sum", "= write a (done, stays)", "+ write the sum anew"], "a difference of plans"
 
 
 @pytest.mark.req("R2")

@@ -277,8 +277,7 @@ def _recovery(follower: Follower, marks: Marks) -> list[Text]:
     rung = follower.rung
     if rung is None:
         return []
-    said = f"  {marks.arrow} {words.RUNGS[rung.rung]}: {words.line(rung.why, 300)}"
-    return [Text(said, style="yellow")]
+    return [Text(f"  {marks.arrow} {words.rung(rung, follower.state)}", style="yellow")]
 
 
 def _outcome(state: RunState, marks: Marks) -> list[Text]:

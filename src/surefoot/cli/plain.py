@@ -108,6 +108,8 @@ def _planned(event: e.PlanMade, state: RunState, marks: Marks) -> list[str]:
     steps = event.result.output.steps if event.result.output else ()
     head = _phase_end("plan", event.result, words.count(len(steps), "step"), marks)
     mended = [f"  put right: {words.line(note)}" for note in event.mended]
+    if event.dropped:
+        return [head, *mended, *words.plan_difference(event, state)]
     return [head, *mended, *(f"  {i}. {words.line(step.name)}" for i, step in enumerate(steps, 1))]
 
 
@@ -190,7 +192,7 @@ def _reflected(event: e.Reflected, state: RunState, marks: Marks) -> list[str]:
 
 def _rung(event: e.RungChosen, state: RunState, marks: Marks) -> list[str]:
     mark = marks.failed if event.rung is Rung.GIVE_UP else marks.arrow
-    return [f"{mark} {words.RUNGS[event.rung]}: {words.line(event.why)}"]
+    return [f"{mark} {words.rung(event, state)}"]
 
 
 def _rolled_back(event: e.RolledBack, state: RunState, marks: Marks) -> list[str]:

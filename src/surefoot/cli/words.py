@@ -11,7 +11,7 @@ from typing import Any
 
 from surefoot import events as e
 from surefoot.gates import decisive
-from surefoot.machine import Rung, Stage, StepStatus
+from surefoot.machine import SETTLED, Rung, Stage, StepStatus
 from surefoot.outcome import PhaseResult, StepReflection, Verdict
 from surefoot.redact import neutralise
 from surefoot.state import Action, RunState
@@ -160,6 +160,33 @@ def place(path: str) -> str:
     """A path from the journal, whatever bytes its name is made of."""
     real = as_path(path)
     return line(path if real == path else shown(real))
+
+
+def rung(chosen: e.RungChosen, state: RunState) -> str:
+    """The way back and how often it may be taken: `retry, adjusted (2 of 3): another try with what ...`."""
+    mine, limits = state.steps.get(chosen.step_id), state.config.reflection
+    times = ""
+    match chosen.rung:
+        case Rung.RETRY_LATER if mine:
+            times = f" ({mine.temporary_retries} of {limits.max_temporary_retries})"
+        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL | Rung.CANDIDATES if mine:
+            times = f" ({mine.retries} of {limits.max_step_retries})"
+        case Rung.REPAIR_STEP if mine:
+            times = f" ({mine.repairs} of {limits.max_single_step_repairs})"
+        case Rung.REPLAN_TASK:
+            times = f" ({state.replans} of {limits.max_task_replanning_attempts})"
+    return f"{RUNGS[chosen.rung]}{times}: {line(chosen.why, 300)}"
+
+
+def plan_difference(made: e.PlanMade, state: RunState) -> list[str]:
+    """A plan that takes the place of another: what of that is gone, what is done and stays, what is new."""
+    steps = made.result.output.steps if made.result.output else ()
+    rows = [f"  - {line(name)}" for name in made.dropped]
+    for step in steps:
+        run = state.steps.get(step.id)
+        done = run is not None and run.status in SETTLED
+        rows.append(f"  = {line(step.name)} (done, stays)" if done else f"  + {line(step.name)}")
+    return rows
 
 
 def reflection(found: StepReflection) -> str:

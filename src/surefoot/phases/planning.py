@@ -81,7 +81,9 @@ async def _plan(run: Run) -> None:
         return judge_plan(plan, required, run.state.protected, config.max_plan_steps, config.min_confidence_threshold)
 
     result = await gated(run, "planning", ExecutionPhase.Planning(), produce, judge)
-    await run.record(e.PlanMade(result=result, mended=tuple(mended)))
+    stay = {step.id for step in result.output.steps} if result.output else set()
+    dropped = tuple(mine.step.name for step_id, mine in run.state.steps.items() if step_id not in stay)
+    await run.record(e.PlanMade(result=result, mended=tuple(mended), dropped=dropped))
 
 
 def _too_long(draft: PlanDraft) -> DetailedPlan:
