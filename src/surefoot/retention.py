@@ -49,9 +49,8 @@ def clear(journal: Journal, home: Path, *, older_than: float, keep: int = 0, dry
         young = min(max(older_than, _YOUNG[0]), _YOUNG[1])
         report = storage(home).collect_garbage(needed, min_age_seconds=young, dry_run=dry_run)
         copies = sum(remove_worktree(home, run_id, dry_run=dry_run) for run_id in gone)
-        for run_id in () if dry_run else gone:
-            # What is there was left by a process that was killed.
-            shutil.rmtree(home / "candidates" / run_id, ignore_errors=True)
+        for left in [] if dry_run else [path for run_id in gone for path in home.glob(f"candidates/{run_id}.*")]:
+            shutil.rmtree(left, ignore_errors=True)  # of a process that was killed
     return Cleared(
         runs=tuple(run.run_id for run in dropped),
         kept=len(runs) - len(dropped),

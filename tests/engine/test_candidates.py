@@ -22,7 +22,7 @@ from surefoot.models.scripted import Rule
 from surefoot.outcome import Verdict
 from surefoot.phases.acting import MAX_RED_ROUNDS, MAX_REFUSALS
 from surefoot.phases.candidates import failing_tests
-from surefoot.plan import ExecutionStep
+from surefoot.plan import CommandCheck, ExecutionStep
 
 SUM = ExecutionStep(id="s", name="sum", description="write the sum of 2 and 3", writes=("sum.txt",))
 CHECK = "grep -qx 5 sum.txt"
@@ -312,3 +312,23 @@ async def test_they_are_shown(bench: Bench) -> None:
     shown = [text.plain.strip() for text in details(state, UNICODE) if " candidate " in text.plain]
     for lines in (plain, shown):
         assert [line.startswith(begin) for line, begin in zip(lines, wanted, strict=True)] == [True] * 3, lines
+
+
+@pytest.mark.req("R8")
+async def test_two_steps_at_the_same_time_have_copies_of_their_own(bench: Bench) -> None:
+    def answer(request: ModelRequest) -> str:
+        asked = request.messages[-1].content
+        name = "a" if "`a.txt`" in asked else "b"
+        turn[name] += 1
+        return fenced(f"{name}\n", "") if turn[name] == 6 else fenced(f"{turn[name]}\n", "")
+
+    turn = {"a": 0, "b": 0}
+    both = [
+        ExecutionStep(id=name, name=name, description=name, writes=(f"{name}.txt",),
+                      checks=(CommandCheck(command=f"sleep 0.1; grep -qx {name} {name}.txt"),))
+        for name in ("a", "b")
+    ]  # fmt: skip
+    state = await bench.run_plan(steps(*both), [Rule("Write the complete", answer)], reflection=TWO_RETRIES)
+    assert {step_id: mine.status for step_id, mine in state.steps.items()} == dict.fromkeys("ab", StepStatus.SUCCEEDED)
+    assert bench.files() == {"a.txt": "a\n", "b.txt": "b\n"}
+    assert [c.unusable for c in tried(bench)] == [""] * 4

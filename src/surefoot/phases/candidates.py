@@ -93,15 +93,15 @@ async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of
     if reason := await not_allowed(run, mine.step.id, proposal, may_ask=False):
         return tried.with_(unusable=reason)
     try:
-        return tried.with_(results=await _judge(run, proposal, checks))
+        return tried.with_(results=await _judge(run, mine, proposal, checks))
     except ToolError as error:
         return tried.with_(unusable=str(error))
 
 
-async def _judge(run: Run, proposal: Proposal, checks: Sequence[Check]) -> tuple[CheckResult, ...]:
+async def _judge(run: Run, mine: StepRun, proposal: Proposal, checks: Sequence[Check]) -> tuple[CheckResult, ...]:
     """The checks on a copy of the workspace in which the proposal was carried out."""
     home = run.services.home
-    copy = home / "candidates" / run.state.run_id
+    copy = home / "candidates" / f"{run.state.run_id}.{mine.step.id}"
     try:
         await asyncio.to_thread(_copy, run, copy, await run.snapshot())
         sandbox, _ = choose_sandbox(run.config.sandbox, copy, state_folders=[home])
