@@ -148,18 +148,23 @@ class Supervisor:
 
     def watch(self) -> bool:
         """Waits for the command's own end; True when it was told to stop before that."""
-        limited = self.orders.processes > 0
+        limited, pause = self.orders.processes > 0, LOOK_EVERY
         while True:
             self.reap()
             if self.outcome is not None:
                 self.tell("ended")
                 return False
-            if self.hear(LOOK_EVERY if limited else None):
+            if self.hear(pause if limited else None):
                 return True
-            if limited and (count := self.count()) > self.orders.processes:
+            if not limited:
+                continue
+            begun = time.monotonic()
+            if (count := self.count()) > self.orders.processes:
                 self.tell(f"over {count}")
                 self.signal_all(signal.SIGKILL)
                 return True
+            # Without a namespace of its own, all processes of the machine have to be looked through.
+            pause = max(LOOK_EVERY, 10 * (time.monotonic() - begun))
 
     def clear(self, asked_to_stop: bool) -> None:
         """Ends whatever is left. Children that only finish a pipe's last lines get a moment to do so."""
