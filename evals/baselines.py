@@ -45,10 +45,10 @@ PROMPT = """\
 {listing}
 {files}
 # Now
-Do the task. For every file that has to be created or changed answer with a line `FILE: path` and then one fenced code \
-block with the complete new content. Commands that have to be run go into a block fenced as ```sh; they run in the \
-folder after the files are written. Leave given tests as they are. If the task cannot be \
-done, answer with CANNOT and the reason."""
+Do the task. For every file that is new or has to change answer with a line `FILE: path` and then a fenced code block \
+with the complete new content; never repeat files that stay as they are, such as given tests. Commands that have to be \
+run go into a block fenced as ```sh; they run in the folder after the files are written. If the task cannot be done, \
+answer with CANNOT and the reason."""
 
 
 @dataclass
