@@ -256,3 +256,65 @@ class TestStable:
     )
     def test_what_differs_on_purpose_is_not(self, one: str, two: str) -> None:
         assert stable(one) != stable(two)
+
+
+UNITTESTS = """\
+import unittest
+from app import add, div
+
+class More(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_div(self):
+        self.assertEqual(div(1, 0), 0)
+
+    def test_lists(self):
+        self.assertEqual([1, 2, 3], [1, 5, 3])
+
+    def test_each(self):
+        for n in (1, 2):
+            with self.subTest(n=n):
+                self.assertEqual(n, 1)
+
+    def test_fine(self):
+        pass
+"""
+
+
+def unittest_says(folder: Path, tests: str) -> str:
+    """What a real unittest says about real tests that fail."""
+    (folder / "app.py").write_text(APP)
+    (folder / "test_app.py").write_text(tests)
+    argv = [sys.executable, "-B", "-m", "unittest", "-q"]
+    return subprocess.run(argv, cwd=folder, text=True, capture_output=True, check=False).stderr
+
+
+@pytest.mark.req("D5", "O6")
+class TestUnittest:
+    def test_each_failing_test_with_its_lines_and_its_reason(self, tmp_path: Path) -> None:
+        whole = unittest_says(tmp_path, UNITTESTS).replace(f"{tmp_path}/", "")
+        said = summarise(whole, failed=True, result_id="a7")
+        assert len(said) < len(whole) / 2
+        for quoted in [
+            "FAILED (failures=3, errors=1)\n",
+            "FAIL test_add\n  test_app.py:6: self.assertEqual(add(1, 2), 3)\n  AssertionError: -1 != 3\n",
+            "ERROR test_div\n  test_app.py:9: self.assertEqual(div(1, 0), 0)\n  app.py:",
+            "  ZeroDivisionError: division by zero\n",
+            "  AssertionError: Lists differ: [1, 2, 3] != [1, 5, 3]\n",
+            "FAIL test_each (n=2)\n",
+            'read_result("a7") shows all]',
+        ]:
+            assert quoted in said
+        assert "test_fine" not in said
+
+    def test_a_module_that_cannot_be_imported(self, tmp_path: Path) -> None:
+        whole = unittest_says(tmp_path, "import unittest\nimport not_there\n")
+        assert "ModuleNotFoundError: No module named 'not_there'" in summarise(whole, failed=True)
+
+    def test_of_very_many_all_are_named(self, tmp_path: Path) -> None:
+        many = "".join(f"    def test_{n}(self):\n        self.assertEqual({n}, 'x' * 200)\n" for n in range(30))
+        whole = unittest_says(tmp_path, f"import unittest\nclass T(unittest.TestCase):\n{many}")
+        said = summarise(whole, failed=True, result_id="a7")
+        assert len(said) <= 2400
+        assert all(f"FAIL test_{n}" in said for n in range(30))

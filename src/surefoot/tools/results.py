@@ -7,6 +7,7 @@ import re
 import unicodedata
 
 from surefoot.tools.pytest_digest import pytest_digest
+from surefoot.tools.unittest_digest import unittest_digest
 
 HEAD_LINES = 4
 TAIL_LINES = 8
@@ -34,7 +35,7 @@ def summarise(output: str, *, limit: int = 2400, failed: bool, result_id: str = 
     text = clean(output)
     if failed:
         note = _shortened_note(text.count("\n") + 1, result_id)
-        digest = pytest_digest(text, limit - len(note))
+        digest = pytest_digest(text, limit - len(note)) or unittest_digest(text, limit - len(note))
         if digest and len(digest) + len(note) < len(text):
             text = digest + note
     if len(text) <= limit:
