@@ -13,9 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from surefoot.plan import CommandCheck
 from surefoot.run import Run
-from surefoot.verify import QUIET_ENV, ran_no_test
-from surefoot.workspace.environment import command_env, shell_argv
-from surefoot.workspace.process import Limits, run_process
+from surefoot.verify import Place
 from surefoot.workspace.sandbox import choose_sandbox
 
 MOST_BYTES = 200_000_000
@@ -37,7 +35,9 @@ async def hollow_checks(run: Run, checks: Sequence[CommandCheck], added: Sequenc
     try:
         copy = folder / run.root.name
         await asyncio.to_thread(_lay_out, run, snapshot, copy, added)
-        return tuple([check.key for check in checks if await _passes(run, check, copy)])
+        sandbox, _ = choose_sandbox(run.config.sandbox, copy, state_folders=[run.services.home])
+        results = await run.verifier.judge(checks, Place(copy, sandbox))
+        return tuple(result.check.key for result in results if result.passed)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
@@ -68,16 +68,3 @@ def placebo(name: str) -> bytes:
         case kind if kind in _EMPTY:
             return b""
     return b"x\n"
-
-
-async def _passes(run: Run, check: CommandCheck, copy: Path) -> bool:
-    sandbox, _ = choose_sandbox(run.config.sandbox, copy, state_folders=[run.services.home])
-    done = await run_process(
-        shell_argv(check.command),
-        cwd=copy,
-        env={**command_env(), **QUIET_ENV},
-        limits=Limits(timeout=run.config.command_timeout_seconds),
-        sandbox=sandbox,
-        network=run.config.network,
-    )
-    return done.exit_code == check.expect_exit and not ran_no_test(check.command, done.output)

@@ -326,7 +326,7 @@ async def test_commands_have_the_limits_of_the_run(bench: Bench) -> None:
         id="s", name="look", description="look", step_type=StepType.COMMAND_EXECUTION, checks=(FileCheck(path="x.txt"),)
     )
     look = act("run_command", command="ulimit -d > x.txt")
-    check = 'test "$(ulimit -d)" = 1048576 && test -e x.txt'
+    check = 'test "$(ulimit -d)" = 1048576 && grep -q 1048576 x.txt'
     state = await bench.run_plan(steps(step), [look], checks=[check], command_memory_gb=1)
     assert bench.files() == {"x.txt": "1048576\n"}
     assert state.outcome is not None

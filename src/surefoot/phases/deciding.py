@@ -56,7 +56,8 @@ async def _file_body(run: Run, mine: StepRun, path: str, results: Sequence[Check
         step=step_text(mine.step),
         context=handed_on(run, mine.step.id) + _other_files(run, mine, path),
         current=_current(path, current),
-        failed=what_failed(mine, results),
+        # A file that is there already is to be mended, so what is wrong with it is worth knowing from the first.
+        failed=what_failed(mine, results, there=bool(current)),
         path=path,
         hint=_hint(mine),
     )
@@ -108,12 +109,12 @@ def temperature(run: Run, mine: StepRun) -> float:
     return min(0.35 * earlier + 0.4 * mine.refusals, 1.0)
 
 
-def what_failed(mine: StepRun, results: Sequence[CheckResult]) -> str:
+def what_failed(mine: StepRun, results: Sequence[CheckResult], *, there: bool = False) -> str:
     """What the next try must not ignore: the failing part of the checks, and what earlier attempts taught."""
     lines: list[str] = []
     red = [r for r in results if not r.passed]
     refuted = bool(mine.failures) and mine.failures[-1].kind is FailureKind.REFUTED
-    if red and (mine.actions or refuted or mine.kept):
+    if red and (there or mine.actions or refuted or mine.kept):
         lines.append("\n# It fails now")
         lines += [f"{r.check.label}\n{r.detail.strip()}" for r in red[:2]]
     if mine.refused:
