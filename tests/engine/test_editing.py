@@ -213,6 +213,19 @@ async def test_a_run_at_work_takes_the_change_over_before_its_next_step(bench: B
 
 
 @pytest.mark.req("A8")
+async def test_a_change_in_the_last_moment_of_the_last_step_still_counts(bench: Bench) -> None:
+    started, go_on = held(bench)
+    task = asyncio.create_task(bench.run_plan(steps(ExecutionStep(id="a", name="a", tool="hold"))))
+    await started.wait()
+    more = '[[step]]\nid = "b"\nname = "b"\ntool = "put"\nparameters = {path = "b.txt"}\nafter = ["a"]\n'
+    bench.journal.send(bench.journal.find("last"), {"type": "control", "command": "edit", "by": "ann", "plan": more})
+    go_on.set()  # before the run has looked for messages
+    state = await task
+    assert state.steps["b"].status is StepStatus.SUCCEEDED
+    assert set(bench.files()) == {"b.txt"}
+
+
+@pytest.mark.req("A8")
 async def test_a_change_that_came_too_late_is_refused_and_told(bench: Bench) -> None:
     started, go_on = held(bench)
     plan = steps(ExecutionStep(id="a", name="a", tool="hold"), putting("b"), after=[("b", "a")])

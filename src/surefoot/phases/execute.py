@@ -53,8 +53,17 @@ async def _work_off(run: Run, running: Running) -> Schedule:
             continue
         running |= {asyncio.create_task(run_step(run, step_id)): step_id for step_id in starting}
         if not running:
-            return schedule
+            if not await _asked_for_more(run):
+                return schedule
+            continue
         await _one_ends(run, schedule, running)
+
+
+async def _asked_for_more(run: Run) -> bool:
+    """The last moment in which the plan can be changed: what was sent since the run last looked still counts."""
+    known = len(run.state.controls)
+    await run.take_messages()
+    return len(run.state.controls) > known
 
 
 def _version(run: Run) -> tuple[int, int]:
