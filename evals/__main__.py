@@ -14,7 +14,7 @@ from evals.runner import Caps, Result, read_results, run_all
 
 RESULTS = Path(__file__).parent / "results"
 EXPECTED_SECONDS = {"surefoot": 110, "oneshot": 25, "react": 90}
-"""A task, on 2 cores with the embedded model; used until there are results to go by."""
+"""A guess for 2 cores with the embedded model; used until there are results to go by."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
