@@ -7,10 +7,13 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic_core import to_json
+
 from surefoot.errors import MissingArtifact
 from surefoot.machine import StepStatus
-from surefoot.outcome import Artifact, StepExecutionOutput
+from surefoot.outcome import Artifact
 from surefoot.run import Run
+from surefoot.state import StepRun
 from surefoot.tools.results import summarise
 
 INLINE_BYTES = 4_096
@@ -27,24 +30,22 @@ class Artifacts(Mapping[str, Any]):
         self._run = run
         self._recent: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
-    def keep(self, output: StepExecutionOutput, pinned: bool) -> tuple[Artifact | None, StepExecutionOutput]:
-        """The artifact of a step that is done, and the step's output as it goes into the journal."""
-        if not output.outputs:
-            return None, output
-        content = json.dumps(output.outputs, sort_keys=True, ensure_ascii=False, default=str).encode()
-        hours = self._run.config.artifact_ttl_hours
-        large = len(content) > INLINE_BYTES
-        artifact = Artifact(
-            id=f"{output.step_id}@{self._run.state.steps[output.step_id].attempt}",
-            producer=output.step_id,
-            hash=self._run.services.journal.put_blob(content) if large else "",
-            size=len(content),
-            summary=_summary(output.outputs) if large else "",
-            expires_at=None if pinned else time.time() + hours * 3600,
-            degraded=output.degraded,
+    def keep(self, mine: StepRun, outputs: dict[str, Any]) -> tuple[Artifact | None, dict[str, Any]]:
+        """The artifact of a step that is done, and what of it goes into the journal with the step's end."""
+        if not outputs:
+            return None, outputs
+        step = mine.step
+        content = to_json(outputs, fallback=str)
+        expires_at = None if step.pinned else time.time() + self._run.config.artifact_ttl_hours * 3600
+        made = Artifact(id=f"{step.id}@{mine.attempt}", producer=step.id, size=len(content), expires_at=expires_at)
+        if len(content) <= INLINE_BYTES:
+            # What the actions gave is in their own events; the fold puts it together again.
+            return made, {}
+        self._remember(made.id, outputs)
+        return (
+            made.with_(hash=self._run.services.journal.put_blob(content), summary=_summary(outputs)),
+            {"artifact": made.id},
         )
-        self._remember(artifact.id, output.outputs)
-        return artifact, output.with_(outputs={"artifact": artifact.id}) if large else output
 
     def of(self, step_id: str) -> dict[str, Any]:
         """What a step handed on; raises where it should be there and is not."""

@@ -28,9 +28,9 @@ def is_rule(text: str) -> bool:
 def rule_on(
     effect: Effect, tool: str, arguments: Mapping[str, Any], policy: Policy, allow: Sequence[str], deny: Sequence[str]
 ) -> Ruling:
-    if any(_matches(rule, tool, arguments, looking_for_harm=True) for rule in deny):
+    if deny and any(_matches(rule, tool, arguments, looking_for_harm=True) for rule in deny):
         return "deny"
-    if any(_matches(rule, tool, arguments, looking_for_harm=False) for rule in allow):
+    if allow and any(_matches(rule, tool, arguments, looking_for_harm=False) for rule in allow):
         return "allow"
     if effect == "read":
         return "allow"

@@ -190,6 +190,7 @@ def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
     run = state.steps.get(event.step_id)
     if run is None:
         if event.when == "before":
+            state.looked_first = state.looked_first or not event.step_id
             state.red_at_start.update(result.check.key for result in event.results if not result.passed)
         return
     run.touched = run.touched.union(event.changed if event.when != "before" else ())
@@ -213,6 +214,7 @@ def _answered_by_model(state: RunState, event: e.ModelAnswered, at: float) -> No
 
 def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
     state.tool_calls += 1
+    state.looked_first = True
     action = Action(
         event.action_id,
         event.step_id,

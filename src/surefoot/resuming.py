@@ -30,12 +30,7 @@ async def pick_up(run: Run) -> None:
 
 async def look_first(run: Run) -> None:
     """The task's own checks before anything is done: only what is red now can prove the task later."""
-    begun = bool(run.state.tool_calls) or any(
-        isinstance(record.event, e.ActionStarted)
-        or (isinstance(record.event, e.ChecksRan) and not record.event.step_id and record.event.when == "before")
-        for record in run.services.journal.read(run.state.run_id)
-    )
-    if begun or run.config.phases is PhasePolicy.PLAN:
+    if run.state.looked_first or run.config.phases is PhasePolicy.PLAN:
         return
     for result in await run.verifier.check(task_checks(run), "before"):
         if result.check.origin == "user" and result.exit_code in (126, 127):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from surefoot.artifacts import Artifacts
     from surefoot.models.base import LanguageModel
     from surefoot.store.base import Journal
+    from surefoot.tools.base import ToolContext
     from surefoot.tools.registry import Toolbox
     from surefoot.verify import Verifier
     from surefoot.workspace.sandbox import Sandbox
@@ -114,6 +115,8 @@ class Run:
         """Why the run's own task is cancelled, when a person wants it to stop."""
         self.last_alive = self._last_sign_of_life()
         """When an earlier process was last at work on this run."""
+        self.context: ToolContext | None = None
+        """What every tool may know and use; made with the first call."""
         self.briefing = ""
         """The stable front of every prompt; made once, by `context.py`."""
 

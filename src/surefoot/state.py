@@ -129,10 +129,10 @@ class ActionResults(Mapping[str, str]):
     """Where to find in full what actions gave, by their id (`step.a7`): a hash, or the id itself when the summary is
     all there is."""
 
-    __slots__ = ("_steps",)
+    __slots__ = ("_state",)
 
-    def __init__(self, steps: Mapping[str, StepRun]) -> None:
-        self._steps = steps
+    def __init__(self, state: "RunState") -> None:
+        self._state = state
 
     def __getitem__(self, action_id: str) -> str:
         return self._find(action_id).output or action_id
@@ -142,13 +142,13 @@ class ActionResults(Mapping[str, str]):
         return self._find(key).summary.encode() if key in self else b""
 
     def _find(self, action_id: str) -> Action:
-        for action in self._steps[action_id.rpartition(".")[0]].actions:
+        for action in self._state.steps[action_id.rpartition(".")[0]].actions:
             if action.id == action_id and action.ok is not None:
                 return action
         raise KeyError(action_id)
 
     def __iter__(self) -> Iterator[str]:
-        return (action.id for run in self._steps.values() for action in run.actions if action.ok is not None)
+        return (action.id for run in self._state.steps.values() for action in run.actions if action.ok is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -252,6 +252,8 @@ class RunState:
     protected: tuple[str, ...] = ()
     red_at_start: set[str] = field(default_factory=set)
     """Keys of the task's checks that failed before anything was done: only these can prove it."""
+    looked_first: bool = False
+    """They have run before anything was done, or it is too late for that."""
     understanding: PhaseResult[UnderstandingOutput] | None = None
     approach: PhaseResult[ApproachOutput] | None = None
     planning: PhaseResult[DetailedPlan] | None = None

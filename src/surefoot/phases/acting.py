@@ -1,29 +1,21 @@
-"""Inside a step: choose one action from what the last one showed, do it, look at the checks, until they pass.
+"""Inside a step: choose one action from what the last one showed, do it, look at the checks, until they pass."""
 
-The intent of an action is in the journal before its effect, and its result before the next decision.
-"""
-
-import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from surefoot import events as e
-from surefoot.errors import ToolError
 from surefoot.gates import decisive
 from surefoot.outcome import CheckResult, Failure, FailureKind
 from surefoot.phases.approving import not_allowed
 from surefoot.phases.candidates import choose, is_choosing
-from surefoot.phases.deciding import next_proposal, tool_context
+from surefoot.phases.deciding import named_call, next_proposal
 from surefoot.phases.fingerprints import fingerprint
+from surefoot.phases.performing import perform
 from surefoot.phases.proposal import Proposal
-from surefoot.phases.taking_back import observed_changes
 from surefoot.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.run import Run
 from surefoot.state import StepRun
-from surefoot.tools.base import Tool, ToolResult, Writes, call
-from surefoot.workspace.faults import as_text
+from surefoot.tools.base import Writes
 
 MAX_RED_ROUNDS = 2
 """Writes that left the checks red before an attempt is given up: a fresh start beats a third correction."""
@@ -47,9 +39,42 @@ class _Round:
     """Trees with what failed on them: coming back to one of them is going in circles."""
 
 
-async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> None:
-    mine = run.state.steps[step_id]
-    here = _round_so_far(mine)
+async def act_until_done(run: Run, mine: StepRun, checks: Sequence[Check]) -> None:
+    if mine.step.tool:
+        await _call_once(run, mine, checks)
+    else:
+        await _choose_and_act(run, mine, checks)
+
+
+async def _call_once(run: Run, mine: StepRun, checks: Sequence[Check]) -> None:
+    """A step that names its tool is one call of it: no model is asked, and the call is not tried again here."""
+    step = mine.step
+    if not mine.actions:
+        if step.step_type is StepType.TESTING and _all_green(mine.checks or mine.baseline):
+            return
+        proposal = named_call(mine)
+        if reason := await not_allowed(run, step.id, proposal):
+            raise StepFailed(Failure(kind=FailureKind.DENIED, message=reason, tool=proposal.tool))
+        await perform(run, mine, proposal, checked=bool(checks))
+    done = mine.actions[-1]
+    if not done.ok:
+        raise StepFailed(
+            Failure(
+                kind=FailureKind.TOOL_ERROR,
+                message=f"{done.tool}: {done.summary}",
+                evidence=done.summary,
+                tool=done.tool,
+                temporary=done.temporary,
+            )
+        )
+    if checks:
+        results = await run.verifier.check(checks, "after", step.id)
+        if not _all_green(results):
+            raise StepFailed(_red(results, "its checks fail"))
+
+
+async def _choose_and_act(run: Run, mine: StepRun, checks: Sequence[Check]) -> None:
+    step_id, here = mine.step.id, _round_so_far(mine)
     while True:
         if await _complete(run, mine, checks, here):
             return
@@ -72,11 +97,9 @@ async def act_until_done(run: Run, step_id: str, checks: Sequence[Check]) -> Non
             await _refuse(run, mine, proposal, reason, here.results)
             continue
         if reason := await not_allowed(run, step_id, proposal):
-            if mine.step.tool:
-                raise StepFailed(Failure(kind=FailureKind.DENIED, message=reason, tool=proposal.tool))
             await _refuse(run, mine, proposal, reason, here.results)
             continue
-        await perform(run, step_id, proposal, checked=bool(checks))
+        await perform(run, mine, proposal)
 
 
 def _round_so_far(mine: StepRun) -> _Round:
@@ -85,7 +108,7 @@ def _round_so_far(mine: StepRun) -> _Round:
     here = _Round(results=mine.checks or mine.baseline)
     for number, results in dict(mine.red_looks).items():
         if 0 < number < len(mine.actions) and not _all_green(results):
-            here.red += bool(mine.actions[number - 1].ok) and not mine.step.tool
+            here.red += bool(mine.actions[number - 1].ok)
             here.seen.add(_tree_and_failing(results))
     return here
 
@@ -107,26 +130,16 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
     if here.looked_after == len(mine.actions):
         return False
     here.looked_after = len(mine.actions)
-    if mine.step.tool and not last.ok:
-        raise StepFailed(
-            Failure(
-                kind=FailureKind.TOOL_ERROR,
-                message=f"{last.tool}: {last.summary}",
-                evidence=last.summary,
-                tool=last.tool,
-                temporary=last.temporary,
-            )
-        )
-    if run.toolbox.get(last.tool).writes is Writes.NONE and not mine.step.tool:
+    if run.toolbox.get(last.tool).writes is Writes.NONE:
         return False
     here.results = await run.verifier.check(checks, "after", mine.step.id)
     if _all_green(here.results):
-        # Green all along, the checks only guard: then there is more to a step than them, unless it is one call or file.
-        return _was_red(mine) or bool(mine.step.tool) or (_writes_one_file(mine) and bool(last.ok))
-    if (last.ok or last.tool == "run_python") and not mine.step.tool:
+        # Green all along, the checks only guard: then there is more to a step than them, unless it is one file.
+        return _was_red(mine) or (_writes_one_file(mine) and bool(last.ok))
+    if last.ok or last.tool == "run_python":
         here.red += 1
     _look_for_progress(here)
-    if mine.step.tool or (here.red >= MAX_RED_ROUNDS and _writes_one_file(mine)):
+    if here.red >= MAX_RED_ROUNDS and _writes_one_file(mine):
         raise StepFailed(_red(here.results, "its checks fail"))
     return False
 
@@ -180,8 +193,6 @@ def _with_evidence(kind: FailureKind, message: str, results: Sequence[CheckResul
 
 
 def _repeats(mine: StepRun, proposal: Proposal) -> str:
-    if mine.step.tool:
-        return ""
     mark = fingerprint(proposal.tool, proposal.arguments, proposal.body)
     if mark in mine.failed_fingerprints:
         return "exactly this was tried in an earlier attempt, and the checks failed"
@@ -207,75 +218,3 @@ async def _refuse(run: Run, mine: StepRun, proposal: Proposal, reason: str, resu
         raise StepFailed(_red(results, "the correction was the same as what had failed"))
     if mine.refusals >= MAX_REFUSALS:
         raise StepFailed(_with_evidence(FailureKind.LOOP, "the model keeps proposing what already failed", results))
-
-
-# -- one action ----------------------------------------------------------------------------------------------------
-
-
-async def perform(run: Run, step_id: str, proposal: Proposal, *, checked: bool = True) -> None:
-    """`checked`: programs look at the result before it counts."""
-    run.check_budget()
-    tool = run.toolbox.get(proposal.tool)
-    arguments = dict(proposal.arguments)
-    action_id = f"{step_id}.a{run.state.tool_calls + 1}"
-    snapshot = await run.snapshot() if tool.writes is not Writes.NONE else ""
-    body_hash = run.services.journal.put_blob(proposal.body.encode()) if proposal.body else ""
-    if proposal.thought:
-        run.note(e.Decided(step_id=step_id, decision="act", thought=proposal.thought))
-    begun = e.ActionStarted(
-        action_id=action_id,
-        step_id=step_id,
-        tool=tool.name,
-        arguments=arguments,
-        body=body_hash,
-        fingerprint=fingerprint(tool.name, arguments, proposal.body),
-        snapshot=snapshot,
-        external=tool.external,
-    )
-    if tool.leaves_nothing:
-        # There would be nothing to find or undo after a crash: the intent may share the result's transaction.
-        run.note(begun)
-    else:
-        await run.record(begun)
-    started = time.perf_counter()
-    result = await call_tool(run, tool, action_id, arguments, proposal.body)
-    # What the summary shows whole is in the journal already.
-    whole = result.output if result.output != result.summary else ""
-    output = run.services.journal.put_blob(whole.encode()) if whole else ""
-    finished = e.ActionFinished(
-        action_id=action_id,
-        step_id=step_id,
-        ok=result.ok,
-        summary=result.summary,
-        output=output,
-        duration_ms=round((time.perf_counter() - started) * 1000),
-        command=result.command,
-        data=result.data,
-        temporary=result.temporary,
-        changed=await changed_by(run, tool, arguments, snapshot),
-    )
-    mine = run.state.steps[step_id]
-    if mine.step.tool and not checked and not mine.snapshot:
-        # The one action of a step that nothing is left to look at: its end is the step's, written in the next moment.
-        run.note(finished)
-    else:
-        await run.record(finished)
-
-
-async def changed_by(run: Run, tool: Tool, arguments: dict[str, Any], snapshot: str) -> tuple[str, ...]:
-    if tool.writes is not Writes.FREE:
-        return observed_changes(run, tool, arguments, snapshot)
-    changed = await asyncio.to_thread(observed_changes, run, tool, arguments, snapshot)
-    return tuple(map(as_text, changed))
-
-
-async def call_tool(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any], body: str) -> ToolResult:
-    if tool.body_argument and body:
-        arguments = {**arguments, tool.body_argument: body}
-    try:
-        return await call(tool, tool_context(run, action_id), arguments)
-    except ToolError as error:
-        text = f"{error}" + (f"\n{error.remedy}" if error.remedy else "")
-        return ToolResult(ok=False, summary=text, temporary=error.temporary)
-    finally:
-        run.verifier.after_call(tool)

@@ -14,6 +14,7 @@ from surefoot.tools.base import Tool, Writes
 from surefoot.tools.edit import edited
 
 _MOST_DIFF_LINES = 80
+_EFFECTS: dict[Writes, Effect] = {Writes.NONE: "read", Writes.DECLARED: "edit", Writes.FREE: "command"}
 
 
 async def not_allowed(run: Run, step_id: str, proposal: Proposal, *, may_ask: bool = True) -> str:
@@ -46,7 +47,7 @@ async def not_allowed(run: Run, step_id: str, proposal: Proposal, *, may_ask: bo
 def _effect(tool: Tool) -> Effect:
     if tool.external or tool.network:
         return "external"
-    return {Writes.NONE: "read", Writes.DECLARED: "edit", Writes.FREE: "command"}[tool.writes]  # type: ignore[return-value]
+    return _EFFECTS[tool.writes]
 
 
 def _subject(run: Run, proposal: Proposal, request: str) -> str:

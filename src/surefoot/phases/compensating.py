@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from surefoot import events as e
-from surefoot.phases.acting import call_tool, changed_by
 from surefoot.phases.approving import not_allowed
+from surefoot.phases.performing import call_tool, changed_by
 from surefoot.phases.proposal import Proposal
 from surefoot.phases.taking_back import was_done
 from surefoot.run import Run

@@ -28,12 +28,14 @@ WHOLE_FILE_LINES = 150
 
 async def next_proposal(run: Run, step_id: str, results: Sequence[CheckResult]) -> Proposal:
     mine = run.state.steps[step_id]
-    step = mine.step
-    if step.tool:
-        return Proposal("act", mine.tool or step.tool, {**step.parameters, **mine.parameters})
-    if len(step.writes) == 1:
+    if len(mine.step.writes) == 1:
         return await one_file(run, mine, results, temperature(run, mine))
     return await _decide(run, mine, results)
+
+
+def named_call(mine: StepRun) -> Proposal:
+    """What a step says by itself that is to be called, with what earlier tries changed about it."""
+    return Proposal("act", mine.tool or mine.step.tool, {**mine.step.parameters, **mine.parameters})
 
 
 # -- a step that writes one file -----------------------------------------------------------------------------------
@@ -218,8 +220,8 @@ def _left(run: Run, mine: StepRun) -> str:
     return f"Actions left in this step: {left}." + (f" Left for the whole run: {budget}." if budget else "")
 
 
-def tool_context(run: Run, action_id: str = "") -> ToolContext:
-    journal, results = run.services.journal, ActionResults(run.state.steps)
+def tool_context(run: Run) -> ToolContext:
+    journal, results = run.services.journal, ActionResults(run.state)
 
     async def ask(question: str) -> str:
         answer = await run.ask_person("clarification", question)
@@ -241,7 +243,6 @@ def tool_context(run: Run, action_id: str = "") -> ToolContext:
         step_outputs=run.artifacts,
         ask=ask,
         on_output=run.services.bus.text,
-        action_id=action_id,
         summary_chars=1_600 if run.model.traits.small else 4_000,
         read_chars=4_000 if run.model.traits.small else 16_000,
     )

@@ -112,11 +112,11 @@ async def _next_steps(run: Run, schedule: Schedule, running: Collection[str]) ->
 
 def _may_join(run: Run, step_id: str, beside: Collection[str]) -> bool:
     """Steps share the workspace when what they write is declared and does not overlap; readers always do."""
-    mine = claim(run, step_id)
+    mine = frozenset() if not beside else claim(run, run.state.steps[step_id])
     if mine == frozenset():
         return True
     for other in beside:
-        theirs = claim(run, other)
+        theirs = claim(run, run.state.steps[other])
         if mine is None and theirs != frozenset():
             return False
         if theirs is None and mine != frozenset():

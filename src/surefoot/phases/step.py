@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from surefoot import events as e
 from surefoot.errors import MissingArtifact, ModelError, UnreadableAnswer
@@ -24,9 +25,11 @@ from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
 from surefoot.questions import is_yes
 from surefoot.run import Run, Stopped
-from surefoot.state import outputs_of
+from surefoot.state import StepRun, outputs_of
 from surefoot.tools.base import Writes
 from surefoot.workspace.faults import as_text
+
+LOGGED_CHARS = 200
 
 
 async def run_step(run: Run, step_id: str) -> None:
@@ -45,7 +48,7 @@ async def run_step(run: Run, step_id: str) -> None:
     try:
         run.artifacts.needed_by(step_id)
         async with asyncio.timeout(run.config.step_timeout_seconds) as run.fuses[step_id]:
-            await act_until_done(run, step_id, checks)
+            await act_until_done(run, mine, checks)
     except asyncio.CancelledError:
         if step_id not in run.interrupting:
             raise
@@ -130,9 +133,8 @@ def task_checks(run: Run) -> tuple[Check, ...]:
     return project_checks(run.root, before)
 
 
-def claim(run: Run, step_id: str) -> frozenset[str] | None:
+def claim(run: Run, mine: StepRun) -> frozenset[str] | None:
     """The files that a step will write, where that can be told beforehand; None is the whole workspace."""
-    mine = run.state.steps[step_id]
     if name := mine.tool or mine.step.tool:
         tool = run.toolbox.get(name)
         if tool.writes is Writes.NONE:
@@ -147,17 +149,14 @@ def claim(run: Run, step_id: str) -> frozenset[str] | None:
 async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: int) -> None:
     mine = run.state.steps[step_id]
     after = await run.snapshot() if mine.snapshot else ""
-    output = observed(run, step_id, failure, after)
     status = StepStatus.SUCCEEDED
     if failure is not None:
         allowed = mine.step.allow_failure
         status = StepStatus.PARTIAL if allowed else StepStatus.FAILED
-    artifact = None
+    artifact, outputs = None, outputs_of(mine.actions)
     if status is not StepStatus.FAILED:
-        artifact, output = run.artifacts.keep(output, mine.step.pinned)
-        if artifact is not None and not artifact.hash:
-            # What the actions gave is in their own events; the fold puts it together again.
-            output = output.altered(outputs={})
+        artifact, outputs = run.artifacts.keep(mine, outputs)
+    output = observed(run, mine, failure, after, outputs)
     await run.record(
         e.StepFinished(
             step_id=step_id,
@@ -173,13 +172,14 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
     )
 
 
-def observed(run: Run, step_id: str, failure: Failure | None, after: str) -> StepExecutionOutput:
+def observed(
+    run: Run, mine: StepRun, failure: Failure | None, after: str, outputs: dict[str, Any]
+) -> StepExecutionOutput:
     """Files from a comparison of the workspace before and after, commands as they were run: nothing is claimed."""
-    mine = run.state.steps[step_id]
     actions = mine.actions
     files: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
     if mine.snapshot and after:
-        own = claim(run, step_id) if mine.shared else None
+        own = claim(run, mine) if mine.shared else None
         for change in run.workspace.changes(mine.snapshot, after):
             if own is not None and change.path not in own:
                 continue
@@ -188,10 +188,10 @@ def observed(run: Run, step_id: str, failure: Failure | None, after: str) -> Ste
     if failure is not None:
         status = ExecutionStatus.PARTIAL_SUCCESS if mine.step.allow_failure else ExecutionStatus.FAILED
     return StepExecutionOutput(
-        step_id=step_id,
+        step_id=mine.step.id,
         status=status,
-        outputs=outputs_of(actions),
-        logs=tuple([f"{a.tool}: {a.summary.splitlines()[0][:200] if a.summary else ''}" for a in actions]),
+        outputs=outputs,
+        logs=tuple([f"{a.tool}: {_first_line(a.summary)}" for a in actions]),
         generated_files=tuple(files["added"]),
         modified_files=tuple(files["changed"]),
         deleted_files=tuple(files["removed"]),
@@ -200,8 +200,14 @@ def observed(run: Run, step_id: str, failure: Failure | None, after: str) -> Ste
     )
 
 
+def _first_line(text: str) -> str:
+    return "".join(text[:LOGGED_CHARS].splitlines()[:1])
+
+
 def _proven(before: tuple[CheckResult, ...], after: tuple[CheckResult, ...]) -> bool:
     """All green now, and at least one that was red: a check that passed all along proves nothing."""
+    if not after:
+        return False
     red_before = {r.check.key for r in before if not r.passed}
     deciding = decisive(after)
     return bool(deciding) and all(r.passed for r in deciding) and any(r.check.key in red_before for r in deciding)

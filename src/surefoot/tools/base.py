@@ -69,6 +69,11 @@ class ToolContext:
         """The real place of a path that a model gave, inside the workspace or refused."""
         return resolve(self.root, path, for_writing=for_writing, protected=self.protected, follow=follow)
 
+    def for_action(self, action_id: str) -> "ToolContext":
+        new = object.__new__(ToolContext)
+        new.__dict__.update(self.__dict__, action_id=action_id)
+        return new
+
     def summary(self, output: str, *, failed: bool = False) -> str:
         return summarise(output, limit=self.summary_chars, failed=failed, result_id=self.action_id)
 

@@ -16,6 +16,7 @@ LOOKED_AT = 5_000
 LAST_FRAMES = 3
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_PRINTABLE = bytes(range(0x20, 0x7F))
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # Pieces of words by which a line about an error is known. Plain text, since a regular expression with as many branches
 # takes seconds for the output of a large build.
@@ -47,7 +48,7 @@ def summarise(output: str, *, limit: int = 2400, failed: bool, result_id: str = 
 
 def clean(text: str) -> str:
     """As a person would see it on a terminal: without colours, and with progress bars in their last state."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and not text.encode().translate(None, _PRINTABLE):
         return text.rstrip()
     text = text.encode("utf-8", "replace").decode("utf-8")
     text = _ANSI.sub("", text).replace("\r\n", "\n")

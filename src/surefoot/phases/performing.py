@@ -1,0 +1,88 @@
+"""One action: its intent, its effect, its result. The intent is in the journal before the effect, and the result before
+the next decision."""
+
+import asyncio
+import time
+from typing import Any
+
+from surefoot import events as e
+from surefoot.errors import ToolError
+from surefoot.phases.deciding import tool_context
+from surefoot.phases.fingerprints import fingerprint
+from surefoot.phases.proposal import Proposal
+from surefoot.phases.taking_back import observed_changes
+from surefoot.run import Run
+from surefoot.state import StepRun
+from surefoot.tools.base import Tool, ToolResult, Writes, call
+from surefoot.workspace.faults import as_text
+
+
+async def perform(run: Run, mine: StepRun, proposal: Proposal, *, checked: bool = True) -> None:
+    """`checked`: programs or a model look at the result before it counts."""
+    run.check_budget()
+    step_id = mine.step.id
+    tool = run.toolbox.get(proposal.tool)
+    arguments = dict(proposal.arguments)
+    action_id = f"{step_id}.a{run.state.tool_calls + 1}"
+    snapshot = await run.snapshot() if tool.writes is not Writes.NONE else ""
+    body_hash = run.services.journal.put_blob(proposal.body.encode()) if proposal.body else ""
+    if proposal.thought:
+        run.note(e.Decided(step_id=step_id, decision="act", thought=proposal.thought))
+    begun = e.ActionStarted(
+        action_id=action_id,
+        step_id=step_id,
+        tool=tool.name,
+        arguments=arguments,
+        body=body_hash,
+        fingerprint=fingerprint(tool.name, arguments, proposal.body),
+        snapshot=snapshot,
+        external=tool.external,
+    )
+    if tool.leaves_nothing:
+        # There would be nothing to find or undo after a crash: the intent may share the result's transaction.
+        run.note(begun)
+    else:
+        await run.record(begun)
+    started = time.perf_counter()
+    result = await call_tool(run, tool, action_id, arguments, proposal.body)
+    # What the summary shows whole is in the journal already.
+    whole = result.output if result.output != result.summary else ""
+    output = run.services.journal.put_blob(whole.encode()) if whole else ""
+    finished = e.ActionFinished(
+        action_id=action_id,
+        step_id=step_id,
+        ok=result.ok,
+        summary=result.summary,
+        output=output,
+        duration_ms=round((time.perf_counter() - started) * 1000),
+        command=result.command,
+        data=result.data,
+        temporary=result.temporary,
+        changed=await changed_by(run, tool, arguments, snapshot) if snapshot else (),
+    )
+    if not checked and not mine.snapshot:
+        # The one action of a step that nothing is left to look at: its end is the step's, written in the next moment.
+        run.note(finished)
+    else:
+        await run.record(finished)
+
+
+async def changed_by(run: Run, tool: Tool, arguments: dict[str, Any], snapshot: str) -> tuple[str, ...]:
+    if tool.writes is not Writes.FREE:
+        return observed_changes(run, tool, arguments, snapshot)
+    changed = await asyncio.to_thread(observed_changes, run, tool, arguments, snapshot)
+    return tuple(map(as_text, changed))
+
+
+async def call_tool(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any], body: str) -> ToolResult:
+    if tool.body_argument and body:
+        arguments = {**arguments, tool.body_argument: body}
+    if run.context is None:
+        run.context = tool_context(run)
+    try:
+        return await call(tool, run.context.for_action(action_id), arguments)
+    except ToolError as error:
+        text = f"{error}" + (f"\n{error.remedy}" if error.remedy else "")
+        return ToolResult(ok=False, summary=text, temporary=error.temporary)
+    finally:
+        run.verifier.after_call(tool)
