@@ -15,12 +15,15 @@ from surefoot.outcome import Artifact
 from surefoot.run import Run
 from surefoot.state import StepRun
 from surefoot.tools.results import summarise
+from surefoot.values import unchecked
 
 INLINE_BYTES = 4_096
 """Up to here the outputs stay in the event itself."""
 IN_MEMORY = 10
 SUMMARY_CHARS = 300
 LINE_CHARS = 160
+
+_artifact = unchecked(Artifact)
 
 
 class Artifacts(Mapping[str, Any]):
@@ -37,7 +40,7 @@ class Artifacts(Mapping[str, Any]):
         step = mine.step
         content = to_json(outputs, fallback=str)
         expires_at = None if step.pinned else time.time() + self._run.config.artifact_ttl_hours * 3600
-        made = Artifact(id=f"{step.id}@{mine.attempt}", producer=step.id, size=len(content), expires_at=expires_at)
+        made = _artifact(id=f"{step.id}@{mine.attempt}", producer=step.id, size=len(content), expires_at=expires_at)
         if len(content) <= INLINE_BYTES:
             # What the actions gave is in their own events; the fold puts it together again.
             return made, {}

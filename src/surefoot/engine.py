@@ -151,7 +151,8 @@ async def _drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[
     left = None if limit is None else max(limit - run.state.active_seconds, 0.0)
     watching = asyncio.create_task(run.watch(_this_task()))
     try:
-        async with asyncio.timeout(left) as run.fuses[""]:
+        async with asyncio.timeout(left) as whole:
+            run.fuses[""] = whole
             await begin(run)
             while run.state.stage in STAGES:
                 before = run.state.stage
@@ -187,6 +188,7 @@ async def _drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[
         raise
     finally:
         watching.cancel()
+        run.fuse_box.close()
     return run.state
 
 

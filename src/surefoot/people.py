@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from surefoot.fuses import Pausable
 from surefoot.state import Question
 
 LOOK_SECONDS = 0.25
@@ -18,7 +19,7 @@ class Person(Protocol):
 
 
 @contextmanager
-def paused(fuses: Iterable[asyncio.Timeout | None]) -> Iterator[None]:
+def paused(fuses: Iterable[Pausable | None]) -> Iterator[None]:
     """The time that a person takes is not counted as the step's or the run's."""
     loop = asyncio.get_running_loop()
     left = {fuse: when - loop.time() for fuse in fuses if fuse and (when := fuse.when()) is not None}

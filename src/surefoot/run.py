@@ -18,6 +18,7 @@ from surefoot.bus import Bus
 from surefoot.config import ExecutionConfig
 from surefoot.errors import JournalError
 from surefoot.fold import apply
+from surefoot.fuses import FuseBox, Pausable
 from surefoot.machine import Stage
 from surefoot.outcome import Verdict
 from surefoot.people import Person, first_answer, paused
@@ -109,7 +110,8 @@ class Run:
         self.step_tasks: dict[str, asyncio.Task[Any]] = {}
         self.taken: set[str] = set()
         """Steps that were chosen to run and have not ended, also those whose beginning is not written down yet."""
-        self.fuses: dict[str, asyncio.Timeout] = {}
+        self.fuse_box = FuseBox()
+        self.fuses: dict[str, Pausable] = {}
         """What ends a step that takes too long, by its id; under the empty one, the run."""
         self.stopping: Stopped | None = None
         """Why the run's own task is cancelled, when a person wants it to stop."""

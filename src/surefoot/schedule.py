@@ -85,7 +85,7 @@ class Schedule:
                     f"it needs the {dependency.condition} of '{name}', which {status}"
                 )
 
-    def take(self, accept: Callable[[str], bool] = lambda _: True) -> str | None:
+    def take(self, accept: Callable[[str], bool] | None = None) -> str | None:
         """The most urgent ready step that `accept` agrees to: by priority, then by the longest path still to go."""
         passed_over: list[tuple[int, int, int, str]] = []
         found = None
@@ -94,7 +94,7 @@ class Schedule:
             step_id = entry[-1]
             if step_id not in self._pending or step_id in self.unreachable:
                 continue
-            if accept(step_id):
+            if accept is None or accept(step_id):
                 found = step_id
                 self._pending.discard(step_id)
                 break

@@ -119,9 +119,15 @@ class StepRun:
 
 def outputs_of(actions: Sequence[Action]) -> dict[str, Any]:
     """What a step's actions gave: the data of each, and as the result what the last good one ended with."""
-    outputs = {f"action_{i}": a.data for i, a in enumerate(actions, 1) if a.data is not None}
-    if good := [a for a in actions if a.ok]:
-        outputs["result"] = good[-1].summary if good[-1].data is None else good[-1].data
+    outputs: dict[str, Any] = {}
+    last: Action | None = None
+    for number, action in enumerate(actions, 1):
+        if action.data is not None:
+            outputs[f"action_{number}"] = action.data
+        if action.ok:
+            last = action
+    if last is not None:
+        outputs["result"] = last.summary if last.data is None else last.data
     return outputs
 
 

@@ -1,9 +1,13 @@
 """The base of every value: immutable, strict about unknown fields, small when written down."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+P = ParamSpec("P")
+V = TypeVar("V", bound="Value")
 
 
 class Value(BaseModel):
@@ -15,15 +19,38 @@ class Value(BaseModel):
 
     def altered(self, **changes: Any) -> Self:
         """The same unvalidated, for changes that are known to fit, where it is done for every step."""
-        new = object.__new__(type(self))
-        for slot, value in (
-            ("__dict__", {**self.__dict__, **changes}),
-            ("__pydantic_fields_set__", self.__pydantic_fields_set__ | changes.keys()),
-            ("__pydantic_extra__", None),
-            ("__pydantic_private__", None),
-        ):
-            object.__setattr__(new, slot, value)
-        return new
+        return _assembled(type(self), {**self.__dict__, **changes}, self.__pydantic_fields_set__ | changes.keys())
+
+
+def unchecked(cls: Callable[P, V]) -> Callable[P, V]:
+    """Makes values of a class without looking at what they are made of: for what the engine itself puts together at
+    every step, from parts that were validated when they came in. mypy still checks the calls."""
+    kind = cast("type[V]", cls)
+    fields = kind.model_fields
+    factories = [(name, field.default_factory) for name, field in fields.items() if field.default_factory]
+    template = {name: None if field.is_required() else field.default for name, field in fields.items()}
+    names = set(fields)
+
+    def make(*_: P.args, **given: P.kwargs) -> V:
+        values = {**template, **given}
+        for name, factory in factories:
+            if name not in given:
+                values[name] = cast("Callable[[], Any]", factory)()
+        return _assembled(kind, values, names)
+
+    return make
+
+
+def _assembled(cls: type[V], values: dict[str, Any], fields_set: set[str]) -> V:
+    new = _new(cls)
+    _put(new, "__dict__", values)
+    _put(new, "__pydantic_fields_set__", fields_set)
+    _put(new, "__pydantic_extra__", None)
+    _put(new, "__pydantic_private__", None)
+    return new
+
+
+_new, _put = object.__new__, object.__setattr__
 
 
 class Tagged(Value):

@@ -97,7 +97,7 @@ async def _next_steps(run: Run, schedule: Schedule, running: Collection[str]) ->
     beside = list(running)
     starting: list[str] = []
     while len(beside) < run.config.max_parallel_steps:
-        chosen = schedule.take(lambda step_id: _may_join(run, step_id, beside))
+        chosen = schedule.take((lambda step_id: _may_join(run, step_id, beside)) if beside else None)
         if chosen is None:
             break
         if reason := _condition_not_met(run, chosen):
@@ -112,7 +112,7 @@ async def _next_steps(run: Run, schedule: Schedule, running: Collection[str]) ->
 
 def _may_join(run: Run, step_id: str, beside: Collection[str]) -> bool:
     """Steps share the workspace when what they write is declared and does not overlap; readers always do."""
-    mine = frozenset() if not beside else claim(run, run.state.steps[step_id])
+    mine = claim(run, run.state.steps[step_id])
     if mine == frozenset():
         return True
     for other in beside:

@@ -14,7 +14,10 @@ from surefoot.phases.taking_back import observed_changes
 from surefoot.run import Run
 from surefoot.state import StepRun
 from surefoot.tools.base import Tool, ToolResult, Writes, call
+from surefoot.values import unchecked
 from surefoot.workspace.faults import as_text
+
+_started, _finished = unchecked(e.ActionStarted), unchecked(e.ActionFinished)
 
 
 async def perform(run: Run, mine: StepRun, proposal: Proposal, *, checked: bool = True) -> None:
@@ -28,7 +31,7 @@ async def perform(run: Run, mine: StepRun, proposal: Proposal, *, checked: bool 
     body_hash = run.services.journal.put_blob(proposal.body.encode()) if proposal.body else ""
     if proposal.thought:
         run.note(e.Decided(step_id=step_id, decision="act", thought=proposal.thought))
-    begun = e.ActionStarted(
+    begun = _started(
         action_id=action_id,
         step_id=step_id,
         tool=tool.name,
@@ -48,7 +51,7 @@ async def perform(run: Run, mine: StepRun, proposal: Proposal, *, checked: bool 
     # What the summary shows whole is in the journal already.
     whole = result.output if result.output != result.summary else ""
     output = run.services.journal.put_blob(whole.encode()) if whole else ""
-    finished = e.ActionFinished(
+    finished = _finished(
         action_id=action_id,
         step_id=step_id,
         ok=result.ok,

@@ -27,9 +27,12 @@ from surefoot.questions import is_yes
 from surefoot.run import Run, Stopped
 from surefoot.state import StepRun, outputs_of
 from surefoot.tools.base import Writes
+from surefoot.values import unchecked
 from surefoot.workspace.faults import as_text
 
 LOGGED_CHARS = 200
+
+_started, _finished, _output = unchecked(e.StepStarted), unchecked(e.StepFinished), unchecked(StepExecutionOutput)
 
 
 async def run_step(run: Run, step_id: str) -> None:
@@ -45,22 +48,24 @@ async def run_step(run: Run, step_id: str) -> None:
     await _begin(run, step_id, checks)
     started = time.perf_counter()
     failure = None
+    limit = run.config.step_timeout_seconds
+    run.fuses[step_id] = fuse = run.fuse_box.light(task, limit)
     try:
         run.artifacts.needed_by(step_id)
-        async with asyncio.timeout(run.config.step_timeout_seconds) as run.fuses[step_id]:
-            await act_until_done(run, mine, checks)
+        await act_until_done(run, mine, checks)
     except asyncio.CancelledError:
-        if step_id not in run.interrupting:
+        if fuse.ended_it:
+            failure = _too_long(limit)
+        elif step_id in run.interrupting:
+            fuse.put_out()
+            await _interrupted(run, step_id)
+            return
+        else:
             raise
-        await _interrupted(run, step_id)
-        return
     except StepFailed as failed:
         failure = failed.failure
     except TimeoutError:
-        limit = run.config.step_timeout_seconds
-        failure = Failure(
-            kind=FailureKind.TIMEOUT, message=f"the step took longer than {limit:g} seconds", temporary=True
-        )
+        failure = _too_long(limit)
     except MissingArtifact as error:
         failure = Failure(kind=FailureKind.MISSING_ARTIFACT, message=str(error), evidence=error.remedy)
     except UnreadableAnswer as error:
@@ -72,13 +77,18 @@ async def run_step(run: Run, step_id: str) -> None:
     finally:
         # A person who is asked about the step later, while it is undone, has nothing to do with its time.
         run.fuses.pop(step_id, None)
+        fuse.put_out()
     await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
+
+
+def _too_long(limit: float) -> Failure:
+    return Failure(kind=FailureKind.TIMEOUT, message=f"the step took longer than {limit:g} seconds", temporary=True)
 
 
 async def _begin(run: Run, step_id: str, checks: Sequence[Check]) -> None:
     mine = run.state.steps[step_id]
     if mine.status is not StepStatus.RUNNING:
-        begun = e.StepStarted(step_id=step_id, attempt=mine.attempt + 1)
+        begun = _started(step_id=step_id, attempt=mine.attempt + 1)
         if mine.step.tool and not checks:
             # Nothing is looked at or asked before its action: the intent of that makes both durable.
             run.note(begun)
@@ -158,7 +168,7 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
         artifact, outputs = run.artifacts.keep(mine, outputs)
     output = observed(run, mine, failure, after, outputs)
     await run.record(
-        e.StepFinished(
+        _finished(
             step_id=step_id,
             status=status,
             attempt=mine.attempt,
@@ -187,7 +197,7 @@ def observed(
     status = ExecutionStatus.SUCCESS
     if failure is not None:
         status = ExecutionStatus.PARTIAL_SUCCESS if mine.step.allow_failure else ExecutionStatus.FAILED
-    return StepExecutionOutput(
+    return _output(
         step_id=mine.step.id,
         status=status,
         outputs=outputs,

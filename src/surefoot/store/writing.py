@@ -148,4 +148,7 @@ class JournalWriter:
 
 def _plain(entries: Sequence[Entry]) -> bool:
     """Events of runs that are in the database already and stand where they stood."""
-    return all(entry.run.number and type(entry.event) not in CHANGES_STANDING for entry in entries) and bool(entries)
+    for entry in entries:
+        if not entry.run.number or type(entry.event) in CHANGES_STANDING:
+            return False
+    return bool(entries)

@@ -16,7 +16,7 @@ from surefoot.errors import SurefootError, ToolError, ToolTimeout, ToolUnavailab
 from surefoot.tools.arguments import Adapters, read_arguments, read_signature, signature_text
 from surefoot.tools.paths import resolve
 from surefoot.tools.results import summarise
-from surefoot.values import Value
+from surefoot.values import Value, unchecked
 
 if TYPE_CHECKING:
     from surefoot.workspace.sandbox import Sandbox
@@ -87,6 +87,9 @@ class ToolResult(Value):
     data: Any = None
     command: str = ""
     temporary: bool = False
+
+
+_result = unchecked(ToolResult)
 
 
 @dataclass(frozen=True)
@@ -295,7 +298,7 @@ def _as_result(tool: Tool, context: ToolContext, value: Any) -> ToolResult:
     if value is None:
         return ToolResult(ok=True, summary=f"{tool.name}: done")
     if isinstance(value, str):
-        return ToolResult(ok=True, summary=context.summary(value), output=_encodable(value))
+        return _result(ok=True, summary=context.summary(value), output=_encodable(value))
     data = _as_json(tool, value)
     text = json.dumps(data, ensure_ascii=False, indent=1 if isinstance(data, list | dict) else None)
     return ToolResult(ok=True, summary=context.summary(text), output=text, data=data)
