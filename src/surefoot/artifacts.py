@@ -53,28 +53,28 @@ class Artifacts(Mapping[str, Any]):
     def of(self, step_id: str) -> dict[str, Any]:
         """What a step handed on; raises where it should be there and is not."""
         mine = self._run.state.steps[step_id]
-        if mine.output is None or mine.artifact is None:
-            return mine.output.outputs if mine.output else {}
         artifact = mine.artifact
+        if artifact is None:
+            return mine.outputs
         if artifact.expires_at is not None and artifact.expires_at < time.time():
             raise MissingArtifact(
                 f"the result of step {step_id} has expired",
                 remedy=f"do it again: surefoot retry {self._run.state.run_id} {step_id}; artifact_ttl_hours says when",
             )
         if not artifact.hash:
-            return mine.output.outputs
+            return mine.outputs
         if artifact.id not in self._recent:
             self._remember(artifact.id, self._load(step_id, artifact))
         self._recent.move_to_end(artifact.id)
         return self._recent[artifact.id]
 
     def __getitem__(self, step_id: str) -> dict[str, Any]:
-        if self._run.state.steps[step_id].output is None:
+        if self._run.state.steps[step_id].written is None:
             raise KeyError(step_id)
         return self.of(step_id)
 
     def __iter__(self) -> Iterator[str]:
-        return (step_id for step_id, mine in self._run.state.steps.items() if mine.output is not None)
+        return (step_id for step_id, mine in self._run.state.steps.items() if mine.written is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -111,10 +111,10 @@ def handed_on(run: Run, step_id: str) -> str:
     lines = []
     for other, artifact in run.artifacts.needed_by(step_id).items():
         mine = run.state.steps[other]
-        if artifact is None or mine.output is None:
+        if artifact is None:
             continue
         mark = " (a stand-in, not the real result)" if artifact.degraded else ""
-        summary = artifact.summary or _summary(mine.output.outputs)
+        summary = artifact.summary or _summary(mine.outputs)
         more = f' read_result("{other}") shows all of it.' if artifact.hash else ""
         lines.append(f"- {mine.step.name}{mark}: {summary}{more}")
     return "\n# From earlier steps\n" + "\n".join(lines) + "\n" if lines else ""

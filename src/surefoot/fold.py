@@ -12,7 +12,7 @@ from surefoot.machine import RUN_TRANSITIONS, SETTLED, STEP_TRANSITIONS, Rung, S
 from surefoot.outcome import ExecutionStatus, StepExecutionOutput
 from surefoot.plan import DetailedPlan, ExecutionStep, StepDependency
 from surefoot.questions import asked_again_on_resume
-from surefoot.state import Action, Compensation, Question, RunState, Settled, StepRun, outputs_of
+from surefoot.state import Action, Compensation, Question, RunState, Settled, StepRun
 
 
 def fold(records: Iterable[e.Record]) -> RunState:
@@ -176,8 +176,9 @@ def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
     state.begun += run.attempt == 0
     run.attempt, run.started_at = event.attempt, at
     if not run.kept:
-        run.snapshot, run.touched = "", frozenset()
+        run.snapshot, run.touched = "", _NOTHING
     run.red_looks = ()
+    run.written = run.output
     run.shared = bool(state.running)
     for other in state.running:
         state.steps[other].shared = True
@@ -234,7 +235,8 @@ def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
 def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> None:
     state.open_actions.pop(event.action_id, None)
     run = state.steps[event.step_id]
-    run.touched = run.touched.union(event.changed)
+    if event.changed:
+        run.touched = run.touched.union(event.changed)
     for action in reversed(run.actions):
         if action.id == event.action_id:
             action.ok, action.summary, action.output = event.ok, event.summary, event.output
@@ -272,10 +274,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     state.running.discard(event.step_id)
     if state.controls:
         state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "skip"]
-    output = event.output
-    if event.artifact is not None and not output.outputs:
-        output = output.altered(outputs=outputs_of(run.actions))
-    run.output, run.after, run.artifact = output, event.snapshot, event.artifact
+    run.written, run.after, run.artifact = event.output, event.snapshot, event.artifact
     run.checks, run.red_looks = event.checks or run.checks, ()
     run.kept = False
     if event.failure is not None:
@@ -292,7 +291,9 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     state.history.add(
         Settled(
             event.status,
-            output,
+            event.output,
+            event.artifact,
+            run.actions,
             event.duration_ms,
             event.checks,
             run.started_at or at,
@@ -361,7 +362,7 @@ def _rolled_back(state: RunState, event: e.RolledBack, at: float) -> None:
 
 
 def _revise_output(state: RunState, run: StepRun, output: StepExecutionOutput) -> None:
-    run.output = output
+    run.written = output
     state.history.revise(output)
 
 
@@ -441,6 +442,7 @@ def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
     state.outcome = event.outcome
 
 
+_NOTHING: frozenset[str] = frozenset()
 _AFTER_WAITING = (e.RunResumed, e.QuestionAnswered)
 _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     e.RunCreated: _created,

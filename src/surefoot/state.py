@@ -85,7 +85,8 @@ class StepRun:
     """Of the current attempt."""
     baseline: tuple[CheckResult, ...] = ()
     checks: tuple[CheckResult, ...] = ()
-    output: StepExecutionOutput | None = None
+    written: StepExecutionOutput | None = None
+    """Its end as the journal has it; `output` is the same with what the actions gave."""
     artifact: Artifact | None = None
     failures: tuple[Failure, ...] = ()
     reflections: tuple[StepReflection, ...] = ()
@@ -115,6 +116,24 @@ class StepRun:
     """Of the current attempt."""
     shared: bool = False
     """Another step ran at the same time during this attempt: not all that changed is its doing."""
+
+    @property
+    def output(self) -> StepExecutionOutput | None:
+        return self.written and _whole(self.written, self.artifact, self.actions)
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """What it handed on, or where that is to be found."""
+        if self.written is None:
+            return {}
+        return self.written.outputs or (outputs_of(self.actions) if self.artifact is not None else {})
+
+
+def _whole(written: StepExecutionOutput, artifact: Artifact | None, actions: Sequence[Action]) -> StepExecutionOutput:
+    """What actions gave is in their own events, and not kept twice in memory either."""
+    if artifact is None or written.outputs:
+        return written
+    return written.altered(outputs=outputs_of(actions))
 
 
 def outputs_of(actions: Sequence[Action]) -> dict[str, Any]:
@@ -165,7 +184,9 @@ class Settled:
     """What is kept of a step's end until somebody asks for it as a phase result."""
 
     status: StepStatus
-    output: StepExecutionOutput
+    written: StepExecutionOutput
+    artifact: Artifact | None
+    actions: list[Action]
     duration_ms: int
     checks: tuple[CheckResult, ...]
     at: float
@@ -189,8 +210,8 @@ class History(Sequence[PhaseResult[StepExecutionOutput]]):
 
     def revise(self, output: StepExecutionOutput) -> None:
         for entry in reversed(self._entries):
-            if entry.output.step_id == output.step_id:
-                entry.output = output
+            if entry.written.step_id == output.step_id:
+                entry.written = output
                 return
 
     def __eq__(self, other: object) -> bool:
@@ -220,7 +241,7 @@ def _as_phase_result(entry: Settled) -> PhaseResult[StepExecutionOutput]:
     return PhaseResult[StepExecutionOutput](
         phase=ExecutionPhase.Execution(current_step=max(entry.begun - 1, 0), total_steps=entry.of),
         status=_PHASE_STATUS[entry.status],
-        output=entry.output,
+        output=_whole(entry.written, entry.artifact, entry.actions),
         duration_ms=entry.duration_ms,
         validation=_judgement(entry.checks),
         executed_at=_when(entry.at),

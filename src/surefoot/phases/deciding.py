@@ -86,8 +86,8 @@ def _other_files(run: Run, mine: StepRun, path: str) -> str:
     written = [
         name
         for r in run.state.steps.values()
-        if r.output and r is not mine
-        for name in (*r.output.generated_files, *r.output.modified_files)
+        if r.written and r is not mine
+        for name in (*r.written.generated_files, *r.written.modified_files)
     ]
     return quoted_files(run.root, [p for p in dict.fromkeys(written) if p != path], budget_chars(run) // 4)
 

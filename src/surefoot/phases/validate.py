@@ -104,7 +104,7 @@ def _to_blame(run: Run, red: list[CheckResult]) -> StepRun | None:
         if keys & {c.key for c in mine.step.checks}:
             return mine
     for mine in reversed(done):
-        files = (*mine.output.generated_files, *mine.output.modified_files) if mine.output else ()
+        files = (*mine.written.generated_files, *mine.written.modified_files) if mine.written else ()
         if any(path in text for path in files):
             return mine
     return done[-1] if done else None
