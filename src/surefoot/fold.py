@@ -4,7 +4,10 @@
 not allow.
 """
 
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any
 
 from surefoot import events as e
@@ -17,9 +20,22 @@ from surefoot.state import Action, Compensation, Question, RunState, Settled, St
 
 def fold(records: Iterable[e.Record]) -> RunState:
     state = RunState()
-    for record in records:
-        apply(state, record)
+    with _not_collecting():
+        for record in records:
+            apply(state, record)
     return state
+
+
+@contextmanager
+def _not_collecting() -> Iterator[None]:
+    """Nothing that is built here is garbage: looking for some meanwhile takes as long as the folding itself."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def apply(state: RunState, record: e.Record) -> None:
@@ -180,7 +196,9 @@ def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
     run.red_looks = ()
     run.written = run.output
     run.shared = bool(state.running)
-    for other in state.running:
+    if len(state.running) == 1:
+        # Where more are running, they share already.
+        (other,) = state.running
         state.steps[other].shared = True
     state.running.add(event.step_id)
     run.actions, run.baseline, run.checks, run.refusals, run.refused = [], (), (), 0, ()
@@ -216,31 +234,24 @@ def _answered_by_model(state: RunState, event: e.ModelAnswered, at: float) -> No
 def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
     state.tool_calls += 1
     state.looked_first = True
-    action = Action(
-        event.action_id,
-        event.step_id,
-        event.tool,
-        event.arguments,
-        event.fingerprint,
-        event.body,
-        event.snapshot,
-        event.external,
-    )
-    state.open_actions[event.action_id] = action
-    run = state.steps[event.step_id]
+    action = Action(*_as_begun(vars(event)))
+    state.open_actions[action.id] = action
+    run = state.steps[action.step_id]
     run.actions.append(action)
-    run.snapshot = run.snapshot or event.snapshot
+    run.snapshot = run.snapshot or action.snapshot
 
 
 def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> None:
-    state.open_actions.pop(event.action_id, None)
+    action_id = event.action_id
+    state.open_actions.pop(action_id, None)
     run = state.steps[event.step_id]
     if event.changed:
         run.touched = run.touched.union(event.changed)
     for action in reversed(run.actions):
-        if action.id == event.action_id:
-            action.ok, action.summary, action.output = event.ok, event.summary, event.output
-            action.command, action.data, action.temporary = event.command, event.data, event.temporary
+        if action.id == action_id:
+            (action.ok, action.summary, action.output, action.command, action.data, action.temporary) = _as_ended(
+                vars(event)
+            )
             return
 
 
@@ -269,35 +280,36 @@ def _candidate_tried(state: RunState, event: e.CandidateTried, at: float) -> Non
 
 
 def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
-    run = state.steps[event.step_id]
-    _set_status(state, run, event.status)
-    state.running.discard(event.step_id)
+    step_id, status, output, artifact, failure, checks = _as_settled(vars(event))
+    run = state.steps[step_id]
+    _set_status(state, run, status)
+    state.running.discard(step_id)
     if state.controls:
-        state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "skip"]
-    run.written, run.after, run.artifact = event.output, event.snapshot, event.artifact
-    run.checks, run.red_looks = event.checks or run.checks, ()
+        state.controls = [c for c in state.controls if c.step_id != step_id or c.command != "skip"]
+    run.written, run.after, run.artifact = output, event.snapshot, artifact
+    run.checks, run.red_looks = checks or run.checks, ()
     run.kept = False
-    if event.failure is not None:
-        run.failures = (*run.failures, event.failure)
-        if run.step.tool or not event.failure.temporary:
+    if failure is not None:
+        run.failures = (*run.failures, failure)
+        if run.step.tool or not failure.temporary:
             # A model that was away says nothing against what was done before it went.
             done, judged = (a.fingerprint for a in run.actions), (c.fingerprint for c in run.candidates)
             run.failed_fingerprints = run.failed_fingerprints.union(done, judged) - {""}
-        if event.status is StepStatus.FAILED:
-            state.failed.append(event.step_id)
-            state.recovering = event.step_id
+        if status is StepStatus.FAILED:
+            state.failed.append(step_id)
+            state.recovering = step_id
     else:
         state.consecutive_failures = 0
     state.history.add(
         Settled(
-            event.status,
-            event.output,
-            event.artifact,
+            status,
+            output,
+            artifact,
             run.actions,
             event.duration_ms,
-            event.checks,
+            checks,
             run.started_at or at,
-            event.failure.message if event.failure else None,
+            failure.message if failure else None,
             max(event.attempt - 1, 0),
             state.begun,
             len(state.steps),
@@ -442,6 +454,10 @@ def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
     state.outcome = event.outcome
 
 
+# Of what happens at every step the fields are read at once: one by one, those of a value cost as much as the rest.
+_as_begun = itemgetter("action_id", "step_id", "tool", "arguments", "fingerprint", "body", "snapshot", "external")
+_as_ended = itemgetter("ok", "summary", "output", "command", "data", "temporary")
+_as_settled = itemgetter("step_id", "status", "output", "artifact", "failure", "checks")
 _NOTHING: frozenset[str] = frozenset()
 _AFTER_WAITING = (e.RunResumed, e.QuestionAnswered)
 _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {

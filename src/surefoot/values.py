@@ -42,15 +42,19 @@ def unchecked(cls: Callable[P, V]) -> Callable[P, V]:
 
 
 def _assembled(cls: type[V], values: dict[str, Any], fields_set: set[str]) -> V:
-    new = _new(cls)
-    _put(new, "__dict__", values)
-    _put(new, "__pydantic_fields_set__", fields_set)
-    _put(new, "__pydantic_extra__", None)
-    _put(new, "__pydantic_private__", None)
+    new = object.__new__(cls)
+    _put_fields(new, values)
+    _put_names(new, fields_set)
+    _put_extra(new, None)
+    _put_private(new, None)
     return new
 
 
-_new, _put = object.__new__, object.__setattr__
+# Pydantic keeps a value in these four slots; values are frozen for everybody else.
+_put_fields = BaseModel.__dict__["__dict__"].__set__
+_put_names = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_put_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_put_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 
 class Tagged(Value):

@@ -7,7 +7,8 @@ from typing import Any
 
 def fingerprint(tool: str, arguments: dict[str, Any], body: str) -> str:
     """The same act with the same content has the same fingerprint, however it is written down."""
-    canonical = _CANONICAL([tool, arguments, body.strip()])
+    # The JSON of a list of the three. Most have no arguments or no body, and for text alone the encoder is quick.
+    canonical = f"[{_CANONICAL(tool)}, {_CANONICAL(arguments) if arguments else '{}'}, {_CANONICAL(body.strip())}]"
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
