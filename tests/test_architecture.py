@@ -22,7 +22,7 @@ FLOORS = [
     {"conclusion", "editing"},
     # effects
     {"paths"},
-    {"trust", "workspace", "models", "store", "bus", "prompts", "project"},
+    {"trust", "workspace", "models", "store", "bus", "fuses", "prompts", "project"},
     {"tools", "settings", "people"},
     {"run", "filechecks"},
     {"verify", "context", "asking", "artifacts", "obeying"},

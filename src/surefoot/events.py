@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from surefoot.config import ExecutionConfig
+from surefoot.errors import JournalError
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import (
     ApproachOutput,
@@ -439,7 +441,13 @@ class Record(NamedTuple):
 
 
 def encode(event: Event) -> bytes:
-    return event.__pydantic_serializer__.to_json(event, exclude_defaults=True, serialize_as_any=False)
+    try:
+        return event.__pydantic_serializer__.to_json(event, exclude_defaults=True, serialize_as_any=False)
+    except (PydanticSerializationError, ValueError) as error:
+        raise JournalError(
+            f"the event {event.type} holds something that cannot be written as JSON: {error}",
+            remedy="this is text that is not valid Unicode, or an object: hand over plain text, numbers and lists",
+        ) from error
 
 
 def decode(kind: str, body: bytes) -> Event:

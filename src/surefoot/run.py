@@ -145,14 +145,14 @@ class Run:
 
     async def record(self, *events: e.Event) -> None:
         """Make facts durable, then act on them: nothing is believed that is not written down."""
-        for record in await self.services.journal.append(self.state.run_id, events):
-            self._took_place(record)
+        state, bus = self.state, self.services.bus
+        for record in await self.services.journal.append(state.run_id, events):
+            apply(state, record)
+            bus.publish(record)
 
     def note(self, event: e.Event) -> None:
         """For what may share the next transaction: usage, thoughts, progress."""
-        self._took_place(self.services.journal.note(self.state.run_id, event))
-
-    def _took_place(self, record: e.Record) -> None:
+        record = self.services.journal.note(self.state.run_id, event)
         apply(self.state, record)
         self.services.bus.publish(record)
 

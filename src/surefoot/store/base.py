@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from pydantic_core import PydanticSerializationError
-
 from surefoot.errors import JournalError, UnknownRun
 from surefoot.events import (
     Event,
@@ -18,7 +16,6 @@ from surefoot.events import (
     RunInterrupted,
     RunResumed,
     StageEntered,
-    encode,
 )
 from surefoot.machine import WORKING, Stage
 from surefoot.outcome import Verdict
@@ -112,16 +109,6 @@ class Journal(Protocol):
         ...
 
     async def aclose(self) -> None: ...
-
-
-def encoded(event: Event) -> bytes:
-    try:
-        return encode(event)
-    except (PydanticSerializationError, ValueError) as error:
-        raise JournalError(
-            f"the event {event.type} holds something that cannot be written as JSON: {error}",
-            remedy="this is text that is not valid Unicode, or an object: hand over plain text, numbers and lists",
-        ) from error
 
 
 def encoded_message(message: dict[str, Any]) -> bytes:

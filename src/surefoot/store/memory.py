@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from surefoot.errors import JournalBroken, UnknownRun
-from surefoot.events import Event, Record, RunCreated, decode
+from surefoot.events import Event, Record, RunCreated, decode, encode
 from surefoot.store.base import (
     LAST,
     InboxItem,
@@ -15,7 +15,6 @@ from surefoot.store.base import (
     already_there,
     chosen,
     creation,
-    encoded,
     encoded_message,
     standing,
     title,
@@ -122,7 +121,7 @@ class MemoryJournal:
             if seq and type(event) is RunCreated:
                 raise already_there(run_id)
             seq += 1
-            noted.append((_Line(seq, at, event.type, encoded(event)), event))
+            noted.append((_Line(seq, at, event.type, encode(event)), event))
         self._runs[run_id] = run
         run.noted += noted
         return [Record(line.seq, at, event) for line, event in noted]

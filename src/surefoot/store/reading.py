@@ -120,13 +120,14 @@ class JournalReader:
             raise broken(self._path, f"the content under the hash {digest} is missing or was changed")
         return data
 
-    def inbox(self, run_id: str) -> list[InboxItem]:
-        run = self.existing(run_id).number
+    def inbox(self, run_id: str, number: int = 0) -> list[InboxItem]:
+        """`number`: of the run in the database, where that is known."""
+        run = number or self.existing(run_id).number
         items = []
-        for number, crc, body in self._rows("SELECT id, crc, body FROM inbox WHERE run = ? ORDER BY id", run):
+        for message, crc, body in self._rows("SELECT id, crc, body FROM inbox WHERE run = ? ORDER BY id", run):
             if not isinstance(body, bytes) or crc != message_crc(run, body):
-                raise broken(self._path, f"message {number} for run {run_id} was changed")
-            items.append(InboxItem(number, json.loads(body)))
+                raise broken(self._path, f"message {message} for run {run_id} was changed")
+            items.append(InboxItem(message, json.loads(body)))
         return items
 
     def close(self) -> None:

@@ -15,14 +15,13 @@ from typing import Any
 import apsw
 
 from surefoot.errors import JournalBusy, JournalError
-from surefoot.events import Event, Record, RunCreated, decode
+from surefoot.events import Event, Record, RunCreated, decode, encode
 from surefoot.store.base import (
     CHANGES_STANDING,
     InboxItem,
     RunSummary,
     already_there,
     creation,
-    encoded,
     encoded_message,
 )
 from surefoot.store.blobs import LARGE, BlobFiles, digest_of, pack
@@ -84,7 +83,9 @@ class SqliteJournal:
         return waiting.data if waiting else self._reader.blob(digest)
 
     def receive(self, run_id: str) -> list[InboxItem]:
-        return [item for item in self._reader.inbox(run_id) if item.id not in self._acknowledged]
+        known = self._runs.get(run_id)
+        items = self._reader.inbox(run_id, known.number if known else 0)
+        return [item for item in items if item.id not in self._acknowledged]
 
     # writing
 
@@ -108,10 +109,10 @@ class SqliteJournal:
         if run is None or type(event) is RunCreated:
             return self._enqueue(run_id, (event,), awaited=False)[1][0]
         event, body = self._as_written(event)
-        record = Record(run.seq + 1, time.time(), event)
-        self._queue.append(Entry(run, record.seq, record.at, event, body, awaited=False))
-        run.seq = record.seq
-        return record
+        seq, at = run.seq + 1, time.time()
+        self._queue.append(Entry(run, seq, at, event, body, awaited=False))
+        run.seq = seq
+        return Record(seq, at, event)
 
     async def flush(self) -> None:
         if error := self._commit_for_all():
@@ -193,7 +194,7 @@ class SqliteJournal:
         return Run(run_id, *position) if position else None
 
     def _as_written(self, event: Event) -> tuple[Event, bytes]:
-        body = encoded(event)
+        body = encode(event)
         if self._redact is None:
             return event, body
         text = body.decode()

@@ -54,9 +54,8 @@ class Entry:
         """Someone is told if it cannot be written. Nobody waits for a note."""
 
     def row(self, number: int) -> tuple[int, float, str, int, bytes]:
-        kind = self.event.type
-        crc = event_crc(self.run.id, self.seq, self.at, kind, self.body)
-        return (number << RUN_BITS) + self.seq, self.at, kind, crc, self.body
+        seq, at, kind, body = self.seq, self.at, self.event.type, self.body
+        return (number << RUN_BITS) + seq, at, kind, event_crc(self.run.id, seq, at, kind, body), body
 
 
 class Blob(NamedTuple):
