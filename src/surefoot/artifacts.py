@@ -56,17 +56,20 @@ class Artifacts(Mapping[str, Any]):
         artifact = mine.artifact
         if artifact is None:
             return mine.outputs
+        self._must_be_there(step_id, artifact)
+        if not artifact.hash:
+            return mine.outputs
+        self._recent.move_to_end(artifact.id)
+        return self._recent[artifact.id]
+
+    def _must_be_there(self, step_id: str, artifact: Artifact) -> None:
         if artifact.expires_at is not None and artifact.expires_at < time.time():
             raise MissingArtifact(
                 f"the result of step {step_id} has expired",
                 remedy=f"do it again: surefoot retry {self._run.state.run_id} {step_id}; artifact_ttl_hours says when",
             )
-        if not artifact.hash:
-            return mine.outputs
-        if artifact.id not in self._recent:
+        if artifact.hash and artifact.id not in self._recent:
             self._remember(artifact.id, self._load(step_id, artifact))
-        self._recent.move_to_end(artifact.id)
-        return self._recent[artifact.id]
 
     def __getitem__(self, step_id: str) -> dict[str, Any]:
         if self._run.state.steps[step_id].written is None:
@@ -85,7 +88,8 @@ class Artifacts(Mapping[str, Any]):
         for other in self._run.state.needs.get(step_id, ()):
             mine = self._run.state.steps[other]
             if mine.status in (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED):
-                self.of(other)
+                if mine.artifact is not None:
+                    self._must_be_there(other, mine.artifact)
                 needed[other] = mine.artifact
         return needed
 

@@ -49,7 +49,12 @@ async def commits_of(bench: Bench, plan: DetailedPlan, **config: Any) -> int:
     counted: Counted = []
     bench.toolbox = Toolbox([nothing])
     bench.journal = SqliteJournal(bench.home / f"{len(plan.steps)}.db")
-    with connections(lambda c: c.set_commit_hook(lambda: bool(counted.append("commit")))):
+
+    def committed() -> bool:
+        counted.append("commit")
+        return False
+
+    with connections(lambda connection: connection.set_commit_hook(committed)):
         state = await bench.run_plan(plan, **config)
     assert state.stage is Stage.COMPLETED
     return len(counted)

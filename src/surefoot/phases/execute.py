@@ -41,10 +41,12 @@ async def _work_off(run: Run, running: Running) -> Schedule:
         running[asyncio.create_task(run_step(run, step_id))] = step_id
         run.taken.add(step_id)
     while True:
-        await obey(run)
+        if run.state.controls:
+            await obey(run)
         if _version(run) != version:
             schedule, version = _schedule(run, running.values()), _version(run)
-        await _block_unreachable(run, schedule)
+        if schedule.unreachable:
+            await _block_unreachable(run, schedule)
         # A failed step stops the starting of others: what they would build on may be about to change.
         starting = [] if unrecovered(run) else await _next_steps(run, schedule, running.values())
         if len(starting) == 1 and not running:

@@ -132,7 +132,7 @@ def checks_of(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
     others_unsettled = run.state.unsettled - (run.state.steps[step.id].status not in SETTLED)
     if not others_unsettled or step.step_type is StepType.TESTING:
         own = (*own, *task_checks(run))
-    return tuple({check.key: check for check in own}.values())
+    return tuple({check.key: check for check in own}.values()) if own else ()
 
 
 def task_checks(run: Run) -> tuple[Check, ...]:
