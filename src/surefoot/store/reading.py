@@ -144,20 +144,21 @@ class JournalReader:
                 seq += 1
                 if key != first + seq or not _intact(run_id, seq, at, kind, crc, body):
                     raise broken(self._path, f"event {seq} of run {run_id} is missing or was changed")
-                yield Record(seq, at, self._decoded(run_id, seq, kind, body))
+                try:
+                    event = decode(kind, body)
+                except (KeyError, ValueError) as error:
+                    raise self._of_another_version(run_id, seq, kind) from error
+                yield Record(seq, at, event)
         # A damaged page can end the search for more before the end that another search finds.
         if seq < last:
             raise broken(self._path, f"the events of run {run_id} after {seq} are missing")
 
-    def _decoded(self, run_id: str, seq: int, kind: str, body: bytes) -> Any:
-        try:
-            return decode(kind, body)
-        except (KeyError, ValueError) as error:
-            raise JournalVersion(
-                f"event {seq} of run {run_id} in {self._path} was written by another version of Surefoot: "
-                f"this one cannot read {kind!r}",
-                remedy="use the version that wrote it or a newer one: pip install -U surefoot",
-            ) from error
+    def _of_another_version(self, run_id: str, seq: int, kind: str) -> JournalVersion:
+        return JournalVersion(
+            f"event {seq} of run {run_id} in {self._path} was written by another version of Surefoot: "
+            f"this one cannot read {kind!r}",
+            remedy="use the version that wrote it or a newer one: pip install -U surefoot",
+        )
 
     def _position(self, row: Sequence[Any]) -> Position:
         number, run_id, *_, stage, verdict, since, last = self._checked(row)
