@@ -1,6 +1,6 @@
 """Inside a step: choose one action from what the last one showed, do it, look at the checks, until they pass."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 
 from surefoot import events as e
@@ -39,11 +39,8 @@ class _Round:
     """Trees with what failed on them: coming back to one of them is going in circles."""
 
 
-async def act_until_done(run: Run, mine: StepRun, checks: Sequence[Check]) -> None:
-    if mine.step.tool:
-        await _call_once(run, mine, checks)
-    else:
-        await _choose_and_act(run, mine, checks)
+def act_until_done(run: Run, mine: StepRun, checks: Sequence[Check]) -> Awaitable[None]:
+    return _call_once(run, mine, checks) if mine.step.tool else _choose_and_act(run, mine, checks)
 
 
 async def _call_once(run: Run, mine: StepRun, checks: Sequence[Check]) -> None:

@@ -74,7 +74,7 @@ class JournalWriter:
 
     def write(self, entries: Sequence[Entry], blobs: Mapping[str, Blob], acknowledged: Collection[int]) -> None:
         """All of it or nothing."""
-        if 0 < len(entries) <= _FEW and not blobs and not acknowledged and _plain(entries):
+        if len(entries) <= _FEW and not blobs and not acknowledged and _plain(entries):
             self._write_few(entries)
             return
         self._execute("BEGIN IMMEDIATE")
@@ -150,4 +150,4 @@ def _plain(entries: Sequence[Entry]) -> bool:
     for entry in entries:
         if not entry.run.number or type(entry.event) in CHANGES_STANDING:
             return False
-    return True
+    return bool(entries)

@@ -1,6 +1,7 @@
 """What a tool is: a typed function, a schema for the model, and what it may touch."""
 
 import asyncio
+import functools
 import inspect
 import json
 import re
@@ -259,11 +260,9 @@ def _what_it_writes(name: str, writes: Writes | str | Sequence[str]) -> tuple[Wr
 def _runner(function: Callable[..., Any], takes_context: bool, *, waits: bool) -> Callable[..., Awaitable[Any]]:
     is_async = inspect.iscoroutinefunction(function)
 
-    async def run(context: ToolContext, /, **kwargs: Any) -> Any:
-        first = (context,) if takes_context else ()
-        if is_async:
-            return await function(*first, **kwargs)
-        return await _in_thread(lambda: function(*first, **kwargs), waits=waits)
+    def run(context: ToolContext, /, **kwargs: Any) -> Awaitable[Any]:
+        called = functools.partial(function, *((context,) if takes_context else ()), **kwargs)
+        return called() if is_async else _in_thread(called, waits=waits)
 
     return run
 
