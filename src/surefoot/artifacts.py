@@ -12,10 +12,10 @@ from pydantic_core import to_json
 from surefoot.errors import MissingArtifact
 from surefoot.machine import StepStatus
 from surefoot.outcome import Artifact
+from surefoot.plan import ExecutionStep
 from surefoot.run import Run
 from surefoot.state import StepRun
 from surefoot.tools.results import summarise
-from surefoot.values import unchecked
 
 INLINE_BYTES = 4_096
 """Up to here the outputs stay in the event itself."""
@@ -23,7 +23,7 @@ IN_MEMORY = 10
 SUMMARY_CHARS = 300
 LINE_CHARS = 160
 
-_artifact = unchecked(Artifact)
+_HAND_ON = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED})
 
 
 class Artifacts(Mapping[str, Any]):
@@ -39,8 +39,8 @@ class Artifacts(Mapping[str, Any]):
             return None, outputs
         step = mine.step
         content = to_json(outputs, fallback=str)
-        expires_at = None if step.pinned else time.time() + self._run.config.artifact_ttl_hours * 3600
-        made = _artifact(id=f"{step.id}@{mine.attempt}", producer=step.id, size=len(content), expires_at=expires_at)
+        until = self.expiry(step)
+        made = Artifact(id=f"{step.id}@{mine.attempt}", producer=step.id, size=len(content), expires_at=until)
         if len(content) <= INLINE_BYTES:
             # What the actions gave is in their own events; the fold puts it together again.
             return made, {}
@@ -50,47 +50,52 @@ class Artifacts(Mapping[str, Any]):
             {"artifact": made.id},
         )
 
+    def stays(self, outputs: dict[str, Any]) -> bool:
+        """Small enough to be found with the actions that gave it."""
+        return len(to_json(outputs, fallback=str)) <= INLINE_BYTES
+
+    def expiry(self, step: ExecutionStep) -> float | None:
+        return None if step.pinned else time.time() + self._run.config.artifact_ttl_hours * 3600
+
     def of(self, step_id: str) -> dict[str, Any]:
         """What a step handed on; raises where it should be there and is not."""
         mine = self._run.state.steps[step_id]
-        artifact = mine.artifact
-        if artifact is None:
+        self._must_be_there(step_id, mine)
+        if mine.filed is None or not mine.filed.hash:
             return mine.outputs
-        self._must_be_there(step_id, artifact)
-        if not artifact.hash:
-            return mine.outputs
-        self._recent.move_to_end(artifact.id)
-        return self._recent[artifact.id]
+        self._recent.move_to_end(mine.filed.id)
+        return self._recent[mine.filed.id]
 
-    def _must_be_there(self, step_id: str, artifact: Artifact) -> None:
-        if artifact.expires_at is not None and artifact.expires_at < time.time():
+    def _must_be_there(self, step_id: str, mine: StepRun) -> None:
+        if mine.expires_at is not None and mine.expires_at < time.time():
             raise MissingArtifact(
                 f"the result of step {step_id} has expired",
                 remedy=f"do it again: surefoot retry {self._run.state.run_id} {step_id}; artifact_ttl_hours says when",
             )
-        if artifact.hash and artifact.id not in self._recent:
-            self._remember(artifact.id, self._load(step_id, artifact))
+        filed = mine.filed
+        if filed is not None and filed.hash and filed.id not in self._recent:
+            self._remember(filed.id, self._load(step_id, filed))
 
     def __getitem__(self, step_id: str) -> dict[str, Any]:
-        if self._run.state.steps[step_id].written is None:
+        if not self._run.state.steps[step_id].ended:
             raise KeyError(step_id)
         return self.of(step_id)
 
     def __iter__(self) -> Iterator[str]:
-        return (step_id for step_id, mine in self._run.state.steps.items() if mine.written is not None)
+        return (step_id for step_id, mine in self._run.state.steps.items() if mine.ended)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def needed_by(self, step_id: str) -> dict[str, Artifact | None]:
-        """The artifacts of the steps it depends on, each looked at: a missing one is told now, not found out later."""
-        needed = {}
+    def needed_by(self, step_id: str) -> list[StepRun]:
+        """The steps it depends on that hand something on, each looked at: what is missing is told now, not found out
+        later."""
+        needed = []
         for other in self._run.state.needs.get(step_id, ()):
             mine = self._run.state.steps[other]
-            if mine.status in (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED):
-                if mine.artifact is not None:
-                    self._must_be_there(other, mine.artifact)
-                needed[other] = mine.artifact
+            if mine.status in _HAND_ON:
+                self._must_be_there(other, mine)
+                needed.append(mine)
         return needed
 
     def _load(self, step_id: str, artifact: Artifact) -> dict[str, Any]:
@@ -113,8 +118,8 @@ class Artifacts(Mapping[str, Any]):
 def handed_on(run: Run, step_id: str) -> str:
     """For the prompt: what the steps before this one found, in a few lines, and how to see all of it."""
     lines = []
-    for other, artifact in run.artifacts.needed_by(step_id).items():
-        mine = run.state.steps[other]
+    for mine in run.artifacts.needed_by(step_id):
+        other, artifact = mine.step.id, mine.artifact
         if artifact is None:
             continue
         mark = " (a stand-in, not the real result)" if artifact.degraded else ""

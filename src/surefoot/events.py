@@ -4,6 +4,7 @@ A run's state is the fold of these (`fold.py`), and every view of a run is a rea
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, TypeAdapter
@@ -253,13 +254,17 @@ class StepFinished(Value):
     step_id: str
     status: StepStatus
     attempt: int
-    output: StepExecutionOutput
+    output: StepExecutionOutput | None = None
+    """None: it succeeded and changed nothing, so its actions have said all there is."""
     duration_ms: int = 0
     failure: Failure | None = None
     checks: tuple[CheckResult, ...] = ()
     snapshot: str = ""
     """The workspace after the step."""
     artifact: Artifact | None = None
+    """What it hands on, where there is an `output`."""
+    expires_at: float | None = None
+    """Without an `output`: until when what its actions gave can be had; None: it is pinned and stays."""
 
 
 class StepReset(Value):
@@ -438,6 +443,10 @@ class Record(NamedTuple):
     at: float
     """Seconds since the epoch."""
     event: Event
+
+
+as_record: Callable[[tuple[int, float, Event]], Record] = partial(tuple.__new__, Record)
+"""What `Record._make` does, in one call."""
 
 
 def encode(event: Event) -> bytes:

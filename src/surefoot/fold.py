@@ -28,13 +28,16 @@ def fold(records: Iterable[e.Record]) -> RunState:
 
 @contextmanager
 def _not_collecting() -> Iterator[None]:
-    """Nothing that is built here is garbage: looking for some meanwhile takes as long as the folding itself."""
+    """Nothing that is built here is garbage: looking for some meanwhile takes as long as the folding itself, and so it
+    does afterwards unless what was built counts as old."""
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 
@@ -189,20 +192,27 @@ def _set_status(state: RunState, run: StepRun, status: StepStatus) -> None:
 def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
     run = state.steps[event.step_id]
     _set_status(state, run, StepStatus.RUNNING)
+    if run.attempt or run.ended:
+        _afresh(run)
     state.begun += run.attempt == 0
     run.attempt, run.started_at = event.attempt, at
-    if not run.kept:
-        run.snapshot, run.touched = "", _NOTHING
-    run.red_looks = ()
-    run.written = run.output
     run.shared = bool(state.running)
     if len(state.running) == 1:
         # Where more are running, they share already.
         (other,) = state.running
         state.steps[other].shared = True
     state.running.add(event.step_id)
-    run.actions, run.baseline, run.checks, run.refusals, run.refused = [], (), (), 0, ()
-    run.compensations = ()
+
+
+def _afresh(run: StepRun) -> None:
+    """Another try begins: what belongs to the one before goes, but for work that was kept."""
+    if run.ended:
+        # What its actions said of its end goes with them.
+        run.written, run.filed = run.output, run.artifact
+    if not run.kept:
+        run.snapshot, run.touched = "", _NOTHING
+    run.actions, run.baseline, run.checks, run.red_looks = [], (), (), ()
+    run.refusals, run.refused, run.compensations = 0, (), ()
 
 
 def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
@@ -286,7 +296,8 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     state.running.discard(step_id)
     if state.controls:
         state.controls = [c for c in state.controls if c.step_id != step_id or c.command != "skip"]
-    run.written, run.after, run.artifact = output, event.snapshot, artifact
+    run.ended, run.written, run.filed, run.after = True, output, artifact, event.snapshot
+    run.expires_at = event.expires_at if artifact is None else artifact.expires_at
     run.checks, run.red_looks = checks or run.checks, ()
     run.kept = False
     if failure is not None:
@@ -302,6 +313,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
         state.consecutive_failures = 0
     state.history.add(
         Settled(
+            step_id,
             status,
             output,
             artifact,

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, overload
 
+from pydantic_core import to_json
+
 from surefoot import events as e
 from surefoot.config import ExecutionConfig
 from surefoot.machine import (
@@ -19,6 +21,7 @@ from surefoot.outcome import (
     Artifact,
     CheckResult,
     ExecutionPhase,
+    ExecutionStatus,
     Failure,
     Outcome,
     Phase,
@@ -33,6 +36,9 @@ from surefoot.outcome import (
 )
 from surefoot.plan import DetailedPlan, ExecutionStep
 from surefoot.task import Task
+
+LOGGED_CHARS = 200
+"""What the log of a step shows of each action."""
 
 
 @dataclass(slots=True)
@@ -85,9 +91,13 @@ class StepRun:
     """Of the current attempt."""
     baseline: tuple[CheckResult, ...] = ()
     checks: tuple[CheckResult, ...] = ()
+    ended: bool = False
+    """It has come to an end, in this attempt or before. What follows is about that end."""
     written: StepExecutionOutput | None = None
-    """Its end as the journal has it; `output` is the same with what the actions gave."""
-    artifact: Artifact | None = None
+    """As the journal has it; `output` is the same with what the actions gave. None: the actions say all of it."""
+    filed: Artifact | None = None
+    """As the journal has it; `artifact` is also there for what the actions say."""
+    expires_at: float | None = None
     failures: tuple[Failure, ...] = ()
     reflections: tuple[StepReflection, ...] = ()
     rungs: list[str] = field(default_factory=list)
@@ -119,21 +129,53 @@ class StepRun:
 
     @property
     def output(self) -> StepExecutionOutput | None:
-        return self.written and _whole(self.written, self.artifact, self.actions)
+        return _whole(self.step.id, self.written, self.filed, self.actions) if self.ended else None
 
     @property
     def outputs(self) -> dict[str, Any]:
         """What it handed on, or where that is to be found."""
-        if self.written is None:
+        if not self.ended:
             return {}
-        return self.written.outputs or (outputs_of(self.actions) if self.artifact is not None else {})
+        own = self.written.outputs if self.written is not None else {}
+        return own or (outputs_of(self.actions) if self.written is None or self.filed is not None else {})
+
+    @property
+    def artifact(self) -> Artifact | None:
+        if not self.ended or self.written is not None or not (outputs := outputs_of(self.actions)):
+            return self.filed
+        size = len(to_json(outputs, fallback=str))
+        return Artifact(
+            id=f"{self.step.id}@{self.attempt}", producer=self.step.id, size=size, expires_at=self.expires_at
+        )
 
 
-def _whole(written: StepExecutionOutput, artifact: Artifact | None, actions: Sequence[Action]) -> StepExecutionOutput:
+def _whole(
+    step_id: str, written: StepExecutionOutput | None, filed: Artifact | None, actions: Sequence[Action]
+) -> StepExecutionOutput:
     """What actions gave is in their own events, and not kept twice in memory either."""
-    if artifact is None or written.outputs:
+    if written is None:
+        return StepExecutionOutput(
+            step_id=step_id,
+            status=ExecutionStatus.SUCCESS,
+            outputs=outputs_of(actions),
+            logs=logs_of(actions),
+            executed_commands=commands_of(actions),
+        )
+    if filed is None or written.outputs:
         return written
     return written.altered(outputs=outputs_of(actions))
+
+
+def logs_of(actions: Sequence[Action]) -> tuple[str, ...]:
+    return tuple([f"{action.tool}: {_first_line(action.summary)}" for action in actions])
+
+
+def _first_line(text: str) -> str:
+    return "".join(text[:LOGGED_CHARS].splitlines()[:1])
+
+
+def commands_of(actions: Sequence[Action]) -> tuple[str, ...]:
+    return tuple([action.command for action in actions if action.command])
 
 
 def outputs_of(actions: Sequence[Action]) -> dict[str, Any]:
@@ -183,9 +225,10 @@ class ActionResults(Mapping[str, str]):
 class Settled:
     """What is kept of a step's end until somebody asks for it as a phase result."""
 
+    step_id: str
     status: StepStatus
-    written: StepExecutionOutput
-    artifact: Artifact | None
+    written: StepExecutionOutput | None
+    filed: Artifact | None
     actions: list[Action]
     duration_ms: int
     checks: tuple[CheckResult, ...]
@@ -210,7 +253,7 @@ class History(Sequence[PhaseResult[StepExecutionOutput]]):
 
     def revise(self, output: StepExecutionOutput) -> None:
         for entry in reversed(self._entries):
-            if entry.written.step_id == output.step_id:
+            if entry.step_id == output.step_id:
                 entry.written = output
                 return
 
@@ -241,7 +284,7 @@ def _as_phase_result(entry: Settled) -> PhaseResult[StepExecutionOutput]:
     return PhaseResult[StepExecutionOutput](
         phase=ExecutionPhase.Execution(current_step=max(entry.begun - 1, 0), total_steps=entry.of),
         status=_PHASE_STATUS[entry.status],
-        output=_whole(entry.written, entry.artifact, entry.actions),
+        output=_whole(entry.step_id, entry.written, entry.filed, entry.actions),
         duration_ms=entry.duration_ms,
         validation=_judgement(entry.checks),
         executed_at=_when(entry.at),

@@ -11,8 +11,9 @@ import pytest
 
 from kit import Bench, steps
 from surefoot import events as e
+from surefoot.fold import apply
 from surefoot.fuses import FuseBox
-from surefoot.machine import Stage, StepStatus
+from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.outcome import Artifact, ExecutionStatus, StepExecutionOutput
 from surefoot.people import paused
 from surefoot.plan import DetailedPlan, ExecutionStep
@@ -114,17 +115,36 @@ async def test_resuming_asks_the_journal_a_few_times_however_long_the_run_was(be
     assert len(asked) <= 3
 
 
-async def test_what_an_action_gave_is_in_memory_once(bench: Bench) -> None:
+async def test_what_actions_said_is_neither_written_nor_kept_twice(bench: Bench) -> None:
     bench.toolbox = Toolbox([nothing])
     state = await bench.run_plan(plan_of(2, chained=True))
+    (_, end) = bench.events(e.StepFinished)
+    assert (end.output, end.artifact) == (None, None)
     mine = state.steps["s1"]
-    assert mine.written is not None
-    assert mine.output is not None
-    assert mine.written.outputs == {}
-    assert mine.output.outputs == mine.outputs == {"result": "said"}
-    first = state.history[0].output
-    assert first is not None
-    assert first.outputs == {"result": "said"}
+    assert (mine.written, mine.filed) == (None, None)
+    whole = StepExecutionOutput(
+        step_id="s1", status=ExecutionStatus.SUCCESS, outputs={"result": "said"}, logs=("nothing: said",)
+    )
+    assert mine.output == state.history[1].output == whole
+    assert mine.outputs == whole.outputs
+    assert mine.artifact == Artifact(id="s1@1", producer="s1", size=17, expires_at=end.expires_at)
+    assert end.expires_at is not None
+
+
+async def test_the_end_of_a_step_stays_known_while_it_is_done_again(bench: Bench) -> None:
+    bench.toolbox = Toolbox([nothing])
+    state = await bench.run_plan(plan_of(1, chained=True))
+    mine, at = state.steps["s0"], state.updated_at
+    before = mine.output, mine.artifact
+    again: list[e.Event] = [
+        e.StepReset(step_id="s0", rung=Rung.ADJUST_PARAMETERS, by="user"),
+        e.StepStarted(step_id="s0", attempt=2),
+    ]
+    for seq, event in enumerate(again, state.seq + 1):
+        apply(state, e.Record(seq, at, event))
+    assert mine.actions == []
+    assert (mine.output, mine.artifact) == before
+    assert state.history[0].output == mine.output
 
 
 OUTPUT = StepExecutionOutput(step_id="s", status=ExecutionStatus.SUCCESS, logs=("l",))

@@ -182,7 +182,7 @@ def _step_finished(event: e.StepFinished, state: RunState, marks: Marks) -> list
     if event.failure is not None:
         return [head, f"  {words.line(event.failure.message)}"]
     output = event.output
-    changed = words.files(output.generated_files, output.modified_files, output.deleted_files)
+    changed = output and words.files(output.generated_files, output.modified_files, output.deleted_files)
     return [head, *([f"  {words.few([f'{sign} {path}' for sign, path in changed])}"] if changed else [])]
 
 

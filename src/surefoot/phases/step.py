@@ -25,12 +25,10 @@ from surefoot.plan import Check, ExecutionStep, StepType
 from surefoot.project import list_files, project_checks
 from surefoot.questions import is_yes
 from surefoot.run import Run, Stopped
-from surefoot.state import StepRun, outputs_of
+from surefoot.state import StepRun, commands_of, logs_of, outputs_of
 from surefoot.tools.base import Writes
 from surefoot.values import unchecked
 from surefoot.workspace.faults import as_text
-
-LOGGED_CHARS = 200
 
 _started, _finished, _output = unchecked(e.StepStarted), unchecked(e.StepFinished), unchecked(StepExecutionOutput)
 
@@ -158,12 +156,19 @@ def claim(run: Run, mine: StepRun) -> frozenset[str] | None:
 
 async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: int) -> None:
     mine = run.state.steps[step_id]
-    after = await run.snapshot() if mine.snapshot else ""
+    outputs = outputs_of(mine.actions)
     status = StepStatus.SUCCEEDED
     if failure is not None:
         allowed = mine.step.allow_failure
         status = StepStatus.PARTIAL if allowed else StepStatus.FAILED
-    artifact, outputs = None, outputs_of(mine.actions)
+    elif not mine.snapshot and not mine.checks and run.artifacts.stays(outputs):
+        until = run.artifacts.expiry(mine.step)
+        await run.record(
+            _finished(step_id=step_id, status=status, attempt=mine.attempt, duration_ms=duration_ms, expires_at=until)
+        )
+        return
+    after = await run.snapshot() if mine.snapshot else ""
+    artifact = None
     if status is not StepStatus.FAILED:
         artifact, outputs = run.artifacts.keep(mine, outputs)
     output = observed(run, mine, failure, after, outputs)
@@ -186,7 +191,6 @@ def observed(
     run: Run, mine: StepRun, failure: Failure | None, after: str, outputs: dict[str, Any]
 ) -> StepExecutionOutput:
     """Files from a comparison of the workspace before and after, commands as they were run: nothing is claimed."""
-    actions = mine.actions
     files: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
     if mine.snapshot and after:
         own = claim(run, mine) if mine.shared else None
@@ -201,17 +205,13 @@ def observed(
         step_id=mine.step.id,
         status=status,
         outputs=outputs,
-        logs=tuple([f"{a.tool}: {_first_line(a.summary)}" for a in actions]),
+        logs=logs_of(mine.actions),
         generated_files=tuple(files["added"]),
         modified_files=tuple(files["changed"]),
         deleted_files=tuple(files["removed"]),
-        executed_commands=tuple([a.command for a in actions if a.command]),
+        executed_commands=commands_of(mine.actions),
         proven=failure is None and _proven(mine.baseline, mine.checks),
     )
-
-
-def _first_line(text: str) -> str:
-    return "".join(text[:LOGGED_CHARS].splitlines()[:1])
 
 
 def _proven(before: tuple[CheckResult, ...], after: tuple[CheckResult, ...]) -> bool:
