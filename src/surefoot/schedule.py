@@ -51,21 +51,24 @@ class Schedule:
 
     def __init__(self, plan: DetailedPlan, statuses: Mapping[str, StepStatus]) -> None:
         self._steps = {step.id: step for step in plan.steps}
+        over = {s: now for s, now in statuses.items() if now in SETTLED or now is StepStatus.FAILED}
         self._dependants: dict[str, list[StepDependency]] = {}
-        self._waits_for: dict[str, set[str]] = {step_id: set() for step_id in self._steps}
+        self._waits_for: dict[str, set[str]] = {step_id: set() for step_id in self._steps if step_id not in over}
         for dependency in plan.dependencies:
-            self._dependants.setdefault(dependency.depends_on, []).append(dependency)
-            self._waits_for[dependency.step_id].add(dependency.depends_on)
+            # What is over waits for nothing: a run that is resumed late has little left to order.
+            if (waiting := self._waits_for.get(dependency.step_id)) is not None:
+                self._dependants.setdefault(dependency.depends_on, []).append(dependency)
+                waiting.add(dependency.depends_on)
         self._to_go = self._longest_paths()
         self._ready: list[tuple[int, int, int, str]] = []
-        self._pending = {s for s in self._steps if statuses.get(s, StepStatus.PENDING) is StepStatus.PENDING}
+        self._pending = {s for s in self._waits_for if statuses.get(s, StepStatus.PENDING) is StepStatus.PENDING}
         self.unreachable: dict[str, str] = {}
         """Steps that can never run, and why."""
-        for step_id in self._steps:
-            if not self._waits_for[step_id]:
+        for step_id, waiting in self._waits_for.items():
+            if not waiting:
                 self._offer(step_id)
-        for step_id, status in statuses.items():
-            if step_id in self._steps and (status in SETTLED or status is StepStatus.FAILED):
+        for step_id, status in over.items():
+            if step_id in self._dependants:
                 self.settle(step_id, status)
 
     def settle(self, step_id: str, status: StepStatus) -> None:
@@ -115,8 +118,17 @@ class Schedule:
         heapq.heappush(self._ready, (-step.priority, -self._to_go[step_id], step.sequence, step_id))
 
     def _longest_paths(self) -> dict[str, int]:
+        """From each step to the end of what is not over, found from that end on."""
         to_go = dict.fromkeys(self._steps, 0)
-        for step_id in reversed(in_order(self._waits_for)):
-            for dependency in self._dependants.get(step_id, ()):
-                to_go[step_id] = max(to_go[step_id], to_go[dependency.step_id] + 1)
+        behind = {step_id: len({d.step_id for d in each}) for step_id, each in self._dependants.items()}
+        found = [step_id for step_id in self._waits_for if step_id not in behind]
+        for step_id in found:
+            length = to_go[step_id] + 1
+            for before in self._waits_for.get(step_id, ()):
+                to_go[before] = max(to_go[before], length)
+                behind[before] -= 1
+                if not behind[before]:
+                    found.append(before)
+        if any(behind.values()):
+            in_order(self._waits_for)
         return to_go

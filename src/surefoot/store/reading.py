@@ -14,7 +14,7 @@ from zlib import crc32
 import apsw
 
 from surefoot.errors import JournalError, JournalVersion, UnknownRun
-from surefoot.events import Record, decode
+from surefoot.events import Record, as_record, decode
 from surefoot.store.base import LAST, SHOWN_CANDIDATES, InboxItem, RunSummary, chosen
 from surefoot.store.blobs import BlobFiles, unpack
 from surefoot.store.connection import READ_FAULTS, broken, empty_reader, journal_error, open_reader
@@ -37,14 +37,6 @@ def fields_crc(*fields: str | int | float) -> int:
 
 def message_crc(run: int, body: bytes) -> int:
     return crc32(body, run)
-
-
-def _intact(run_id: str, seq: int, at: float, kind: str, crc: int, body: bytes) -> bool:
-    try:
-        return event_crc(run_id, seq, at, kind, body) == crc
-    except (TypeError, struct.error):
-        # Damage can change the type of a value too.
-        return False
 
 
 class Position(NamedTuple):
@@ -137,21 +129,26 @@ class JournalReader:
 
     def _stream(self, run_id: str, number: int, after: int, last: int) -> Iterator[Record]:
         first, end = number << RUN_BITS, (number + 1) << RUN_BITS
-        seq = after
+        key = first + after
         sql = "SELECT id, at, kind, crc, body FROM events WHERE id > ? AND id < ? ORDER BY id"
-        with self._connection() as connection, closing(connection.execute(sql, (first + after, end))) as rows:
-            for key, at, kind, crc, body in rows:
-                seq += 1
-                if key != first + seq or not _intact(run_id, seq, at, kind, crc, body):
-                    raise broken(self._path, f"event {seq} of run {run_id} is missing or was changed")
+        with self._connection() as connection, closing(connection.execute(sql, (key, end))) as rows:
+            for found, at, kind, crc, body in rows:
+                key += 1
+                try:
+                    intact = found == key and event_crc(run_id, key - first, at, kind, body) == crc
+                except (TypeError, struct.error):
+                    # Damage can change the type of a value too.
+                    intact = False
+                if not intact:
+                    raise broken(self._path, f"event {key - first} of run {run_id} is missing or was changed")
                 try:
                     event = decode(kind, body)
                 except (KeyError, ValueError) as error:
-                    raise self._of_another_version(run_id, seq, kind) from error
-                yield Record(seq, at, event)
+                    raise self._of_another_version(run_id, key - first, kind) from error
+                yield as_record((key - first, at, event))
         # A damaged page can end the search for more before the end that another search finds.
-        if seq < last:
-            raise broken(self._path, f"the events of run {run_id} after {seq} are missing")
+        if key < first + last:
+            raise broken(self._path, f"the events of run {run_id} after {key - first} are missing")
 
     def _of_another_version(self, run_id: str, seq: int, kind: str) -> JournalVersion:
         return JournalVersion(

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from surefoot.errors import JournalBusy, JournalError
-from surefoot.events import Event, Record, RunCreated, decode, encode
+from surefoot.events import Event, Record, RunCreated, as_record, decode, encode
 from surefoot.store.base import (
     CHANGES_STANDING,
     InboxItem,
@@ -108,11 +108,14 @@ class SqliteJournal:
         run = self._runs.get(run_id)
         if run is None or type(event) is RunCreated:
             return self._enqueue(run_id, (event,), awaited=False)[1][0]
-        event, body = self._as_written(event)
-        seq, at = run.seq + 1, time.time()
-        self._queue.append(Entry(run, seq, at, event, body, awaited=False))
-        run.seq = seq
-        return Record(seq, at, event)
+        if self._redact is None:
+            body = encode(event)
+        else:
+            event, body = self._as_written(event)
+        run.seq = seq = run.seq + 1
+        at = time.time()
+        self._queue.append(Entry(run, seq, at, event, body, False))
+        return as_record((seq, at, event))
 
     async def flush(self) -> None:
         if error := self._commit_for_all():
@@ -184,7 +187,7 @@ class SqliteJournal:
         run.seq = seq
         self._runs[run_id] = run
         self._queue += entries
-        return run, [Record(entry.seq, at, entry.event) for entry in entries]
+        return run, [as_record((entry.seq, at, entry.event)) for entry in entries]
 
     def _look_up(self, run_id: str) -> Run | None:
         self._writing()

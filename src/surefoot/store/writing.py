@@ -74,8 +74,7 @@ class JournalWriter:
 
     def write(self, entries: Sequence[Entry], blobs: Mapping[str, Blob], acknowledged: Collection[int]) -> None:
         """All of it or nothing."""
-        if len(entries) <= _FEW and not blobs and not acknowledged and _plain(entries):
-            self._write_few(entries)
+        if 0 < len(entries) <= _FEW and not blobs and not acknowledged and self._write_few(entries):
             return
         self._execute("BEGIN IMMEDIATE")
         try:
@@ -94,13 +93,18 @@ class JournalWriter:
         key = (run.number << RUN_BITS) + seq
         self._execute(_INSERT_EVENT, (key, at, kind, event_crc(run.id, seq, at, kind, body), body))
 
-    def _write_few(self, entries: Sequence[Entry]) -> None:
+    def _write_few(self, entries: Sequence[Entry]) -> bool:
+        """For runs that are in the database already and stand where they stood. False: there is more to do."""
         values: list[object] = []
         for entry in entries:
-            values += entry.row(entry.run.number)
+            number = entry.run.number
+            if not number or type(entry.event) in CHANGES_STANDING:
+                return False
+            values += entry.row(number)
         self._execute(_INSERT_FEW[len(entries)], values)
         for entry in entries:
             entry.run.durable = entry.seq
+        return True
 
     def leave_message(self, run: int, body: bytes) -> None:
         self._execute("INSERT INTO inbox (run, crc, body) VALUES (?, ?, ?)", (run, message_crc(run, body), body))
@@ -143,11 +147,3 @@ class JournalWriter:
         fields = (number, created.run_id, title(created.task.text), created.task.workspace, created.model, entry.at)
         self._execute(_INSERT_RUN, (*fields, fields_crc(*fields)))
         return int(number)
-
-
-def _plain(entries: Sequence[Entry]) -> bool:
-    """Events of runs that are in the database already and stand where they stood."""
-    for entry in entries:
-        if not entry.run.number or type(entry.event) in CHANGES_STANDING:
-            return False
-    return bool(entries)
