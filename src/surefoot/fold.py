@@ -190,7 +190,8 @@ def _set_status(state: RunState, run: StepRun, status: StepStatus) -> None:
 
 
 def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
-    run = state.steps[event.step_id]
+    step_id = event.step_id
+    run = state.steps[step_id]
     _set_status(state, run, StepStatus.RUNNING)
     if run.attempt or run.ended:
         _afresh(run)
@@ -201,7 +202,7 @@ def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
         # Where more are running, they share already.
         (other,) = state.running
         state.steps[other].shared = True
-    state.running.add(event.step_id)
+    state.running.add(step_id)
 
 
 def _afresh(run: StepRun) -> None:
@@ -252,16 +253,14 @@ def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
 
 
 def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> None:
-    action_id = event.action_id
+    action_id, step_id, changed, *result = _as_ended(vars(event))
     state.open_actions.pop(action_id, None)
-    run = state.steps[event.step_id]
-    if event.changed:
-        run.touched = run.touched.union(event.changed)
+    run = state.steps[step_id]
+    if changed:
+        run.touched = run.touched.union(changed)
     for action in reversed(run.actions):
         if action.id == action_id:
-            (action.ok, action.summary, action.output, action.command, action.data, action.temporary) = _as_ended(
-                vars(event)
-            )
+            action.ok, action.summary, action.output, action.command, action.data, action.temporary = result
             return
 
 
@@ -290,14 +289,14 @@ def _candidate_tried(state: RunState, event: e.CandidateTried, at: float) -> Non
 
 
 def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
-    step_id, status, output, artifact, failure, checks = _as_settled(vars(event))
+    step_id, status, attempt, output, artifact, expires_at, failure, checks, snapshot, took = _as_settled(vars(event))
     run = state.steps[step_id]
     _set_status(state, run, status)
     state.running.discard(step_id)
     if state.controls:
         state.controls = [c for c in state.controls if c.step_id != step_id or c.command != "skip"]
-    run.ended, run.written, run.filed, run.after = True, output, artifact, event.snapshot
-    run.expires_at = event.expires_at if artifact is None else artifact.expires_at
+    run.ended, run.written, run.filed, run.after = True, output, artifact, snapshot
+    run.expires_at = expires_at if artifact is None else artifact.expires_at
     run.checks, run.red_looks = checks or run.checks, ()
     run.kept = False
     if failure is not None:
@@ -318,11 +317,11 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
             output,
             artifact,
             run.actions,
-            event.duration_ms,
+            took,
             checks,
             run.started_at or at,
             failure.message if failure else None,
-            max(event.attempt - 1, 0),
+            max(attempt - 1, 0),
             state.begun,
             len(state.steps),
         )
@@ -468,8 +467,13 @@ def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
 
 # Of what happens at every step the fields are read at once: one by one, those of a value cost as much as the rest.
 _as_begun = itemgetter("action_id", "step_id", "tool", "arguments", "fingerprint", "body", "snapshot", "external")
-_as_ended = itemgetter("ok", "summary", "output", "command", "data", "temporary")
-_as_settled = itemgetter("step_id", "status", "output", "artifact", "failure", "checks")
+_as_ended = itemgetter(
+    *("action_id", "step_id", "changed"), *("ok", "summary", "output", "command", "data", "temporary")
+)
+_as_settled = itemgetter(
+    *("step_id", "status", "attempt", "output", "artifact", "expires_at"),
+    *("failure", "checks", "snapshot", "duration_ms"),
+)
 _NOTHING: frozenset[str] = frozenset()
 _AFTER_WAITING = (e.RunResumed, e.QuestionAnswered)
 _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {

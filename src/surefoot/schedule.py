@@ -52,13 +52,14 @@ class Schedule:
     def __init__(self, plan: DetailedPlan, statuses: Mapping[str, StepStatus]) -> None:
         self._steps = {step.id: step for step in plan.steps}
         over = {s: now for s, now in statuses.items() if now in SETTLED or now is StepStatus.FAILED}
-        self._dependants: dict[str, list[StepDependency]] = {}
+        self._dependants: dict[str, list[tuple[str, Condition]]] = {}
         self._waits_for: dict[str, set[str]] = {step_id: set() for step_id in self._steps if step_id not in over}
         for dependency in plan.dependencies:
             # What is over waits for nothing: a run that is resumed late has little left to order.
-            if (waiting := self._waits_for.get(dependency.step_id)) is not None:
-                self._dependants.setdefault(dependency.depends_on, []).append(dependency)
-                waiting.add(dependency.depends_on)
+            step_id, before = dependency.step_id, dependency.depends_on
+            if (waiting := self._waits_for.get(step_id)) is not None:
+                self._dependants.setdefault(before, []).append((step_id, dependency.condition))
+                waiting.add(before)
         self._to_go = self._longest_paths()
         self._ready: list[tuple[int, int, int, str]] = []
         self._pending = {s for s in self._waits_for if statuses.get(s, StepStatus.PENDING) is StepStatus.PENDING}
@@ -74,19 +75,17 @@ class Schedule:
     def settle(self, step_id: str, status: StepStatus) -> None:
         """A step came to an end; its dependants may become ready, or unreachable."""
         self._pending.discard(step_id)
-        for dependency in self._dependants.get(step_id, ()):
-            waiting = self._waits_for[dependency.step_id]
+        for dependant, condition in self._dependants.get(step_id, ()):
+            waiting = self._waits_for[dependant]
             if step_id not in waiting:
                 continue
-            if condition_met(dependency.condition, status):
+            if condition_met(condition, status):
                 waiting.discard(step_id)
                 if not waiting:
-                    self._offer(dependency.step_id)
-            elif dependency.step_id in self._pending:
+                    self._offer(dependant)
+            elif dependant in self._pending:
                 name = self._steps[step_id].name
-                self.unreachable[dependency.step_id] = (
-                    f"it needs the {dependency.condition} of '{name}', which {status}"
-                )
+                self.unreachable[dependant] = f"it needs the {condition} of '{name}', which {status}"
 
     def take(self, accept: Callable[[str], bool] | None = None) -> str | None:
         """The most urgent ready step that `accept` agrees to: by priority, then by the longest path still to go."""
@@ -120,7 +119,7 @@ class Schedule:
     def _longest_paths(self) -> dict[str, int]:
         """From each step to the end of what is not over, found from that end on."""
         to_go = dict.fromkeys(self._steps, 0)
-        behind = {step_id: len({d.step_id for d in each}) for step_id, each in self._dependants.items()}
+        behind = {step_id: len({dependant for dependant, _ in each}) for step_id, each in self._dependants.items()}
         found = [step_id for step_id in self._waits_for if step_id not in behind]
         for step_id in found:
             length = to_go[step_id] + 1

@@ -163,7 +163,7 @@ def _whole(
         )
     if filed is None or written.outputs:
         return written
-    return written.altered(outputs=outputs_of(actions))
+    return written.model_copy(update={"outputs": outputs_of(actions)})
 
 
 def logs_of(actions: Sequence[Action]) -> tuple[str, ...]:

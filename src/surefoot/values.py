@@ -17,10 +17,6 @@ class Value(BaseModel):
         """A copy with some fields changed, validated like a new one."""
         return type(self).model_validate({**dict(self), **changes})
 
-    def altered(self, **changes: Any) -> Self:
-        """The same unvalidated, for changes that are known to fit, where it is done for every step."""
-        return _assembled(type(self), {**self.__dict__, **changes}, self.__pydantic_fields_set__ | changes.keys())
-
 
 def unchecked(cls: Callable[P, V]) -> Callable[P, V]:
     """Makes values of a class without looking at what they are made of: for what the engine itself puts together at
@@ -36,20 +32,17 @@ def unchecked(cls: Callable[P, V]) -> Callable[P, V]:
         for name, factory in factories:
             if name not in given:
                 values[name] = cast("Callable[[], Any]", factory)()
-        return _assembled(kind, values, names)
+        new = _new(kind)
+        _put_fields(new, values)
+        _put_names(new, names)
+        _put_extra(new, None)
+        _put_private(new, None)
+        return new
 
     return make
 
 
-def _assembled(cls: type[V], values: dict[str, Any], fields_set: set[str]) -> V:
-    new = object.__new__(cls)
-    _put_fields(new, values)
-    _put_names(new, fields_set)
-    _put_extra(new, None)
-    _put_private(new, None)
-    return new
-
-
+_new: Callable[[type[V]], V] = object.__new__
 # Pydantic keeps a value in these four slots; values are frozen for everybody else.
 _put_fields = BaseModel.__dict__["__dict__"].__set__
 _put_names = BaseModel.__dict__["__pydantic_fields_set__"].__set__

@@ -27,7 +27,7 @@ from surefoot.store.base import (
 from surefoot.store.blobs import LARGE, BlobFiles, digest_of, pack
 from surefoot.store.connection import Durability, journal_error
 from surefoot.store.reading import JournalReader
-from surefoot.store.writing import Blob, Entry, JournalWriter, Run
+from surefoot.store.writing import Blob, Entry, JournalWriter, Run, as_entry
 
 TURNS_ALONE = 64
 """After so many commits in a row a task lets the others run, however alone it seems."""
@@ -114,7 +114,7 @@ class SqliteJournal:
             event, body = self._as_written(event)
         run.seq = seq = run.seq + 1
         at = time.time()
-        self._queue.append(Entry(run, seq, at, event, body, False))
+        self._queue.append(as_entry((run, seq, at, event, body, False)))
         return as_record((seq, at, event))
 
     async def flush(self) -> None:
@@ -182,7 +182,7 @@ class SqliteJournal:
             if seq and type(event) is RunCreated:
                 raise already_there(run_id)
             seq += 1
-            entries.append(Entry(run, seq, at, *self._as_written(event), awaited))
+            entries.append(as_entry((run, seq, at, *self._as_written(event), awaited)))
         # From here on nothing can fail: either all of them have their numbers or none.
         run.seq = seq
         self._runs[run_id] = run
@@ -316,8 +316,7 @@ class SqliteJournal:
             if entry.awaited or (run.seq == 0 and type(entry.event) is not RunCreated):
                 continue
             run.seq += 1
-            entry.seq = run.seq
-            self._queue.append(entry)
+            self._queue.append(entry._replace(seq=run.seq))
         for run in {entry.run for entry in batch if entry.run.seq == 0}:
             del self._runs[run.id]
 

@@ -1,13 +1,14 @@
 """One transaction of a journal file: events, their runs, the content they name, the messages they answer."""
 
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
-from surefoot.events import Event
+from surefoot.events import KINDS, Event
 from surefoot.store.base import CHANGES_STANDING, creation, standing, title
 from surefoot.store.connection import Durability, open_writer
 from surefoot.store.reading import RUN_BITS, event_crc, fields_crc, message_crc
@@ -39,23 +40,20 @@ class Run:
         self.verdict = verdict
 
 
-class Entry:
+class Entry(NamedTuple):
     """An event on its way to the disk."""
 
-    __slots__ = ("at", "awaited", "body", "event", "run", "seq")
+    run: Run
+    seq: int
+    at: float
+    event: Event
+    body: bytes
+    awaited: bool
+    """Someone is told if it cannot be written. Nobody waits for a note."""
 
-    def __init__(self, run: Run, seq: int, at: float, event: Event, body: bytes, awaited: bool) -> None:
-        self.run = run
-        self.seq = seq
-        self.at = at
-        self.event = event
-        self.body = body
-        self.awaited = awaited
-        """Someone is told if it cannot be written. Nobody waits for a note."""
 
-    def row(self, number: int) -> tuple[int, float, str, int, bytes]:
-        seq, at, kind, body = self.seq, self.at, self.event.type, self.body
-        return (number << RUN_BITS) + seq, at, kind, event_crc(self.run.id, seq, at, kind, body), body
+as_entry: Callable[[tuple[Run, int, float, Event, bytes, bool]], Entry] = partial(tuple.__new__, Entry)
+"""What `Entry._make` does, in one call."""
 
 
 class Blob(NamedTuple):
@@ -96,11 +94,11 @@ class JournalWriter:
     def _write_few(self, entries: Sequence[Entry]) -> bool:
         """For runs that are in the database already and stand where they stood. False: there is more to do."""
         values: list[object] = []
-        for entry in entries:
-            number = entry.run.number
-            if not number or type(entry.event) in CHANGES_STANDING:
+        for run, seq, at, event, body, _ in entries:
+            if not run.number or type(event) in CHANGES_STANDING:
                 return False
-            values += entry.row(number)
+            kind = KINDS[type(event)]
+            values += ((run.number << RUN_BITS) + seq, at, kind, event_crc(run.id, seq, at, kind, body), body)
         self._execute(_INSERT_FEW[len(entries)], values)
         for entry in entries:
             entry.run.durable = entry.seq
@@ -117,21 +115,23 @@ class JournalWriter:
     ) -> dict[Run, tuple[int, int, str, str | None]]:
         """What the runs will be, once this is committed."""
         execute_many = self._connection.executemany
-        after = {entry.run: (entry.run.number, 0, entry.run.stage, entry.run.verdict) for entry in entries}
-        changed: dict[Run, int] = {}
+        last = {entry.run: entry.seq for entry in entries}
+        numbers = {run: run.number for run in last}
+        stands: dict[Run, tuple[str, str | None, int]] = {}
         rows = []
         for entry in entries:
-            number, _, stage, verdict = after[entry.run]
-            number = number or self._insert_run(entry)
-            if type(entry.event) in CHANGES_STANDING:
-                stage, verdict = standing(entry.event, stage, verdict)
-                changed[entry.run] = entry.seq
-            after[entry.run] = (number, entry.seq, stage, verdict)
-            rows.append(entry.row(number))
+            run, seq, at, event, body, _ = entry
+            number = numbers[run]
+            if not number:
+                number = numbers[run] = self._insert_run(entry)
+            if type(event) in CHANGES_STANDING:
+                stage, verdict, _ = stands.get(run, (run.stage, run.verdict, 0))
+                stands[run] = (*standing(event, stage, verdict), seq)
+            kind = KINDS[type(event)]
+            rows.append(((number << RUN_BITS) + seq, at, kind, event_crc(run.id, seq, at, kind, body), body))
         execute_many(_INSERT_EVENT, rows)
-        for run, seq in changed.items():
-            number, _, stage, verdict = after[run]
-            self._execute(_UPDATE_RUN, (stage, verdict, seq, number))
+        for run, stand in stands.items():
+            self._execute(_UPDATE_RUN, (*stand, numbers[run]))
         if blobs:
             execute_many(
                 "INSERT OR IGNORE INTO blobs (digest, codec, body) VALUES (?, ?, ?)",
@@ -139,7 +139,7 @@ class JournalWriter:
             )
         if acknowledged:
             execute_many("DELETE FROM inbox WHERE id = ?", [(key,) for key in acknowledged])
-        return after
+        return {run: (numbers[run], seq, *stands.get(run, (run.stage, run.verdict))[:2]) for run, seq in last.items()}
 
     def _insert_run(self, entry: Entry) -> int:
         created = creation(entry.run.id, entry.event)
