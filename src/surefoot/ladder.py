@@ -126,7 +126,7 @@ def next_rung(facts: Facts) -> tuple[Rung, str]:
 
 
 def counted(facts: Facts, rung: Rung) -> Facts:
-    """The counters after a rung was taken; `fold.py` keeps them in the state."""
+    """The counters after a rung was taken; `fold/` keeps them in the state."""
     match rung:
         case Rung.RETRY_LATER:
             return replace(facts, temporary_retries=facts.temporary_retries + 1)

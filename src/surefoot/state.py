@@ -1,4 +1,4 @@
-"""Where a run is and what has become of its steps. `fold.py` makes it from the run's events, event by event; it is
+"""Where a run is and what has become of its steps. `fold/` makes it from the run's events, event by event; it is
 never written whole."""
 
 from collections.abc import Iterator, Mapping, Sequence
