@@ -44,10 +44,10 @@ def _not_collecting() -> Iterator[None]:
 
 def apply(state: RunState, record: e.Record) -> None:
     seq, at, event = record
-    kind = type(event)
-    if state.updated_at and kind not in _AFTER_WAITING and at > state.updated_at:
+    kind, before = type(event), state.updated_at
+    if at > before and before and kind not in _AFTER_WAITING:
         # Time between the end of one process and the start of the next is nobody's work, nor is what a person takes.
-        state.active_seconds += at - state.updated_at
+        state.active_seconds += at - before
     state.updated_at, state.seq = at, seq
     if handler := _HANDLERS.get(kind):
         handler(state, event, at)

@@ -96,9 +96,9 @@ def unrecovered(run: Run) -> str:
 
 async def _next_steps(run: Run, schedule: Schedule, running: Collection[str]) -> list[str]:
     """Every ready step that can run beside those that do; steps whose condition is not met are settled on the way."""
-    beside = list(running)
+    beside, most = list(running), run.config.max_parallel_steps
     starting: list[str] = []
-    while len(beside) < run.config.max_parallel_steps:
+    while len(beside) < most:
         chosen = schedule.take((lambda step_id: _may_join(run, step_id, beside)) if beside else None)
         if chosen is None:
             break

@@ -3,6 +3,7 @@ the next decision."""
 
 import asyncio
 import time
+from operator import itemgetter
 from typing import Any
 
 from surefoot import events as e
@@ -18,6 +19,7 @@ from surefoot.values import unchecked
 from surefoot.workspace.faults import as_text
 
 _started, _finished = unchecked(e.ActionStarted), unchecked(e.ActionFinished)
+_as_given = itemgetter("ok", "summary", "output", "command", "data", "temporary")
 
 
 async def perform(run: Run, mine: StepRun, proposal: Proposal, *, checked: bool = True) -> None:
@@ -48,19 +50,19 @@ async def perform(run: Run, mine: StepRun, proposal: Proposal, *, checked: bool 
         await run.record(begun)
     started = time.perf_counter()
     result = await call_tool(run, tool, action_id, arguments, proposal.body)
+    ok, summary, whole, command, data, temporary = _as_given(vars(result))
     # What the summary shows whole is in the journal already.
-    whole = result.output if result.output != result.summary else ""
-    output = run.services.journal.put_blob(whole.encode()) if whole else ""
+    output = run.services.journal.put_blob(whole.encode()) if whole and whole != summary else ""
     finished = _finished(
         action_id=action_id,
         step_id=step_id,
-        ok=result.ok,
-        summary=result.summary,
+        ok=ok,
+        summary=summary,
         output=output,
         duration_ms=round((time.perf_counter() - started) * 1000),
-        command=result.command,
-        data=result.data,
-        temporary=result.temporary,
+        command=command,
+        data=data,
+        temporary=temporary,
         changed=await changed_by(run, tool, arguments, snapshot) if snapshot else (),
     )
     if not checked and not mine.snapshot:
