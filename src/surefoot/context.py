@@ -69,8 +69,12 @@ def quoted_files(root: Path, paths: Iterable[str], budget: int) -> str:
         if text is None or len(text) > budget:
             continue
         budget -= len(text) + len(path) + 20
-        parts.append(f"\n# {path}\n```\n{text.rstrip()}\n```\n")
+        parts.append(quoted(path, text))
     return "".join(parts)
+
+
+def quoted(title: str, text: str) -> str:
+    return f"\n# {title}\n```\n{text.rstrip()}\n```\n"
 
 
 def read_text(path: Path, limit: int) -> str | None:

@@ -87,3 +87,16 @@ async def test_a_small_model_is_not_asked_what_a_plain_task_wants(bench: Bench) 
     assert state.understanding is not None
     assert state.understanding.validation is not None
     assert state.understanding.validation.messages == ("the task is about one.py and how it is checked is given",)
+
+
+@pytest.mark.req("O6")
+async def test_a_file_that_is_to_be_mended_is_shown_once_with_what_fails(bench: Bench) -> None:
+    bench.write(half__py="def half(n):\n    return n / 3\n")
+    check = "python3 -c 'import half; assert half.half(4) == 2, half.half(4)'"
+    wrong, right = fenced("def half(n):\n    return n / 4\n"), fenced("def half(n):\n    return n / 2\n")
+    await bench.run("half() in half.py is wrong.", [understanding("half.py"), wrong, right], checks=[check])
+    first, second = bench.prompts()[1:]
+    assert first.count("return n / 3") == 1
+    assert "AssertionError: 1.33" in first, "from the first try on"
+    assert "half.py as it is now" in second
+    assert "return n / 4" in second

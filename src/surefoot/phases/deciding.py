@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from surefoot.artifacts import handed_on
 from surefoot.asking import ask_read, ask_text
-from surefoot.context import briefing, budget_chars, plan_text, quoted_files, read_text, step_text
+from surefoot.context import briefing, budget_chars, plan_text, quoted, quoted_files, read_text, step_text
 from surefoot.drafts import StepDecision, schema_of
 from surefoot.errors import ToolError, UnknownTool, UnreadableAnswer
 from surefoot.models.base import ModelReply
@@ -57,7 +57,7 @@ async def _file_body(run: Run, mine: StepRun, path: str, results: Sequence[Check
         "edit" if long else "write",
         step=step_text(mine.step),
         context=handed_on(run, mine.step.id) + _other_files(run, mine, path),
-        current=_current(path, current),
+        current=_current(run, path, current),
         # A file that is there already is to be mended, so what is wrong with it is worth knowing from the first.
         failed=what_failed(mine, results, there=bool(current)),
         path=path,
@@ -92,8 +92,11 @@ def _other_files(run: Run, mine: StepRun, path: str) -> str:
     return quoted_files(run.root, [p for p in dict.fromkeys(written) if p != path], budget_chars(run) // 4)
 
 
-def _current(path: str, text: str | None) -> str:
-    return f"\n# {path} as it is now\n```\n{text.rstrip()}\n```\n" if text and text.strip() else ""
+def _current(run: Run, path: str, text: str | None) -> str:
+    """The file, unless the briefing shows it as it is: what is read twice is copied the more."""
+    if not text or not text.strip() or quoted(path, text) in briefing(run):
+        return ""
+    return quoted(f"{path} as it is now", text)
 
 
 def _hint(mine: StepRun) -> str:
