@@ -40,6 +40,9 @@ def climbs() -> str:
         "the same, in a step that writes one file": replace(
             usual, category=ErrorCategory.PARAMETER_ERROR, can_choose=True
         ),
+        "the same, with a small model": replace(
+            usual, category=ErrorCategory.PARAMETER_ERROR, can_choose=True, small_model=True
+        ),
         "a tool fails (`tool_error`), and there is another for the job": replace(
             usual, category=ErrorCategory.TOOL_ERROR, has_alternative_tool=True
         ),

@@ -38,17 +38,22 @@ KEPT_MESSAGES = 5
 SHELLS = frozenset({"sh", "bash", "shell", "console"})
 
 PROMPT = """\
-# Task
+These files are in the folder:
+{files}
 {task}
 
-# Folder
-{listing}
-{files}
-# Now
-Do the task. For every file that is new or has to change answer with a line `FILE: path` and then a fenced code block \
-with the complete new content; never repeat files that stay as they are, such as given tests. Commands that have to be \
-run go into a block fenced as ```sh; they run in the folder after the files are written. If the task cannot be done, \
-answer with CANNOT and the reason."""
+Answer with the new or changed files, each in a fenced code block with its path in backticks on the line above, \
+for example:
+
+`path/to/file.py`
+```python
+# the complete content
+```
+
+What a program or a command has to do goes into a ```sh block; it is run in the folder after that. If it cannot be \
+done, say CANNOT and why.
+"""
+"""The best of three on six tasks; see LOG.md."""
 
 
 @dataclass
@@ -129,8 +134,7 @@ class Hands:
 async def work(kind: str, task: str, root: Path, url: str, checks: Sequence[str], calls: int) -> str:
     """The claim at the end."""
     files = list_files(root)
-    listing = "\n".join(f"- {path}" for path in files[:60]) or "(empty)"
-    prompt = PROMPT.format(task=task, listing=listing, files=quoted_files(root, files, FILES_CHARS))
+    prompt = PROMPT.format(task=task, files=quoted_files(root, files, FILES_CHARS))
     asking = Asking(url, calls if kind == "react" else 1, [{"role": "user", "content": prompt}])
     hands = Hands(root, task)
     claim, last = "failed", ""

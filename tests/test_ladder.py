@@ -119,6 +119,15 @@ def test_the_last_retry_chooses_among_candidates() -> None:
     assert climb(few)[:2] == [Rung.ADJUST_PARAMETERS, Rung.REPAIR_STEP], "a fresh attempt comes first"
 
 
+@pytest.mark.req("R8", "P19")
+def test_a_small_model_chooses_at_once_and_is_then_at_its_end() -> None:
+    small = replace(PARAMETER, can_choose=True, small_model=True)
+    assert climb(small) == [Rung.CANDIDATES, Rung.GIVE_UP]
+    assert climb(replace(small, category=ErrorCategory.DECOMPOSITION_ERROR)) == [Rung.CANDIDATES, Rung.GIVE_UP]
+    assert climb(replace(small, critical=False)) == [Rung.CANDIDATES, Rung.SKIP_STEP], "what the plan has for it stays"
+    assert climb(replace(small, can_choose=False)) == climb(PARAMETER)
+
+
 def test_every_rung_that_can_be_taken_again_says_what_limits_it() -> None:
     facts = [replace(facts, alternatives_left=2, temporary=temporary, can_choose=choose)
              for facts in (PARAMETER, TOOL) for temporary in (True, False) for choose in (True, False)]  # fmt: skip

@@ -96,6 +96,7 @@ def test_a_pattern_needs_a_file() -> None:
         ("写 main.py,其中读取 data/in.csv。", ["main.py", "data/in.csv"]),
         ("See https://example.org/a.html, e.g. version 1.2.3 of Python 3.11", []),
         ("README.md, README.md", ["README.md"]),
+        ("dial.py turns through 0..size-1, 'Ada King Lovelace' gives A.K.L.", ["dial.py"]),
         ("fix the bug in src/app/core.py:12", ["src/app/core.py"]),
     ],
 )

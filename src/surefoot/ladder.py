@@ -1,7 +1,8 @@
 """The recovery ladder: (failure, reflection, counters) -> the next rung. Pure; `recovery.py` carries it out.
 
 The first row of `TABLE` whose condition holds decides. Parameter and tool errors are retried while retries
-remain, the last time with several candidates where programs can judge them; then the step is repaired. Dependency and
+remain, once with several candidates where programs can judge them (a small model, which repeats itself when it is to
+correct something, begins with them, and has then shown what it can do); then the step is repaired. Dependency and
 decomposition errors go straight to the repair; then the task is replanned; then it ends with a diagnosis. With
 step-level reflection switched off, the retries and the repair of a step are left out. Every rung that can be taken
 again has a counter with a limit, so no run climbs for ever.
@@ -37,6 +38,9 @@ class Facts:
     alternatives_left: int = 0
     can_choose: bool = False
     """Several answers can be tried side by side: the step writes one file, and programs can judge it."""
+    small_model: bool = False
+    has_chosen: bool = False
+    """The step had its candidates, and the checks that were given for the task refused them all."""
     may_replan: bool = True
     """False for a plan that is to be run as given."""
 
@@ -44,14 +48,22 @@ class Facts:
     def layer_one(self) -> bool:
         return (
             self.recoverable
+            and not self.exhausted
             and self.limits.enable_step_level_reflection
             and self.retries < self.limits.max_step_retries
         )
 
     @property
-    def last_of_several(self) -> bool:
-        """A first retry has failed, and this is the last one."""
-        return 0 < self.retries == self.limits.max_step_retries - 1
+    def time_for_candidates(self) -> bool:
+        """A small model's first retry; for others the last one, when a first has failed."""
+        if self.limits.candidates < 2 or self.has_chosen or not self.can_choose:
+            return False
+        return self.small_model or 0 < self.retries == self.limits.max_step_retries - 1
+
+    @property
+    def exhausted(self) -> bool:
+        """What a small model did not manage in several different answers, it will not by describing it anew."""
+        return self.small_model and self.has_chosen
 
     @property
     def can_vary(self) -> bool:
@@ -63,7 +75,8 @@ class Facts:
 
     @property
     def not_hopeless(self) -> bool:
-        return self.recoverable and self.consecutive_failures < self.limits.max_consecutive_failures
+        enough = self.exhausted or self.consecutive_failures >= self.limits.max_consecutive_failures
+        return self.recoverable and not enough
 
     @property
     def layer_two(self) -> bool:
@@ -86,13 +99,7 @@ TABLE: tuple[tuple[Rung, str, Callable[[Facts], bool]], ...] = (
     (
         Rung.CANDIDATES,
         "several answers side by side, and the checks choose",
-        lambda f: (
-            f.layer_one
-            and f.category not in _STRAIGHT_TO_REPAIR
-            and f.can_choose
-            and f.limits.candidates > 1
-            and f.last_of_several
-        ),
+        lambda f: f.layer_one and (f.small_model or f.category not in _STRAIGHT_TO_REPAIR) and f.time_for_candidates,
     ),
     (
         Rung.ADJUST_PARAMETERS,
@@ -130,8 +137,10 @@ def counted(facts: Facts, rung: Rung) -> Facts:
     match rung:
         case Rung.RETRY_LATER:
             return replace(facts, temporary_retries=facts.temporary_retries + 1)
-        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL | Rung.CANDIDATES:
+        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL:
             return replace(facts, retries=facts.retries + 1)
+        case Rung.CANDIDATES:
+            return replace(facts, retries=facts.retries + 1, has_chosen=True)
         case Rung.REPAIR_STEP:
             return replace(facts, repairs=facts.repairs + 1, consecutive_failures=facts.consecutive_failures + 1)
         case Rung.REPLAN_TASK:
@@ -157,7 +166,7 @@ ENDS = (Rung.FALLBACK, Rung.FAILURE_BRANCH, Rung.SKIP_STEP, Rung.GIVE_UP)
 LIMITS: dict[Rung, str] = {
     Rung.RETRY_LATER: "`max_temporary_retries`; each wait is twice the last, from `backoff_seconds`",
     Rung.ALTERNATIVE_TOOL: "`max_step_retries`, and the tools there are",
-    Rung.CANDIDATES: "once: the last of `max_step_retries`; `candidates` answers at most",
+    Rung.CANDIDATES: "once: the last of `max_step_retries`, or a small model's first; `candidates` answers at most",
     Rung.ADJUST_PARAMETERS: "`max_step_retries`",
     Rung.REPAIR_STEP: "`max_single_step_repairs`, `max_consecutive_failures`",
     Rung.REPLAN_TASK: "`max_task_replanning_attempts`, `max_consecutive_failures`",

@@ -39,9 +39,15 @@ def files_named_in(text: str) -> list[str]:
     found: list[str] = []
     for match in _FILE_NAME.finditer(re.sub(r"\w+://\S+", " ", text)):
         name = match.group(1).rstrip(".")
-        if name not in _NOT_FILES and name not in found and not re.fullmatch(r"v?[\d.]+\w?", name):
+        if name not in found and not _is_no_file(name):
             found.append(name)
     return found
+
+
+def _is_no_file(name: str) -> bool:
+    """Versions, ranges such as `0..9`, initials such as `A.K.L`, and what else has a dot in it."""
+    parts = name.split(".")
+    return name in _NOT_FILES or "" in parts[1:] or max(map(len, parts)) < 2 or bool(re.fullmatch(r"v?[\d.]+\w?", name))
 
 
 def plain_target(task: str, existing: Collection[str], protected: Collection[str]) -> str:
@@ -70,6 +76,8 @@ def is_computed(path: str, text: str, others: Collection[str]) -> bool:
     types in what it should have computed gets it wrong as soon as there is more than a little of it."""
     if _kind(path) in _CODE or _kind(path) in _SETTINGS:
         return False
+    if _kind(path) not in _PROSE and re.search(r"\bhttps?://", text):
+        return True  # what is said to be somewhere else cannot be typed in either
     sources = [source for source in others if _is_spoken_of(source, text)]
     if _kind(path) in _PROSE:
         # Prose about code is written; prose about data is a report.

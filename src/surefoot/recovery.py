@@ -9,7 +9,7 @@ from surefoot.asking import ask_for
 from surefoot.context import briefing, step_text
 from surefoot.drafts import CallDraft, ReflectionDraft, StepDraft
 from surefoot.errors import ModelError
-from surefoot.gates import worth_keeping
+from surefoot.gates import decisive, worth_keeping
 from surefoot.ladder import Facts, next_rung
 from surefoot.machine import Rung, Stage, StepStatus
 from surefoot.mending import step_from
@@ -28,7 +28,7 @@ from surefoot.phases.deciding import tool_context
 from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.rolling_back import roll_back
 from surefoot.phases.second_look import passes_now
-from surefoot.plan import Condition, ExecutionStep
+from surefoot.plan import Check, Condition, ExecutionStep
 from surefoot.project import list_files
 from surefoot.prompts import render
 from surefoot.reflection import lesson, reflect_by_rules
@@ -126,9 +126,15 @@ def _facts(run: Run, mine: StepRun, failure: Failure, reflection: StepReflection
             d.depends_on == step.id and d.condition is not Condition.SUCCESS for d in run.state.plan.dependencies
         ),
         can_choose=can_choose(run, mine),
+        small_model=run.model.traits.small,
+        has_chosen=Rung.CANDIDATES in mine.rungs and any(c.origin != "plan" for c in _red(mine)),
         alternatives_left=alternatives_left(run),
         may_replan=run.config.dynamic,
     )
+
+
+def _red(mine: StepRun) -> list[Check]:
+    return [result.check for result in decisive(mine.checks) if not result.passed]
 
 
 def _tool_of(mine: StepRun) -> str:

@@ -13,11 +13,11 @@ from kit import Bench, fenced, steps, understanding
 from sandboxes import bubblewrap_here
 from surefoot import events as e
 from surefoot.config import ReflectionConfig
-from surefoot.engine import resume_run
+from surefoot.engine import resume_run, start_run
 from surefoot.errors import ModelRejected
 from surefoot.fold import fold
 from surefoot.machine import Rung, StepStatus
-from surefoot.models.base import ModelRequest
+from surefoot.models.base import ModelRequest, ModelTraits
 from surefoot.models.scripted import Rule
 from surefoot.outcome import Verdict
 from surefoot.phases.acting import MAX_RED_ROUNDS, MAX_REFUSALS
@@ -332,3 +332,33 @@ async def test_two_steps_at_the_same_time_have_copies_of_their_own(bench: Bench)
     assert {step_id: mine.status for step_id, mine in state.steps.items()} == dict.fromkeys("ab", StepStatus.SUCCEEDED)
     assert bench.files() == {"a.txt": "a\n", "b.txt": "b\n"}
     assert [c.unusable for c in tried(bench)] == [""] * 4
+
+
+@pytest.mark.req("R8", "P19")
+async def test_a_small_model_is_given_the_file_without_its_mistake(bench: Bench) -> None:
+    """Shown the old code it copies it; so the first retry asks for it anew, and the checks choose."""
+    bench.write(half__py="KEEP = 1\n\n\ndef half(n):\n    return n / 3\n")
+    copied, right = fenced("KEEP = 1\n\n\ndef half(n):\n    return n / 3\n"), fenced("def half(n):\n    return n / 2\n")
+    task = bench.task("half in half.py is wrong.", ["python3 -c 'import half; assert half.half(4) == 2, half.half(4)'"])
+    services = bench.services([copied, right], traits=ModelTraits(small=True, inline_bodies=False))
+    state = await start_run(services, task, bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert rungs(bench) == [Rung.CANDIDATES]
+    first, afresh = bench.prompts()
+    assert "return n / 3" in first
+    assert "return n / 3" not in afresh
+    assert "def half(n):\n    ..." in afresh
+    assert "KEEP = 1" in afresh
+
+
+@pytest.mark.req("R8", "P19")
+async def test_a_small_model_that_is_at_its_end_is_not_asked_again(bench: Bench) -> None:
+    task = bench.task("Write sum.py.", [CHECK])
+    services = bench.services([*WRONG], traits=ModelTraits(small=True, inline_bodies=False))
+    state = await start_run(services, task, bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    assert rungs(bench) == [Rung.CANDIDATES, Rung.GIVE_UP]
+    assert state.model_calls == MAX_RED_ROUNDS + 3 + 1, "an answer and its correction, candidates, the best corrected"
+    assert bench.files() == {}

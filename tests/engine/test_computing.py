@@ -41,6 +41,20 @@ async def test_a_program_that_breaks_is_shown_with_what_it_said(bench: Bench) ->
     assert "ZeroDivisionError" in shown
 
 
+@pytest.mark.req("X5")
+async def test_what_is_missing_is_not_made_up(bench: Bench) -> None:
+    bench.write(sales_2023__csv="n\n40\n")
+    made_up = "open('sales.csv', 'w').write('n\\n{0}\\n')\nopen('total.json', 'w').write('total: {0}')"
+    invented = [fenced(made_up.format(number)) for number in range(4)]
+    few = {"max_step_retries": 3, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
+    answers = [understanding("total.json"), *invented]
+    state = await bench.run(TASK, answers, checks=["grep -q total total.json"], reflection=few)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    assert "sales.csv" in state.outcome.summary
+    assert bench.files() == {"sales_2023.csv": "n\n40\n"}
+
+
 @pytest.mark.parametrize(
     ("path", "task", "others", "computed"),
     [
@@ -48,6 +62,8 @@ async def test_a_program_that_breaks_is_shown_with_what_it_said(bench: Bench) ->
         ("counts.json", "count the words of every file in notes/", ["notes/a.txt"], True),
         ("report.md", "write report.md from sales.csv", ["sales.csv"], True),
         ("out.json", "run tools/rates.py and keep what it prints in out.json", ["tools/rates.py"], True),
+        ("prices.json", "download https://example.org/today.json as prices.json", [], True),
+        ("links.md", "write links.md with https://example.org", [], False),
         ("README.md", "write a README.md about app.py", ["app.py"], False),
         ("app.py", "write app.py, which reads sales.csv", ["sales.csv"], False),
         ("config.toml", "write config.toml for data.csv", ["data.csv"], False),

@@ -8,6 +8,7 @@ from surefoot.gates import decisive
 from surefoot.outcome import CheckResult, Failure, FailureKind
 from surefoot.phases.approving import not_allowed
 from surefoot.phases.candidates import choose, is_choosing
+from surefoot.phases.computing import made_up
 from surefoot.phases.deciding import named_call, next_proposal
 from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.performing import perform
@@ -129,6 +130,8 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
     here.looked_after = len(mine.actions)
     if run.toolbox.get(last.tool).writes is Writes.NONE:
         return False
+    if last.tool == "run_python" and (name := made_up(run, mine)):
+        raise StepFailed(Failure(kind=FailureKind.DENIED, message=f"{name} is not there, and was made up to be read"))
     here.results = await run.verifier.check(checks, "after", mine.step.id)
     if _all_green(here.results):
         # Green all along, the checks only guard: then there is more to a step than them, unless it is one file.

@@ -75,7 +75,8 @@ async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of
     warmth = round(COOLEST + (WARMEST - COOLEST) * (number - 1) / max(of - 1, 1), 2)
     tried = e.CandidateTried(step_id=mine.step.id, attempt=mine.attempt, number=number, of=of, temperature=warmth)
     try:
-        proposal = await one_file(run, mine, mine.baseline, warmth)
+        # Every other one is written without sight of the old code: some mistakes are only seen, others only copied.
+        proposal = await one_file(run, mine, mine.baseline, warmth, afresh=number % 2 == 1)
     except UnreadableAnswer as error:
         return tried.with_(unusable=error.problem)
     mark = fingerprint(proposal.tool, proposal.arguments, proposal.body)

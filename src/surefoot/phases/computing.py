@@ -4,7 +4,7 @@ from surefoot.artifacts import handed_on
 from surefoot.asking import ask_text
 from surefoot.context import briefing, step_text
 from surefoot.errors import UnreadableAnswer
-from surefoot.mending import is_computed
+from surefoot.mending import files_named_in, is_computed
 from surefoot.models.reading import read_fenced
 from surefoot.phases.proposal import Proposal
 from surefoot.plan import ExecutionStep
@@ -25,7 +25,19 @@ def is_result(run: Run, step: ExecutionStep) -> bool:
     if run.state.snapshot and path in run.workspace.manifest(run.state.snapshot).entries:
         return False  # it was there before the run: it is changed, not made
     others = [name for name in list_files(run.root) if name != path]
-    return is_computed(path, f"{run.task.text}\n{step.description}", others)
+    return is_computed(path, f"{run.task.text}\n{step.description}", [*others, *_missing_sources(run)])
+
+
+def made_up(run: Run, mine: StepRun) -> str:
+    """A file that the task speaks of and that was not there, made by the program that should have read it."""
+    return next((name for name in sorted(mine.touched) if name in _missing_sources(run)), "")
+
+
+def _missing_sources(run: Run) -> set[str]:
+    """Files that the task names, that were not there when the run began, and that no step is to write."""
+    there = run.workspace.manifest(run.state.snapshot).entries if run.state.snapshot else {}
+    written = {path for other in run.state.steps.values() for path in other.step.writes}
+    return {name for name in files_named_in(run.task.text) if name not in there and name not in written}
 
 
 async def program_for(run: Run, mine: StepRun, path: str, failed: str, temperature: float) -> Proposal:

@@ -12,6 +12,7 @@ from surefoot.errors import ToolError, UnknownTool, UnreadableAnswer
 from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
+from surefoot.outline import LEFT_OUT, outline
 from surefoot.phases.computing import is_result, program_for
 from surefoot.phases.proposal import Proposal
 from surefoot.phases.revising import revise
@@ -41,32 +42,41 @@ def named_call(mine: StepRun) -> Proposal:
 # -- a step that writes one file -----------------------------------------------------------------------------------
 
 
-async def one_file(run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float) -> Proposal:
-    """The file itself, or the program that makes it."""
+async def one_file(
+    run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float, *, afresh: bool = False
+) -> Proposal:
+    """The file itself, or the program that makes it. `afresh`: without sight of what is wrong in the old one."""
     path = mine.step.writes[0]
     if is_result(run, mine.step):
         return await program_for(run, mine, path, what_failed(mine, results), warmth)
-    return await _file_body(run, mine, path, results, warmth)
+    return await _file_body(run, mine, path, results, warmth, afresh=afresh)
 
 
-async def _file_body(run: Run, mine: StepRun, path: str, results: Sequence[CheckResult], warmth: float) -> Proposal:
+async def _file_body(
+    run: Run, mine: StepRun, path: str, results: Sequence[CheckResult], warmth: float, *, afresh: bool = False
+) -> Proposal:
     """The model writes the file anew, or edits it when it is long."""
     current = read_text(run.root / path, budget_chars(run))
     long = current is not None and current.count("\n") > WHOLE_FILE_LINES
+    before = briefing(run)
+    # A file that is there already is to be mended, so what is wrong with it is worth knowing from the first.
+    failed, shown, hint = what_failed(mine, results, there=bool(current)), _current(run, path, current), _hint(mine)
+    if afresh and not long and (rest := outline(current or "", run.task.text + failed)):
+        before = before.replace(quoted(path, current or ""), "")
+        failed, shown, hint = "", quoted(f"{path} without what is wrong", rest), _FILL_IN
     asked = render(
         "edit" if long else "write",
         step=step_text(mine.step),
         context=handed_on(run, mine.step.id) + _other_files(run, mine, path),
-        current=_current(run, path, current),
-        # A file that is there already is to be mended, so what is wrong with it is worth knowing from the first.
-        failed=what_failed(mine, results, there=bool(current)),
+        current=shown,
+        failed=failed,
         path=path,
-        hint=_hint(mine),
+        hint=hint,
     )
     reply = await ask_text(
         run,
         "edit" if long else "write",
-        briefing(run) + "\n\n" + asked,
+        before + "\n\n" + asked,
         step_id=mine.step.id,
         temperature=warmth,
     )
@@ -97,6 +107,9 @@ def _current(run: Run, path: str, text: str | None) -> str:
     if not text or not text.strip() or quoted(path, text) in briefing(run):
         return ""
     return quoted(f"{path} as it is now", text)
+
+
+_FILL_IN = f"Where it says `{LEFT_OUT}` the old code was wrong: write that anew, so that the checks pass."
 
 
 def _hint(mine: StepRun) -> str:
