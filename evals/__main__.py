@@ -9,7 +9,7 @@ from pathlib import Path
 from evals.agents import Agent, agent
 from evals.catalog import Task, load
 from evals.gateway import Gateway, Record
-from evals.report import picture, single, table
+from evals.report import picture, single, table, where_it_slips
 from evals.runner import Caps, Result, read_results, run_all
 
 RESULTS = Path(__file__).parent / "results"
@@ -79,7 +79,8 @@ def _report(out: Path, folder: Path) -> int:
     if not results:
         print("there are no results yet", file=sys.stderr)
         return 1
-    (folder / "table.md").write_text(table(results) + "\n" + single(results), encoding="utf-8")
+    parts = [table(results), where_it_slips(results), single(results)]
+    (folder / "table.md").write_text("\n".join(parts), encoding="utf-8")
     picture(results, folder / "results.svg")
     print("\n" + table(results))
     return 0

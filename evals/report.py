@@ -1,7 +1,7 @@
 """What came of it: solved tasks with their uncertainty, what was claimed against what is true, and what it cost."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -105,6 +105,25 @@ def _wrong_done(results: Sequence[Result]) -> int:
 def _first_change(results: Sequence[Result]) -> str:
     counts = [r.calls_before_change for r in results if r.calls_before_change is not None]
     return f"{median(counts):g}" if counts else "n/a"
+
+
+SLIPS = {"unreadable": "an answer that could not be read", "wrong tool": "a tool that is not there"}
+
+
+def where_it_slips(results: Sequence[Result]) -> str:
+    """What the model got wrong of what Surefoot asked it, and which answers steps were done with."""
+    counts = sum((Counter(result.slips) for result in results), Counter[str]())
+    lines = ["| slip | asked to | how often |", "| --- | --- | --- |"]
+    asked = {name.removeprefix("asked to "): n for name, n in counts.items() if name.startswith("asked to ")}
+    for kind, words in SLIPS.items():
+        lines += [f"| {words} | {what} | {counts[f'{kind}: {what}']} of {n} |" for what, n in sorted(asked.items())]
+    lines += [
+        f"| {words} | | {counts[kind]} |"
+        for kind, words in (("repeated", "the same again"), ("wrong path", "a file that is not there"))
+    ]
+    done = {name.removeprefix("done with "): n for name, n in counts.items() if name.startswith("done with ")}
+    lines.append("\nSteps were done with " + ", ".join(f"{which} {n} times" for which, n in sorted(done.items())) + ".")
+    return "\n".join(lines) + "\n"
 
 
 def single(results: Sequence[Result]) -> str:

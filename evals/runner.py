@@ -9,9 +9,12 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pydantic import Field
+
 from evals.agents import Agent, Claim
 from evals.catalog import Task, judge, lay_out
 from evals.gateway import Gateway, Meter
+from evals.slips import slips
 from surefoot.values import Value
 
 
@@ -48,6 +51,8 @@ class Result(Value):
     left_changed: tuple[str, ...]
     """What a try that did not come out right has left behind."""
     stopped: str = ""
+    slips: dict[str, int] = Field(default_factory=dict)
+    """Where the model slipped, for an agent that keeps a journal; see `slips.py`."""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -138,6 +143,7 @@ def run_one(task: Task, agent: Agent, seed: int, gateway: Gateway, caps: Caps, s
         calls_before_change=first_change[0] if first_change else None,
         left_changed=tuple(changed) if not right else (),
         stopped=meter.stopped,
+        slips=slips(home),
     )
 
 

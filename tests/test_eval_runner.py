@@ -13,7 +13,7 @@ import pytest
 from evals.agents import AGENTS, Agent, agent
 from evals.catalog import Task, judge, lay_out
 from evals.gateway import Gateway, Meter, Record
-from evals.report import picture, sign_test, single, table, wilson
+from evals.report import picture, sign_test, single, table, where_it_slips, wilson
 from evals.runner import Caps, Result, read_results, run_all, run_one
 
 pytestmark = pytest.mark.req("X4")
@@ -199,6 +199,19 @@ def test_surefoot_runs_through_the_same_door(gateway: Gateway, upstream: Upstrea
     result = run_one(task, AGENTS["surefoot"], 0, gateway, Caps(), tmp_path / "s")
     assert (result.right, result.claim, result.calls) == (True, "verified", 1)
     assert result.calls_before_change == 1
+
+
+def test_where_the_model_slips_is_counted(gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path) -> None:
+    upstream.answers = ["no code at all", WRONG, WRONG, RIGHT]
+    result = run_one(task, AGENTS["surefoot"], 0, gateway, Caps(), tmp_path / "s")
+    assert result.slips == {
+        "asked to write": 4,
+        "unreadable: write": 1,
+        "repeated": 1,
+        "candidates": 1,
+        "done with a candidate": 1,
+    }
+    assert "| an answer that could not be read | write | 1 of 4 |" in where_it_slips([result])
 
 
 def test_any_command_line_can_be_an_agent_and_a_boast_is_not_believed(

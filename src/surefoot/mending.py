@@ -51,11 +51,15 @@ def _is_no_file(name: str) -> bool:
 
 
 def plain_target(task: str, existing: Collection[str], protected: Collection[str]) -> str:
-    """The one file of code that the task is about, where its words and the folder leave no choice; else nothing."""
-    named = [path for path in files_named_in(task) if path not in protected]
-    new = [path for path in named if path not in existing]
+    """The one file that the task is about, where its words and the folder leave no choice; else nothing."""
+    known = {*existing, *(path.rsplit("/", 1)[-1] for path in existing)}
+    # `customers.id` is a field of customers.csv and no file: what is not there must look like one.
+    named = [f for f in files_named_in(task) if f not in protected and (f in known or _kind(f) in _KINDS)]
+    new = [path for path in named if path not in known]
     sources = [path for path in existing if _kind(path) in _CODE and path not in protected]
     if len(new) == 1 and _kind(new[0]) in _CODE and all(_kind(path) in _PROSE for path in named if path not in new):
+        return new[0]
+    if len(new) == 1 and is_computed(new[0], task, existing):
         return new[0]
     return sources[0] if len(sources) == 1 and set(named) <= set(sources) else ""
 
@@ -101,6 +105,11 @@ _CODE = frozenset((
 ))  # fmt: skip
 _PROSE = frozenset(("md", "txt", "rst", "html"))
 _SETTINGS = frozenset(("toml", "ini", "cfg", "yaml", "yml", "env", "lock"))
+_DATA = frozenset((
+    "json", "jsonl", "csv", "tsv", "xml", "db", "sqlite", "log", "dat", "bin", "zip", "tar", "gz", "tgz", "xlsx", "pdf",
+    "png", "jpg", "svg",
+))  # fmt: skip
+_KINDS = _CODE | _PROSE | _SETTINGS | _DATA
 
 
 def understanding_from(
