@@ -22,9 +22,7 @@ from pathlib import Path
 from surefoot.context import quoted_files
 from surefoot.errors import SurefootError
 from surefoot.mending import files_named_in
-from surefoot.models.blocks import blocks
-from surefoot.models.fences import find_body
-from surefoot.models.labels import header, label_in_info, mentions
+from surefoot.models.parts import parts
 from surefoot.project import is_test, list_files
 from surefoot.tools.paths import resolve
 from surefoot.workspace.environment import command_env, shell_argv
@@ -35,7 +33,6 @@ FILES_CHARS = 12_000
 SAID_CHARS = 2_000
 KEPT_MESSAGES = 5
 """The window of the embedded model is small: the first question and the last two exchanges have to do."""
-SHELLS = frozenset({"sh", "bash", "shell", "console"})
 
 PROMPT = """\
 These files are in the folder:
@@ -95,15 +92,11 @@ class Hands:
     async def apply(self, answer: str) -> str:
         """Do what the answer says; gives what the commands printed."""
         commands = []
-        for block in blocks(answer):
-            path = label_in_info(block.info, "") or (block.lines and header(block.lines[0], "")) or ""
-            path = path or next(iter(mentions(block.above, "")), "")
-            if block.language in SHELLS and not path.endswith(".sh"):
-                commands.append(block.text)
-            elif path:
-                self._write(path, block.text)
-            elif (target := self._target()) and (body := find_body(answer, target)):
-                self._write(target, body.text)
+        for part in parts(answer, self._target()):
+            if part.path:
+                self._write(part.path, part.text)
+            else:
+                commands.append(part.text)
         return "".join([await self.run(command) for command in commands])
 
     async def run(self, command: str) -> str:

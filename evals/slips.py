@@ -33,29 +33,37 @@ def slips(home: Path) -> dict[str, int]:
 def of_run(events: Iterable[e.Event]) -> Counter[str]:
     counts = Counter[str]()
     answers: Counter[str] = Counter()
-    chosen: set[str] = set()
+    purpose, chosen = dict[str, str](), set[str]()
     for event in events:
         match event:
             case e.ModelAnswered():
                 counts[f"asked to {event.purpose}"] += 1
                 answers[event.step_id] += 1
+                purpose[event.step_id] = event.purpose
                 if event.unreadable:
-                    kind = "wrong tool" if "no tool" in event.unreadable else "unreadable"
-                    counts[f"{kind}: {event.purpose}"] += 1
+                    counts[_kind(event.unreadable, event.purpose)] += 1
             case e.ActionRefused():
-                counts["repeated" if "this was" in event.reason or "back and forth" in event.reason else "refused"] += 1
+                counts[_kind(event.reason, "")] += 1
             case e.ActionFinished(ok=False) if any(sign in event.summary for sign in _WRONG_PATH):
                 counts["wrong path"] += 1
             case e.CandidateTried():
                 chosen.add(event.step_id)
                 counts["candidates"] += 1
-                counts["unreadable: write"] += event.unusable.startswith("the answer ")
-                counts["repeated"] += "the same as" in event.unusable or "was tried" in event.unusable
-            case e.StepFinished(failure=Failure(kind=FailureKind.UNREADABLE_ANSWER)):
-                counts["unreadable: write"] += 1
+                if event.unusable:
+                    counts[_kind(event.unusable, purpose[event.step_id])] += 1
+            case e.StepFinished(failure=Failure(kind=FailureKind.UNREADABLE_ANSWER) as failure):
+                counts[_kind(failure.message, purpose[event.step_id])] += 1
             case e.StepFinished(status=StepStatus.SUCCEEDED) if answers[event.step_id]:
                 counts[f"done with {_which(answers[event.step_id], event.step_id in chosen)}"] += 1
-    return +counts
+    return counts
+
+
+def _kind(why: str, purpose: str) -> str:
+    if any(sign in why for sign in ("this was", "back and forth", "the same as", "changes nothing")):
+        return "repeated"
+    if "no tool" in why:
+        return f"wrong tool: {purpose}"
+    return f"unreadable: {purpose}" if why.startswith("the answer") or purpose else "refused"
 
 
 def _which(answers: int, chosen: bool) -> str:

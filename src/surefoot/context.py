@@ -25,8 +25,8 @@ def briefing(run: Run) -> str:
             "briefing",
             task=run.task.text,
             listing=_listing(files),
-            instructions=_instructions(run.root, files),
-            files=quoted_files(run.root, _worth_showing(run, files), budget_chars(run) // 2),
+            instructions=instructions(run.root, files),
+            files=quoted_files(run.root, worth_showing(run, files), budget_chars(run) // 2),
             checks=_checks(run),
         )
     return run.briefing
@@ -47,13 +47,13 @@ def _listing(files: Sequence[str]) -> str:
     return "\n".join(shown)
 
 
-def _instructions(root: Path, files: Sequence[str]) -> str:
+def instructions(root: Path, files: Sequence[str]) -> str:
     if "AGENTS.md" not in files:
         return ""
     return f"\n# AGENTS.md says\n{read_text(root / 'AGENTS.md', 2_000)}\n"
 
 
-def _worth_showing(run: Run, files: Sequence[str]) -> list[str]:
+def worth_showing(run: Run, files: Sequence[str]) -> list[str]:
     """Files that the task names, then given tests, then documents; in a small folder simply everything."""
     named = [f for f in files if f in files_named_in(run.task.text) or f.rsplit("/", 1)[-1] in run.task.text]
     tests = [f for f in files if is_test(f)]

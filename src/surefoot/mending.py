@@ -65,13 +65,13 @@ def plain_target(task: str, existing: Collection[str], protected: Collection[str
 
 
 def plain_understanding(task: str, path: str) -> UnderstandingOutput:
-    """What a task that is about one file wants is what it says."""
+    """What a task wants that is about one file, or about little enough, is what it says."""
     return UnderstandingOutput(
         understanding=task,
         key_requirements=(task,),
         task_type="write_code",
         complexity=TaskComplexity.SIMPLE,
-        target_files=(path,),
+        target_files=(path,) if path else (),
     )
 
 

@@ -9,7 +9,7 @@ from surefoot.outcome import CheckResult, Failure, FailureKind
 from surefoot.phases.approving import not_allowed
 from surefoot.phases.candidates import choose, is_choosing
 from surefoot.phases.computing import made_up
-from surefoot.phases.deciding import named_call, next_proposal
+from surefoot.phases.deciding import is_one_answer, named_call, next_proposals
 from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.performing import perform
 from surefoot.phases.proposal import Proposal
@@ -38,6 +38,9 @@ class _Round:
     looked_after: int = field(default=-1)
     seen: set[tuple[str, frozenset[str]]] = field(default_factory=set)
     """Trees with what failed on them: coming back to one of them is going in circles."""
+    pending: list[Proposal] = field(default_factory=list)
+    """What is left to do of an answer that says several things; a process that goes on later asks anew."""
+    several: bool = False
 
 
 def act_until_done(run: Run, mine: StepRun, checks: Sequence[Check]) -> Awaitable[None]:
@@ -76,7 +79,7 @@ async def _choose_and_act(run: Run, mine: StepRun, checks: Sequence[Check]) -> N
     while True:
         if await _complete(run, mine, checks, here):
             return
-        if mine.actions and not run.config.dynamic:
+        if mine.actions and not run.config.dynamic and not here.pending:
             raise StepFailed(_red(here.results, "the step's one action did not make its checks pass"))
         if len(mine.actions) >= run.config.max_actions_per_step:
             raise StepFailed(
@@ -91,11 +94,11 @@ async def _choose_and_act(run: Run, mine: StepRun, checks: Sequence[Check]) -> N
         if proposal.decision == "done":
             await _accept_done(run, mine, checks, here, proposal)
             return
-        if reason := _repeats(mine, proposal):
-            await _refuse(run, mine, proposal, reason, here.results)
+        if not here.several and (reason := _repeats(mine, proposal)):
+            await _refuse(run, mine, proposal, reason, here)
             continue
         if reason := await not_allowed(run, step_id, proposal):
-            await _refuse(run, mine, proposal, reason, here.results)
+            await _refuse(run, mine, proposal, reason, here)
             continue
         await perform(run, mine, proposal)
 
@@ -112,12 +115,22 @@ def _round_so_far(mine: StepRun) -> _Round:
 
 
 async def _proposal(run: Run, mine: StepRun, checks: Sequence[Check], here: _Round) -> Proposal:
+    if not here.pending:
+        here.pending = await _proposals(run, mine, checks, here.results)
+        # Of several things in one answer some may be as before: only when all are, it is the same answer.
+        here.several = len(here.pending) > 1 and not all(_repeats(mine, proposal) for proposal in here.pending)
+    return here.pending.pop(0)
+
+
+async def _proposals(
+    run: Run, mine: StepRun, checks: Sequence[Check], results: Sequence[CheckResult]
+) -> list[Proposal]:
     if not is_choosing(mine):
-        return await next_proposal(run, mine.step.id, here.results)
-    if proposal := await choose(run, mine, checks):
-        return proposal
+        return await next_proposals(run, mine, results)
+    if proposals := await choose(run, mine, checks):
+        return proposals
     message = "none of the candidates was both usable and new"
-    raise StepFailed(_with_evidence(FailureKind.LOOP, message, here.results))
+    raise StepFailed(_with_evidence(FailureKind.LOOP, message, results))
 
 
 async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Round) -> bool:
@@ -125,21 +138,23 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
     last = mine.actions[-1] if mine.actions else None
     if last is None:
         return mine.step.step_type is StepType.TESTING and _all_green(here.results)
-    if here.looked_after == len(mine.actions):
+    if here.looked_after == len(mine.actions) or (here.pending and last.ok):
         return False
+    here.pending.clear()
     here.looked_after = len(mine.actions)
     if run.toolbox.get(last.tool).writes is Writes.NONE:
         return False
     if last.tool == "run_python" and (name := made_up(run, mine)):
         raise StepFailed(Failure(kind=FailureKind.DENIED, message=f"{name} is not there, and was made up to be read"))
     here.results = await run.verifier.check(checks, "after", mine.step.id)
+    whole = is_one_answer(run, mine.step)
     if _all_green(here.results):
-        # Green all along, the checks only guard: then there is more to a step than them, unless it is one file.
-        return _was_red(mine) or (_writes_one_file(mine) and bool(last.ok))
-    if last.ok or last.tool == "run_python":
+        # Green all along, the checks only guard: then there is more to a step than them, unless it was done at once.
+        return _was_red(mine) or (whole and bool(last.ok))
+    if last.ok or last.tool in ("run_python", "run_command"):
         here.red += 1
     _look_for_progress(here)
-    if here.red >= MAX_RED_ROUNDS and _writes_one_file(mine):
+    if here.red >= MAX_RED_ROUNDS and whole:
         raise StepFailed(_red(here.results, "its checks fail"))
     return False
 
@@ -158,10 +173,6 @@ def _tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[st
 
 def _was_red(mine: StepRun) -> bool:
     return any(not result.passed for result in decisive(mine.baseline))
-
-
-def _writes_one_file(mine: StepRun) -> bool:
-    return len(mine.step.writes) == 1
 
 
 async def _accept_done(run: Run, mine: StepRun, checks: Sequence[Check], here: _Round, proposal: Proposal) -> None:
@@ -209,11 +220,13 @@ def _repeats(mine: StepRun, proposal: Proposal) -> str:
     return ""
 
 
-async def _refuse(run: Run, mine: StepRun, proposal: Proposal, reason: str, results: Sequence[CheckResult]) -> None:
+async def _refuse(run: Run, mine: StepRun, proposal: Proposal, reason: str, here: _Round) -> None:
+    results = here.results
     await run.record(
         e.ActionRefused(step_id=mine.step.id, tool=proposal.tool, arguments=proposal.arguments, reason=reason)
     )
-    if _writes_one_file(mine) and mine.actions:
+    here.pending.clear()
+    if is_one_answer(run, mine.step) and mine.actions:
         # Shown its own draft, a model writes it again, however warm: only a fresh start helps.
         raise StepFailed(_red(results, "the correction was the same as what had failed"))
     if mine.refusals >= MAX_REFUSALS:

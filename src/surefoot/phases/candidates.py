@@ -1,5 +1,5 @@
-"""Several answers to the same question, and the checks choose: for a step that writes one file and could not be done
-with one answer at a time.
+"""Several answers to the same question, and the checks choose: for a step that is one answer, and could not be done
+with one at a time.
 
 Each candidate is applied to a copy of the workspace, and the step's checks are run there. The first that passes them
 all is taken, and no more are asked for; where none does, it is the one that fails least. It then goes into the
@@ -9,6 +9,7 @@ with the next candidate.
 """
 
 import asyncio
+import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from surefoot.machine import Rung
 from surefoot.outcome import CheckResult
 from surefoot.phases.approving import not_allowed
 from surefoot.phases.computing import is_result
-from surefoot.phases.deciding import one_file, tool_context
+from surefoot.phases.deciding import in_one_answer, is_one_answer, tool_context
 from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.proposal import Proposal
 from surefoot.plan import Check
@@ -38,13 +39,13 @@ COOLEST, WARMEST = 0.4, 1.0
 
 
 def can_choose(run: Run, mine: StepRun) -> bool:
-    """Programs can judge a step that writes one file and has checks which failed; and nobody wants to see each write
+    """Programs can judge a step that is one answer and has checks which failed; and nobody wants to see each write
     before it is run."""
     step, config = mine.step, run.config
-    if step.tool or len(step.writes) != 1 or all(result.passed for result in decisive(mine.checks)):
+    if step.tool or not is_one_answer(run, step) or all(result.passed for result in decisive(mine.checks)):
         return False
     allow = (*config.allow, *run.state.allowed)
-    if is_result(run, step):
+    if not step.writes or is_result(run, step):
         return rule_on("command", "run_python", {}, config.approve, allow, config.deny) == "allow"
     return rule_on("edit", "write_file", {"path": step.writes[0]}, config.approve, allow, config.deny) == "allow"
 
@@ -54,17 +55,20 @@ def is_choosing(mine: StepRun) -> bool:
     return mine.rungs[-1:] == [Rung.CANDIDATES] and not mine.actions and not mine.refusals
 
 
-async def choose(run: Run, mine: StepRun, checks: Sequence[Check]) -> Proposal | None:
-    """The best of the candidates; None when there is nothing in them that has not failed before."""
+async def choose(run: Run, mine: StepRun, checks: Sequence[Check]) -> list[Proposal]:
+    """The best of the candidates; nothing when there is nothing in them that has not failed before."""
     of = run.config.reflection.candidates
     while len(known := _of_this_attempt(mine)) < of and not any(_passes(c) for c in known):
         await run.record(await _try(run, mine, checks, len(known) + 1, of))
     judged = [c for c in known if not c.unusable]
     if not judged:
-        return None
+        return []
     best = max(judged, key=lambda c: (_score(run, c.results), -c.number))
+    why = f"candidate {best.number} of {of}: the best by the checks"
     body = run.services.journal.get_blob(best.body).decode()
-    return Proposal("act", best.tool, best.arguments, body, f"candidate {best.number} of {of}: the best by the checks")
+    if best.tool:
+        return [Proposal("act", best.tool, best.arguments, body, why)]
+    return [Proposal("act", tool, arguments, text, why) for tool, arguments, text in json.loads(body)]
 
 
 def _of_this_attempt(mine: StepRun) -> list[e.CandidateTried]:
@@ -76,41 +80,56 @@ async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of
     tried = e.CandidateTried(step_id=mine.step.id, attempt=mine.attempt, number=number, of=of, temperature=warmth)
     try:
         # Every other one is written without sight of the old code: some mistakes are only seen, others only copied.
-        proposal = await one_file(run, mine, mine.baseline, warmth, afresh=number % 2 == 1)
+        proposals = await in_one_answer(run, mine, mine.baseline, warmth, afresh=number % 2 == 1)
     except UnreadableAnswer as error:
         return tried.with_(unusable=error.problem)
-    mark = fingerprint(proposal.tool, proposal.arguments, proposal.body)
+    if proposals[0].decision != "act":
+        return tried.with_(unusable=proposals[0].thought)
+    whole = _as_one(proposals)
+    mark = fingerprint(whole.tool, whole.arguments, whole.body)
     twin = next((c for c in _of_this_attempt(mine) if c.fingerprint == mark), None)
     tried = tried.with_(
-        tool=proposal.tool,
-        arguments=proposal.arguments,
-        body=run.services.journal.put_blob(proposal.body.encode()),
+        tool=whole.tool,
+        arguments=whole.arguments,
+        body=run.services.journal.put_blob(whole.body.encode()),
         fingerprint=mark,
     )
     if twin is not None:
         return tried.with_(unusable=f"the same as candidate {twin.number}")
-    if mark in mine.failed_fingerprints:
+    if {fingerprint(p.tool, p.arguments, p.body) for p in proposals} <= mine.failed_fingerprints:
         return tried.with_(unusable="exactly this was tried in an earlier attempt, and the checks failed")
-    if reason := await not_allowed(run, mine.step.id, proposal, may_ask=False):
-        return tried.with_(unusable=reason)
+    for proposal in proposals:
+        if reason := await not_allowed(run, mine.step.id, proposal, may_ask=False):
+            return tried.with_(unusable=reason)
     try:
-        return tried.with_(results=await _judge(run, mine, proposal, checks))
+        return tried.with_(results=await _judge(run, mine, proposals, checks))
     except ToolError as error:
         return tried.with_(unusable=str(error))
 
 
-async def _judge(run: Run, mine: StepRun, proposal: Proposal, checks: Sequence[Check]) -> tuple[CheckResult, ...]:
-    """The checks on a copy of the workspace in which the proposal was carried out."""
+def _as_one(proposals: Sequence[Proposal]) -> Proposal:
+    """An answer with several parts has no tool of its own: they are all in its body."""
+    if len(proposals) == 1:
+        return proposals[0]
+    return Proposal("act", body=json.dumps([(p.tool, p.arguments, p.body) for p in proposals]))
+
+
+async def _judge(
+    run: Run, mine: StepRun, proposals: Sequence[Proposal], checks: Sequence[Check]
+) -> tuple[CheckResult, ...]:
+    """The checks on a copy of the workspace in which everything that is proposed was carried out."""
     home = run.services.home
     copy = home / "candidates" / f"{run.state.run_id}.{mine.step.id}"
     try:
         await asyncio.to_thread(_copy, run, copy, await run.snapshot())
         sandbox, _ = choose_sandbox(run.config.sandbox, copy, state_folders=[home])
-        tool = run.toolbox.get(proposal.tool)
         context = replace(tool_context(run), root=copy, sandbox=sandbox)
-        done = await call(tool, context, {**proposal.arguments, tool.body_argument: proposal.body})
-        if not done.ok:
-            raise ToolError(done.summary, tool=tool.name)
+        for proposal in proposals:
+            tool = run.toolbox.get(proposal.tool)
+            body = {tool.body_argument: proposal.body} if proposal.body else {}
+            done = await call(tool, context, {**proposal.arguments, **body})
+            if not done.ok:
+                raise ToolError(done.summary, tool=tool.name)
         return await run.verifier.judge(checks, Place(copy, sandbox))
     finally:
         await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)

@@ -13,9 +13,11 @@ from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
 from surefoot.outline import LEFT_OUT, outline
+from surefoot.phases.answering import answers_freely, free_answer
 from surefoot.phases.computing import is_result, program_for
 from surefoot.phases.proposal import Proposal
 from surefoot.phases.revising import revise
+from surefoot.plan import ExecutionStep
 from surefoot.prompts import render
 from surefoot.questions import TIMED_OUT
 from surefoot.run import Run
@@ -27,11 +29,28 @@ WHOLE_FILE_LINES = 150
 """Longer files are changed by search and replace, shorter ones are written anew."""
 
 
-async def next_proposal(run: Run, step_id: str, results: Sequence[CheckResult]) -> Proposal:
-    mine = run.state.steps[step_id]
-    if len(mine.step.writes) == 1:
-        return await one_file(run, mine, results, temperature(run, mine))
-    return await _decide(run, mine, results)
+async def next_proposals(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> list[Proposal]:
+    """One thing to do, or what one answer says all together."""
+    if is_one_answer(run, mine.step):
+        return await in_one_answer(run, mine, results, temperature(run, mine))
+    return [await _decide(run, mine, results)]
+
+
+def is_one_answer(run: Run, step: ExecutionStep) -> bool:
+    """Whether a step is done by one answer, which can be judged as a whole."""
+    return len(step.writes) == 1 or answers_freely(run, step)
+
+
+async def in_one_answer(
+    run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float, *, afresh: bool = False
+) -> list[Proposal]:
+    """`afresh`: without sight of the code that is wrong."""
+    if answers_freely(run, mine.step):
+        return await free_answer(run, mine, what_failed(mine, results, there=True), warmth)
+    path = mine.step.writes[0]
+    if is_result(run, mine.step):
+        return [await program_for(run, mine, path, what_failed(mine, results), warmth)]
+    return [await _file_body(run, mine, path, results, warmth, afresh=afresh)]
 
 
 def named_call(mine: StepRun) -> Proposal:
@@ -40,16 +59,6 @@ def named_call(mine: StepRun) -> Proposal:
 
 
 # -- a step that writes one file -----------------------------------------------------------------------------------
-
-
-async def one_file(
-    run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float, *, afresh: bool = False
-) -> Proposal:
-    """The file itself, or the program that makes it. `afresh`: without sight of what is wrong in the old one."""
-    path = mine.step.writes[0]
-    if is_result(run, mine.step):
-        return await program_for(run, mine, path, what_failed(mine, results), warmth)
-    return await _file_body(run, mine, path, results, warmth, afresh=afresh)
 
 
 async def _file_body(

@@ -11,6 +11,7 @@ from surefoot.gates import judge_understanding
 from surefoot.machine import Stage
 from surefoot.mending import files_named_in, plain_target, plain_understanding, understanding_from
 from surefoot.outcome import ExecutionPhase, PhaseResult, UnderstandingOutput, ValidationResult, Verdict
+from surefoot.phases.answering import fits
 from surefoot.phases.gated import feedback, gated, skipped, wanted_differently
 from surefoot.project import list_files
 from surefoot.prompts import render
@@ -30,23 +31,24 @@ async def understand(run: Run) -> None:
     def judge(output: UnderstandingOutput) -> ValidationResult:
         return judge_understanding(output, run.task.text, named, run.config.min_confidence_threshold)
 
-    if run.state.understanding is None and (path := _plain(run, existing)):
-        reason = f"the task is about {path} and how it is checked is given"
-        plain = skipped(ExecutionPhase.Understanding(), reason, plain_understanding(run.task.text, path))
-        await run.record(e.Understood(result=plain))
+    if run.state.understanding is None and _is_plain(run):
+        path = plain_target(run.task.text, existing, run.state.protected)
+        if path or fits(run, existing):
+            about = f"about {path}" if path else "about a folder that can be seen at once"
+            reason = f"the task is {about} and how it is checked is given"
+            plain = skipped(ExecutionPhase.Understanding(), reason, plain_understanding(run.task.text, path))
+            await run.record(e.Understood(result=plain))
     while (made := run.state.understanding) is None or await _wanted_differently(run, made):
         result = await gated(run, "understanding", ExecutionPhase.Understanding(), produce, judge)
         await run.record(e.Understood(result=result))
     await run.enter(Stage.APPROACH)
 
 
-def _plain(run: Run, existing: Sequence[str]) -> str:
-    """The file that a task is plainly about. A small model's account of such a task adds nothing, and costs as much as
-    the file itself."""
+def _is_plain(run: Run) -> bool:
+    """A small model's account of a task adds nothing to it and costs as much as doing it; and programs will tell
+    whether it was understood."""
     asked_for = run.config.phases is not PhasePolicy.AUTO or run.config.require_confirmation
-    if asked_for or not run.model.traits.small or not run.task.checks:
-        return ""
-    return plain_target(run.task.text, existing, run.state.protected)
+    return run.model.traits.small and bool(run.task.checks) and not asked_for
 
 
 async def _wanted_differently(run: Run, made: PhaseResult[UnderstandingOutput]) -> bool:

@@ -1,0 +1,101 @@
+"""A small model does what is more than one file in one free answer, and the checks judge it as a whole."""
+
+import pytest
+
+from kit import Bench
+from surefoot import events as e
+from surefoot.engine import start_run
+from surefoot.machine import Rung
+from surefoot.models.base import ModelTraits
+from surefoot.outcome import Verdict
+from surefoot.state import RunState
+
+SMALL = ModelTraits(small=True, inline_bodies=False)
+TASK = "Put the rate into settings.py and use it in cart.py."
+CHECK = "python3 test_cart.py"
+FILES = {
+    "cart__py": "def tax(n):\n    return n * 0.19\n",
+    "test_cart__py": "import cart, settings\nassert settings.RATE == 0.19\nassert cart.tax(100) == 19\n"
+    "assert '0.19' not in open('cart.py').read()\n",
+}
+SETTINGS = "`settings.py`\n```python\nRATE = 0.19\n```\n"
+CART = "`cart.py`\n```python\nfrom settings import RATE\n\n\ndef tax(n):\n    return n * RATE\n```\n"
+NO_TEST = "`test_cart.py`\n```python\nprint('fine')\n```\n"
+
+
+async def run(bench: Bench, *answers: str, task: str = TASK, checks: tuple[str, ...] = (CHECK,)) -> RunState:
+    return await start_run(bench.services(answers, traits=SMALL), bench.task(task, checks), bench.config())
+
+
+def done(bench: Bench) -> list[tuple[str, str]]:
+    started = bench.events(e.ActionStarted)
+    return [(event.tool, str(event.arguments.get("path") or event.arguments.get("command"))) for event in started]
+
+
+@pytest.mark.req("D2", "P19")
+async def test_several_files_come_in_one_answer(bench: Bench) -> None:
+    bench.write(**FILES)
+    state = await run(bench, SETTINGS + CART + NO_TEST)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert state.model_calls == 1
+    assert done(bench) == [("write_file", "settings.py"), ("write_file", "cart.py")], "the given test is left alone"
+    looks = [event for event in bench.events(e.ChecksRan) if event.step_id and event.when == "after"]
+    assert len(looks) == 1, "half of an answer is not judged"
+    assert "assert cart.tax(100) == 19" in bench.prompts()[0]
+
+
+@pytest.mark.req("D2", "R8")
+async def test_what_is_wrong_as_a_whole_is_corrected_and_then_chosen_anew(bench: Bench) -> None:
+    bench.write(**FILES)
+    wrong = SETTINGS.replace("0.19", "0.2") + CART
+    state = await run(bench, wrong, wrong, NO_TEST, wrong + "\n", SETTINGS + CART)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert [event.rung for event in bench.events(e.RungChosen)] == [Rung.CANDIDATES]
+    failures = [event.failure.message for event in bench.events(e.StepFinished) if event.failure]
+    assert failures == ["the answer changes nothing"], "it was the same again"
+    idle, same, right = bench.events(e.CandidateTried)
+    assert idle.unusable == "the answer changes nothing"
+    assert same.unusable == "exactly this was tried in an earlier attempt, and the checks failed"
+    assert all(result.passed for result in right.results)
+    assert "RATE = 0.2\n" in bench.prompts()[1], "the correction sees what it corrects"
+    assert "AssertionError" in bench.prompts()[1]
+    assert "RATE = 0.2\n" not in bench.prompts()[2]
+
+
+@pytest.mark.req("D2")
+async def test_commands_are_run_after_the_files(bench: Bench) -> None:
+    make = "`make.py`\n```python\nopen('out.txt', 'w').write('42')\n```\nRun it:\n```sh\npython3 make.py\n```\n"
+    state = await run(bench, make, task="Write make.py and out.txt with it.", checks=("grep -qx 42 out.txt",))
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert done(bench) == [("write_file", "make.py"), ("run_command", "python3 make.py")]
+
+
+@pytest.mark.req("D2", "R8")
+async def test_a_command_that_fails_ends_its_answer(bench: Bench) -> None:
+    bench.write(a__txt="1\n")
+    broken = "```sh\nfalse\n```\n`b.txt`\n```\nnever\n```\n"
+    state = await run(bench, broken, "```sh\ncp a.txt b.txt\n```", task="Copy it.", checks=("grep -qx 1 b.txt",))
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert done(bench) == [("run_command", "false"), ("run_command", "cp a.txt b.txt")]
+
+
+@pytest.mark.req("X5")
+async def test_what_the_model_says_it_cannot_do_is_not_done(bench: Bench) -> None:
+    bench.write(**FILES)
+    cannot = "CANNOT: the price list is not here."
+    state = await run(bench, *[cannot] * 12)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    assert "CANNOT" in state.outcome.summary
+    assert done(bench) == []
+
+
+async def test_a_folder_that_is_too_large_to_be_shown_is_thought_about_first(bench: Bench) -> None:
+    bench.write(**FILES, big__txt="x" * 100_000)
+    state = await run(bench, "{}")
+    assert bench.events(e.ModelAnswered)[0].purpose == "understand"
+    assert state.outcome is not None

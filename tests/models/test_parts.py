@@ -1,0 +1,59 @@
+"""What a free answer wants done."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surefoot.models.parts import Part, parts
+
+ANSWER = """\
+I change two files and then build.
+
+`shop/cart.py`
+```python
+RATE = 1
+```
+
+**settings.py**:
+```python
+# settings.py
+TAX = 0.19
+```
+
+Then run:
+```sh
+$ python3 build.py
+built
+$ ls
+```
+"""
+
+
+@pytest.mark.req("D2")
+def test_files_and_commands_in_their_order() -> None:
+    assert parts(ANSWER) == [
+        Part("shop/cart.py", "RATE = 1\n", True),
+        Part("settings.py", "# settings.py\nTAX = 0.19\n", True),
+        Part("", "python3 build.py\nls\n", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "unnamed", "expected"),
+    [
+        ("```python\nx = 1\n```", "", []),
+        ("```python\nx = 1\n```", "a.py", [Part("a.py", "x = 1\n", True)]),
+        ("`run.sh`\n```sh\nls\n```", "", [Part("run.sh", "ls\n", True)]),
+        ("```bash\nls\n```", "a.py", [Part("", "ls\n", True)]),
+        ("a.py:\n```python\nx = 1", "", [Part("a.py", "x = 1\n", False)]),
+        ("<think>`b.py`\n```\nno\n```</think>`a.py`\n```\nyes\n```", "", [Part("a.py", "yes\n", True)]),
+        ("nothing to do", "a.py", []),
+    ],
+)
+def test_what_a_block_is_for(answer: str, unnamed: str, expected: list[Part]) -> None:
+    assert parts(answer, unnamed) == expected
+
+
+@given(st.text(alphabet="`~ \n$abc./py", max_size=80))
+def test_any_text_can_be_cut(text: str) -> None:
+    assert all(part.text for part in parts(text, "a.py"))
