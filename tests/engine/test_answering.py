@@ -46,22 +46,19 @@ async def test_several_files_come_in_one_answer(bench: Bench) -> None:
 
 
 @pytest.mark.req("D2", "R8")
-async def test_what_is_wrong_as_a_whole_is_corrected_and_then_chosen_anew(bench: Bench) -> None:
+async def test_what_is_wrong_as_a_whole_is_chosen_anew(bench: Bench) -> None:
     bench.write(**FILES)
     wrong = SETTINGS.replace("0.19", "0.2") + CART
-    state = await run(bench, wrong, wrong, NO_TEST, wrong + "\n", SETTINGS + CART)
+    state = await run(bench, wrong, NO_TEST, wrong + "\n", SETTINGS + CART)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
     assert [event.rung for event in bench.events(e.RungChosen)] == [Rung.CANDIDATES]
-    failures = [event.failure.message for event in bench.events(e.StepFinished) if event.failure]
-    assert failures == ["the answer changes nothing"], "it was the same again"
     idle, same, right = bench.events(e.CandidateTried)
     assert idle.unusable == "the answer changes nothing"
     assert same.unusable == "exactly this was tried in an earlier attempt, and the checks failed"
     assert all(result.passed for result in right.results)
-    assert "RATE = 0.2\n" in bench.prompts()[1], "the correction sees what it corrects"
+    assert "RATE = 0.2\n" not in bench.prompts()[1], "without sight of what it did first"
     assert "AssertionError" in bench.prompts()[1]
-    assert "RATE = 0.2\n" not in bench.prompts()[2]
 
 
 @pytest.mark.req("D2")
@@ -80,7 +77,7 @@ async def test_a_command_that_fails_ends_its_answer(bench: Bench) -> None:
     state = await run(bench, broken, "```sh\ncp a.txt b.txt\n```", task="Copy it.", checks=("grep -qx 1 b.txt",))
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    assert done(bench) == [("run_command", "false"), ("run_command", "cp a.txt b.txt")]
+    assert done(bench) == [("run_command", "false"), ("run_command", "cp a.txt b.txt")], "b.txt was not written"
 
 
 @pytest.mark.req("X5")

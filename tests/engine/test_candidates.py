@@ -360,5 +360,5 @@ async def test_a_small_model_that_is_at_its_end_is_not_asked_again(bench: Bench)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
     assert rungs(bench) == [Rung.CANDIDATES, Rung.GIVE_UP]
-    assert state.model_calls == MAX_RED_ROUNDS + 3 + 1, "an answer and its correction, candidates, the best corrected"
+    assert state.model_calls == 1 + 3, "an answer, and the candidates; shown what it wrote, it would write it again"
     assert bench.files() == {}

@@ -19,7 +19,8 @@ from surefoot.state import StepRun
 from surefoot.tools.base import Writes
 
 MAX_RED_ROUNDS = 2
-"""Writes that left the checks red before an attempt is given up: a fresh start beats a third correction."""
+"""Writes that left the checks red before an attempt is given up: a fresh start beats a third correction. A small model
+that is shown its own answer gives it again, so with one of those it beats the first."""
 MAX_REFUSALS = 3
 
 
@@ -154,7 +155,7 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
     if last.ok or last.tool in ("run_python", "run_command"):
         here.red += 1
     _look_for_progress(here)
-    if here.red >= MAX_RED_ROUNDS and whole:
+    if whole and here.red >= (1 if run.model.traits.small else MAX_RED_ROUNDS):
         raise StepFailed(_red(here.results, "its checks fail"))
     return False
 
