@@ -47,6 +47,7 @@ def test_files_and_commands_in_their_order() -> None:
         ("```bash\nls\n```", "a.py", [Part("", "ls\n", True)]),
         ("a.py:\n```python\nx = 1", "", [Part("a.py", "x = 1\n", False)]),
         ("<think>`b.py`\n```\nno\n```</think>`a.py`\n```\nyes\n```", "", [Part("a.py", "yes\n", True)]),
+        ("`path/to/a.py`\n```\nx\n```", "", [Part("a.py", "x\n", True)]),
         ("nothing to do", "a.py", []),
     ],
 )

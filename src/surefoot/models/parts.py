@@ -10,6 +10,8 @@ from surefoot.models.blocks import blocks
 from surefoot.models.labels import header, label_in_info, mentions
 from surefoot.models.thinking import without_thinking
 
+EXAMPLE_FOLDER = "path/to/"
+"""Of the example in the prompt: small models take it for real."""
 _SHELLS = frozenset({"sh", "bash", "shell", "zsh", "console"})
 
 
@@ -28,6 +30,7 @@ def parts(answer: str, unnamed: str = "") -> list[Part]:
     for block in blocks(without_thinking(answer)):
         path = label_in_info(block.info, "") or (header(block.lines[0], "") if block.lines else "") or ""
         path = path or next(iter(reversed(mentions(block.above, ""))), "")
+        path = path.removeprefix(EXAMPLE_FOLDER)
         if block.language in _SHELLS and not path.endswith(".sh"):
             found.append(Part("", _without_prompts(block.text), block.closed))
         elif path or unnamed:
