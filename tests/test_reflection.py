@@ -47,6 +47,7 @@ TOLD = [
      PARAMETER, "sums"),
     ("a file a tool asks for", failed("read: No such file or directory: 'a.csv'", FailureKind.TOOL_ERROR,
      message="read: No such file or directory: 'a.csv'"), DEPENDENCY, "a.csv"),
+    ("a check without an end", failed("python3 -m unittest\nno end after 120 s"), PARAMETER, "no end after 120 s"),
     ("a missing program", failed("sh: 1: docker: command not found"), ENVIRONMENT, "docker"),
     ("no rights", failed("PermissionError: [Errno 13] Permission denied: '/etc/x'"), ENVIRONMENT, "PermissionError"),
     ("out of time", failed("", FailureKind.TIMEOUT), TOOL, "checks fail"),

@@ -85,7 +85,9 @@ async def _reflect(run: Run, mine: StepRun, failure: Failure) -> StepReflection:
     if reflection is not None:
         return reflection
     unknown = StepReflection(category=ErrorCategory.UNKNOWN, root_cause=failure.message, confidence=0.1)
-    if not run.config.reflection.enable_step_level_reflection:
+    # What a small model thinks of its failure is worth no more than what it did: rather it tries something else.
+    is_at_its_best = run.model.traits.small and can_choose(run, mine)
+    if not run.config.reflection.enable_step_level_reflection or is_at_its_best:
         return unknown
     prompt = render("reflect", step=step_text(mine.step), failure=f"{failure.message}\n{failure.evidence}")
     try:
@@ -134,7 +136,7 @@ def _facts(run: Run, mine: StepRun, failure: Failure, reflection: StepReflection
 
 
 def _red(mine: StepRun) -> list[Check]:
-    return [result.check for result in decisive(mine.checks) if not result.passed]
+    return [result.check for result in decisive(mine.checks or mine.baseline) if not result.passed]
 
 
 def _tool_of(mine: StepRun) -> str:

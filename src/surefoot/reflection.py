@@ -14,6 +14,7 @@ _CONTENT_ERRORS = re.compile(
     r"IndexError|ZeroDivisionError|RecursionError|ImportError: cannot import|FAILED|does not exist|"
     r"is empty|exit code|matches"
 )
+_ENDLESS = re.compile(r"no end after \d+")
 _LACKING = re.compile(
     r"command not found|not found in PATH|Permission denied|No space left|cannot allocate", re.IGNORECASE
 )
@@ -50,6 +51,10 @@ def reflect_by_rules(
     if lacking := _LACKING.search(text):
         return _because(
             ErrorCategory.ENVIRONMENT_ERROR, _line_with(text, lacking), "use what this machine has", failure, 0.7
+        )
+    if failure.kind in _BY_CHECKS and (endless := _ENDLESS.search(text)):
+        return _because(
+            ErrorCategory.PARAMETER_ERROR, _line_with(text, endless), "make every loop and wait end", failure, 0.7
         )
     if failure.kind in _BY_CHECKS and _CONTENT_ERRORS.search(text):
         return _because(ErrorCategory.PARAMETER_ERROR, cause, "mend what the check shows", failure, 0.8)

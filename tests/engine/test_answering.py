@@ -86,8 +86,8 @@ async def test_what_the_model_says_it_cannot_do_is_not_done(bench: Bench) -> Non
     cannot = "CANNOT: the price list is not here."
     state = await run(bench, *[cannot] * 12)
     assert state.outcome is not None
-    assert state.outcome.verdict is Verdict.FAILED
-    assert "CANNOT" in state.outcome.summary
+    assert state.outcome.verdict is Verdict.LOOP
+    assert "CANNOT: the price list is not here." in state.outcome.summary
     assert done(bench) == []
 
 

@@ -362,3 +362,14 @@ async def test_a_small_model_that_is_at_its_end_is_not_asked_again(bench: Bench)
     assert rungs(bench) == [Rung.CANDIDATES, Rung.GIVE_UP]
     assert state.model_calls == 1 + 3, "an answer, and the candidates; shown what it wrote, it would write it again"
     assert bench.files() == {}
+
+
+@pytest.mark.req("R8", "P19")
+async def test_a_small_model_is_not_asked_why_it_failed_and_an_unreadable_answer_is_a_try(bench: Bench) -> None:
+    task = bench.task("Write sum.py.", [CHECK])
+    answers = ["I cannot say.", "nor now", RIGHT.replace("```", "```python", 1)]
+    services = bench.services(answers, traits=ModelTraits(small=True, inline_bodies=False))
+    state = await start_run(services, task, bench.config())
+    assert {event.purpose for event in bench.events(e.ModelAnswered)} == {"write"}
+    assert rungs(bench)[0] == Rung.CANDIDATES
+    assert state.outcome is not None

@@ -130,7 +130,7 @@ async def _proposals(
         return await next_proposals(run, mine, results)
     if proposals := await choose(run, mine, checks):
         return proposals
-    message = "none of the candidates was both usable and new"
+    message = f"none of the candidates was both usable and new ({mine.candidates[-1].unusable})"
     raise StepFailed(_with_evidence(FailureKind.LOOP, message, results))
 
 

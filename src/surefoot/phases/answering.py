@@ -78,7 +78,7 @@ def _only_file(run: Run) -> str:
 def _is_for_nothing(run: Run, part: Part) -> bool:
     """Given tests are repeated out of politeness; they stay as they are, like what is the same already."""
     if not part.path:
-        return not part.text.strip()
+        return all(not line.strip() or line.lstrip().startswith("#") for line in part.text.splitlines())
     if part.path.removeprefix("./") in run.state.protected:
         return True
     try:

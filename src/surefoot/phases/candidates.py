@@ -42,7 +42,10 @@ def can_choose(run: Run, mine: StepRun) -> bool:
     """Programs can judge a step that is one answer and has checks which failed; and nobody wants to see each write
     before it is run."""
     step, config = mine.step, run.config
-    if step.tool or not is_one_answer(run, step) or all(result.passed for result in decisive(mine.checks)):
+    if step.tool or not is_one_answer(run, step):
+        return False
+    # Where nothing came of the answer, what was red before it still is.
+    if all(result.passed for result in decisive(mine.checks or mine.baseline)):
         return False
     allow = (*config.allow, *run.state.allowed)
     if not step.writes or is_result(run, step):
