@@ -16,7 +16,7 @@ FLOORS = [
     {"task", "outcome"},
     {"events", "drafts"},
     # decisions
-    {"state", "schedule", "ladder", "mending", "outline", "reflection", "expressions", "redact"},
+    {"state", "schedule", "ladder", "mending", "outline", "splice", "reflection", "expressions", "redact"},
     {"questions"},
     {"fold", "gates", "decisions"},
     {"conclusion", "editing"},
@@ -42,7 +42,7 @@ FLOORS = [
 PURE = {
     *("values", "errors", "consent", "config", "plan", "machine", "task", "outcome", "events", "drafts"),
     *("state", "fold", "schedule", "ladder", "mending", "reflection", "expressions", "redact", "gates", "conclusion"),
-    *("outline", "questions", "decisions", "editing"),
+    *("outline", "splice", "questions", "decisions", "editing"),
 }
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 FLOOR_OF = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -373,3 +373,24 @@ async def test_a_small_model_is_not_asked_why_it_failed_and_an_unreadable_answer
     assert {event.purpose for event in bench.events(e.ModelAnswered)} == {"write"}
     assert rungs(bench)[0] == Rung.CANDIDATES
     assert state.outcome is not None
+
+
+@pytest.mark.req("R8", "P19")
+async def test_functions_of_several_candidates_are_put_together(bench: Bench) -> None:
+    bench.write(
+        test_two__py="import unittest, two\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_one(self):\n        self.assertEqual(two.one(), 1)\n\n"
+        "    def test_two(self):\n        self.assertEqual(two.two(), 2)\n"
+    )
+    task = bench.task("Write two.py.", ["python3 -m unittest -q"])
+    answers = [
+        fenced(f"def one():\n    return {a}\n\n\ndef two():\n    return {b}")
+        for a, b in ((5, 6), (1, 7), (9, 2), (3, 4))
+    ]
+    services = bench.services(answers, traits=ModelTraits(small=True, inline_bodies=False))
+    state = await start_run(services, task, bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert state.model_calls == 4, "nobody was asked again"
+    assert [c.made_of for c in tried(bench)] == [(), (), (), (1, 2)]
+    assert bench.files()["two.py"] == "def one():\n    return 1\n\n\ndef two():\n    return 2\n"

@@ -41,6 +41,8 @@ class CandidateTried(Value):
     fingerprint: str = ""
     unusable: str = ""
     """Why no check was run: it cannot be read or applied, or is the same as one that failed."""
+    made_of: tuple[int, ...] = ()
+    """Not an answer of its own, but functions of these put together."""
     results: tuple[CheckResult, ...] = ()
 
 

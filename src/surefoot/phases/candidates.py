@@ -4,8 +4,8 @@ with one at a time.
 Each candidate is applied to a copy of the workspace, and the step's checks are run there. The first that passes them
 all is taken, and no more are asked for; where none does, it is the one that fails least. It then goes into the
 workspace as an action like any other, is checked there, and may be corrected or undone. An answer that failed before,
-or is equal to another candidate, is not judged again. What was judged is in the journal: a run that was cut off goes on
-with the next candidate.
+or is equal to another candidate, is not judged again. Where none passes, functions of several are put together. What
+was judged is in the journal: a run that was cut off goes on with the next candidate.
 """
 
 import asyncio
@@ -29,11 +29,13 @@ from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.proposal import Proposal
 from surefoot.plan import Check
 from surefoot.run import Run
+from surefoot.splice import spliced
 from surefoot.state import StepRun
 from surefoot.tools.base import call
 from surefoot.verify import Place
 from surefoot.workspace.sandbox import choose_sandbox
 
+MOST_SPLICES = 16
 COOLEST, WARMEST = 0.4, 1.0
 """The first candidate is the most likely one, the last the most unlike it."""
 
@@ -66,9 +68,13 @@ async def choose(run: Run, mine: StepRun, checks: Sequence[Check]) -> list[Propo
     judged = [c for c in known if not c.unusable]
     if not judged:
         return []
-    best = max(judged, key=lambda c: (_score(run, c.results), -c.number))
+    judged.sort(key=lambda c: (_score(run, c.results), -c.number), reverse=True)
+    if len(known) == of and (together := await _put_together(run, mine, checks, judged)):
+        await run.record(together)
+        judged.insert(0, together)
+    best = judged[0]
     why = f"candidate {best.number} of {of}: the best by the checks"
-    body = run.services.journal.get_blob(best.body).decode()
+    body = _body(run, best)
     if best.tool:
         return [Proposal("act", best.tool, best.arguments, body, why)]
     return [Proposal("act", tool, arguments, text, why) for tool, arguments, text in json.loads(body)]
@@ -108,6 +114,40 @@ async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of
         return tried.with_(results=await _judge(run, mine, proposals, checks))
     except ToolError as error:
         return tried.with_(unusable=str(error))
+
+
+async def _put_together(
+    run: Run, mine: StepRun, checks: Sequence[Check], judged: Sequence[e.CandidateTried]
+) -> e.CandidateTried | None:
+    """One answer may have one function right and the next another: a file of functions of several, where that fails
+    less than each of them."""
+    start, *others = judged
+    if start.tool != "write_file" or _passes(start):
+        return None
+    best, tries = start, 0
+    texts = [(other.number, _body(run, other)) for other in others if other.tool == "write_file"]
+    pairs = ((number, text) for number, other in texts for text in spliced(_body(run, best), other))
+    for number, text in pairs:
+        if _passes(best) or (tries := tries + 1) > MOST_SPLICES:
+            break
+        proposal = Proposal("act", start.tool, start.arguments, text)
+        try:
+            results = await _judge(run, mine, [proposal], checks)
+        except ToolError:
+            continue
+        if _score(run, results) > _score(run, best.results):
+            best = start.with_(
+                number=len(judged) + 1,
+                made_of=tuple(dict.fromkeys([*(best.made_of or (start.number,)), number])),
+                body=run.services.journal.put_blob(text.encode()),
+                fingerprint=fingerprint(proposal.tool, proposal.arguments, text),
+                results=results,
+            )
+    return best if best.made_of else None
+
+
+def _body(run: Run, candidate: e.CandidateTried) -> str:
+    return run.services.journal.get_blob(candidate.body).decode()
 
 
 def _as_one(proposals: Sequence[Proposal]) -> Proposal:

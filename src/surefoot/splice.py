@@ -1,0 +1,97 @@
+"""Versions of a Python file put together from two: one function of the one in the place of the other's. Pure.
+
+Of several answers that all fail, one may have got one function right and the next another. Programs can find that out,
+without asking anybody again.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A function, a method, an import or a constant, as lines of its file."""
+
+    name: str
+    """`Class.method` for a method."""
+    first: int
+    end: int
+    text: str
+
+
+def spliced(base: str, other: str) -> Iterator[str]:
+    """`base` with one function or method of `other` instead of its own or in addition, for each that is not the same;
+    what that function needs of the rest of `other` comes along. Nothing where one of them is no Python."""
+    mine, theirs = _pieces(base), _pieces(other)
+    if mine is None or theirs is None:
+        return
+    known = {piece.name: piece for piece in mine}
+    for piece in theirs:
+        if piece.name.startswith(_NO_FUNCTION) or piece.text == getattr(known.get(piece.name), "text", None):
+            continue
+        lines = _with(base.split("\n"), piece, known)
+        if lines is None:
+            continue
+        text = "\n".join([*_needed(piece, theirs, known), *lines])
+        if _pieces(text) is not None:
+            yield text
+
+
+_NO_FUNCTION = ("import ", "constant ")
+
+
+def _pieces(source: str) -> list[_Piece] | None:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    lines = source.split("\n")
+    return [_piece(name, node, lines) for name, node in _named(tree.body)]
+
+
+def _named(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.stmt]]:
+    for node in body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield within + node.name, node
+            case ast.ClassDef() if not within:
+                yield from _named(node.body, f"{node.name}.")
+            case ast.Import() | ast.ImportFrom() if not within:
+                yield f"import {ast.unparse(node)}", node
+            case ast.Assign(targets=[ast.Name(id=name)]) if not within:
+                yield f"constant {name}", node
+
+
+def _piece(name: str, node: ast.stmt, lines: list[str]) -> _Piece:
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(decorator.lineno for decorator in decorators)]) - 1
+    end = node.end_lineno or node.lineno
+    return _Piece(name, first, end, "\n".join(lines[first:end]))
+
+
+def _with(lines: list[str], piece: _Piece, known: dict[str, _Piece]) -> list[str] | None:
+    if old := known.get(piece.name):
+        return [*lines[: old.first], piece.text, *lines[old.end :]]
+    owner, dot, _ = piece.name.rpartition(".")
+    if not dot:
+        return [*lines, "", "", piece.text, ""]
+    siblings = [other for name, other in known.items() if name.startswith(f"{owner}.")]
+    if not siblings:
+        return None
+    end = max(sibling.end for sibling in siblings)
+    return [*lines[:end], "", piece.text, *lines[end:]]
+
+
+def _needed(piece: _Piece, theirs: list[_Piece], known: dict[str, _Piece]) -> list[str]:
+    """Imports, constants and functions that the piece speaks of and that are missing where it goes."""
+    words = set(re.findall(r"\w+", piece.text))
+    found = []
+    for other in theirs:
+        if other.name in known or other is piece or "." in other.name.removeprefix("import "):
+            continue
+        provides = set(re.findall(r"\w+", other.name)) - {"import", "constant", "from", "as"}
+        if provides & words:
+            found.append(other.text)
+    return found
