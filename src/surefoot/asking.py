@@ -17,6 +17,8 @@ from surefoot.run import Run
 D = TypeVar("D", bound=Draft)
 T = TypeVar("T")
 
+SMALL_ANSWER_TOKENS = 1_024
+"""A small model that writes more than that goes round in circles, and each turn of them takes minutes."""
 ANSWER_TOKENS = {"understand": 500, "approach": 700, "plan": 1_200, "act": 500, "reflect": 300, "repair": 400}
 """How long a decision may be. One that runs on has lost its way; file bodies have only the configured limit."""
 
@@ -81,6 +83,8 @@ def _request(
     system = Message(role="system", content=render("system"))
     messages = [message.model_copy(update={"content": run.services.redact(message.content)}) for message in messages]
     limit = run.config.max_output_tokens
+    if run.model.traits.small:
+        limit = min(limit, SMALL_ANSWER_TOKENS)
     return ModelRequest(
         messages=alternate((system, *messages)),
         output_schema=schema,
