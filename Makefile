@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly lint types unit cassettes bench bench-recovery eval lock clean help
+.PHONY: demo test test-model nightly lint types unit cassettes bench bench-recovery eval eval-smoke lock clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -73,6 +73,12 @@ EVAL ?=
 eval: .venv/dev.ready
 	$(BIN)/surefoot model pull
 	$(BIN)/python -m evals run $(EVAL)
+
+# The recorded answers of the embedded model that the evals' smoke test replays; needed after a change to the prompts.
+eval-smoke: .venv/dev.ready
+	$(BIN)/surefoot model pull
+	rm -f evals/smoke.jsonl
+	$(BIN)/python -m evals run dial day_ranges --agent oneshot --agent surefoot --record evals/smoke.jsonl --out $$(mktemp -d)
 
 # The test suite's library of faults, put to Surefoot, a plain ReAct loop and LangGraph's plan-and-execute.
 bench-recovery: .bench-venv/ready
