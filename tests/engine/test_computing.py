@@ -45,13 +45,13 @@ async def test_a_program_that_breaks_is_shown_with_what_it_said(bench: Bench) ->
 async def test_what_is_missing_is_not_made_up(bench: Bench) -> None:
     bench.write(sales_2023__csv="n\n40\n")
     made_up = "open('sales.csv', 'w').write('n\\n{0}\\n')\nopen('total.json', 'w').write('total: {0}')"
-    invented = [fenced(made_up.format(number)) for number in range(4)]
+    invented = [fenced(made_up.format(number)) for number in range(6)]
     few = {"max_step_retries": 3, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
     answers = [understanding("total.json"), *invented]
     state = await bench.run(TASK, answers, checks=["grep -q total total.json"], reflection=few)
     assert state.outcome is not None
-    assert state.outcome.verdict is Verdict.FAILED
-    assert "sales.csv" in state.outcome.summary
+    assert state.outcome.verdict is Verdict.LOOP, "none of them was usable"
+    assert "sales.csv is not there" in state.outcome.summary
     assert bench.files() == {"sales_2023.csv": "n\n40\n"}
 
 

@@ -145,7 +145,7 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
     here.looked_after = len(mine.actions)
     if run.toolbox.get(last.tool).writes is Writes.NONE:
         return False
-    if last.tool == "run_python" and (name := made_up(run, mine)):
+    if last.tool == "run_python" and (name := made_up(run, run.root)):
         raise StepFailed(Failure(kind=FailureKind.DENIED, message=f"{name} is not there, and was made up to be read"))
     here.results = await run.verifier.check(checks, "after", mine.step.id)
     whole = is_one_answer(run, mine.step)

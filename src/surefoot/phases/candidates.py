@@ -23,7 +23,7 @@ from surefoot.gates import decisive
 from surefoot.machine import Rung
 from surefoot.outcome import CheckResult
 from surefoot.phases.approving import not_allowed
-from surefoot.phases.computing import is_result
+from surefoot.phases.computing import is_result, made_up
 from surefoot.phases.deciding import in_one_answer, is_one_answer, tool_context
 from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.proposal import Proposal
@@ -173,6 +173,8 @@ async def _judge(
             done = await call(tool, context, {**proposal.arguments, **body})
             if not done.ok:
                 raise ToolError(done.summary, tool=tool.name)
+            if tool.name == "run_python" and (name := made_up(run, copy)):
+                raise ToolError(f"{name} is not there, and was made up to be read", tool=tool.name)
         return await run.verifier.judge(checks, Place(copy, sandbox))
     finally:
         await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)

@@ -1,5 +1,7 @@
 """A file that is a result of others is made by a program that the model writes, not typed in by the model."""
 
+from pathlib import Path
+
 from surefoot.artifacts import handed_on
 from surefoot.asking import ask_text
 from surefoot.context import briefing, step_text
@@ -28,9 +30,9 @@ def is_result(run: Run, step: ExecutionStep) -> bool:
     return is_computed(path, f"{run.task.text}\n{step.description}", [*others, *_missing_sources(run)])
 
 
-def made_up(run: Run, mine: StepRun) -> str:
+def made_up(run: Run, root: Path) -> str:
     """A file that the task speaks of and that was not there, made by the program that should have read it."""
-    return next((name for name in sorted(mine.touched) if name in _missing_sources(run)), "")
+    return next((name for name in sorted(_missing_sources(run)) if (root / name).exists()), "")
 
 
 def _missing_sources(run: Run) -> set[str]:
