@@ -208,7 +208,7 @@ def test_where_the_model_slips_is_counted(gateway: Gateway, upstream: Upstream, 
         "asked to write": 4,
         "unreadable: write": 1,
         "repeated": 1,
-        "candidates": 1,
+        "candidates": 3,
         "done with a candidate": 1,
     }
     assert "| an answer that could not be read | write | 1 of 4 |" in where_it_slips([result])
