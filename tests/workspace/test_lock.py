@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -72,6 +74,40 @@ def test_a_killed_owner_leaves_no_lock(root: Path, home: Path) -> None:
     os.waitpid(child, 0)
     with WorkspaceLock(root, home, "run-2"), pytest.raises(WorkspaceLocked, match="run-2"):
         WorkspaceLock(root, home, "run-3").acquire()
+
+
+OWNER = """
+import asyncio, sys
+from pathlib import Path
+from surefoot.workspace.environment import command_env
+from surefoot.workspace.lock import WorkspaceLock
+from surefoot.workspace.process import Limits, run_process
+from surefoot.workspace.sandbox import choose_sandbox
+
+root, home = Path(sys.argv[1]), Path(sys.argv[2])
+sandbox, _ = choose_sandbox(sys.argv[3], root, state_folders=[home])
+stubborn = "trap '' TERM INT HUP; while :; do echo x >> ticks; done"
+with WorkspaceLock(root, home, "run-1"):
+    asyncio.run(run_process(["sh", "-c", stubborn], cwd=root, env=command_env(), limits=Limits(), sandbox=sandbox))
+"""
+
+
+@pytest.mark.req("X2")
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+def test_a_folder_is_free_only_when_the_commands_of_a_killed_owner_have_ended(
+    root: Path, home: Path, sandbox: str
+) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, root, home, sandbox])
+    ticks = root / "ticks"
+    while not ticks.exists():
+        assert owner.poll() is None
+        time.sleep(0.01)
+    owner.kill()
+    owner.wait()
+    with WorkspaceLock(root, home, "run-2"):
+        size = ticks.stat().st_size
+        time.sleep(0.3)
+        assert ticks.stat().st_size == size
 
 
 @pytest.mark.req("X2")

@@ -1,6 +1,7 @@
 """One run per workspace. The lock is the kernel's own (flock): a crash of any kind releases it with the process, so
-there are no stale locks to reclaim and a reused process id cannot be mistaken for the owner. The file only says who
-holds it, for the message that the others get."""
+there are no stale locks to reclaim and a reused process id cannot be mistaken for the owner. The programs that watch
+its commands hold it too: after a crash it is free when the last command has ended, and nobody takes over a folder in
+which one of them still writes. The file only says who holds it, for the message that the others get."""
 
 import contextlib
 import fcntl
@@ -17,6 +18,13 @@ from surefoot.workspace.faults import typed
 from surefoot.workspace.files import key_of, write_all
 
 _PATIENCE = 2.0  # seconds a new owner has to write down who it is
+_LAST_COMMANDS = 30.0  # seconds that the commands of a killed owner have to end
+_held: set[int] = set()
+
+
+def held() -> tuple[int, ...]:
+    """The locks of this process, as file descriptors that the watchers of its commands inherit."""
+    return tuple(_held)
 
 
 class WorkspaceLock:
@@ -47,11 +55,13 @@ class WorkspaceLock:
                 os.close(fd)
                 raise
             self._fd = fd
+            _held.add(fd)
 
     def _take_or_refuse(self, fd: int) -> None:
         """An owner is named only if its process is really there. For a moment the file may be empty, or still name a
-        crashed owner, until the new one has written its name: then it is asked again."""
-        deadline = time.monotonic() + _PATIENCE
+        crashed owner, until the new one has written its name or the last command of the old one has ended: then it is
+        asked again."""
+        begun = time.monotonic()
         while True:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,7 +69,8 @@ class WorkspaceLock:
             except BlockingIOError:
                 holder = _read_holder(fd)
                 present = bool(holder) and _start_time(holder["pid"]) == holder["started"]
-                if present or time.monotonic() > deadline:
+                patience = _LAST_COMMANDS if holder else _PATIENCE
+                if present or time.monotonic() > begun + patience:
                     raise self._locked_by(holder) from None
             time.sleep(0.01)
 
@@ -67,8 +78,10 @@ class WorkspaceLock:
         if self._fd is None:
             return
         fd, self._fd = self._fd, None
+        _held.discard(fd)
         with contextlib.suppress(OSError):  # the lock itself is what matters, and closing gives that back
             os.ftruncate(fd, 0)
+            fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
 
     def _say_who(self, fd: int) -> None:

@@ -24,6 +24,7 @@ from surefoot.errors import SandboxUnavailable, ToolError
 from surefoot.workspace.bounded import BoundedOutput
 from surefoot.workspace.bubblewrap import inside_argv
 from surefoot.workspace.environment import command_env, shell_argv
+from surefoot.workspace.lock import held
 from surefoot.workspace.sandbox import Sandbox
 
 __all__ = ["Limits", "ProcessResult", "command_env", "run_process", "shell_argv"]
@@ -148,6 +149,8 @@ class _Command:
         source = _as_file(stdin)
         try:
             orders = [f"lifeline={lifeline_read}", f"status={status_write}", f"linger={LINGER}", f"mercy={MERCY}"]
+            locks = held()
+            orders += [f"hold={fd}" for fd in locks]
             orders += [f"memory={limits.memory_bytes}"] if limits.memory_bytes else []
             orders += [f"processes={limits.processes}"] if limits.processes else []
             whole = (
@@ -162,7 +165,7 @@ class _Command:
                 stderr=out_write,
                 cwd=cwd,
                 env={**env, MARK: self.mark},
-                pass_fds=(lifeline_read, status_write),
+                pass_fds=(lifeline_read, status_write, *locks),
                 start_new_session=True,
             )
         except BaseException as error:

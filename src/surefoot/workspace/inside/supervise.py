@@ -42,6 +42,7 @@ class Orders:
 
         self.lifeline = int(last("lifeline", "-1"))
         self.status = int(last("status", "-1"))
+        self.hold = [int(fd) for fd in given.get("hold", [])]
         self.linger = float(last("linger", "0.5"))
         self.mercy = float(last("mercy", "0.5"))
         self.memory = int(last("memory", "0"))
@@ -64,7 +65,7 @@ class Supervisor:
     def __init__(self, orders: Orders) -> None:
         self.orders = orders
         self.alone = os.getpid() == 1
-        for fd in (orders.lifeline, orders.status):
+        for fd in (orders.lifeline, orders.status, *orders.hold):
             if fd >= 0:
                 os.set_inheritable(fd, False)
         # Nothing with the same user may trace this process or reach into its pipes.
