@@ -37,7 +37,7 @@ class Facts:
     has_failure_branch: bool = False
     alternatives_left: int = 0
     can_choose: bool = False
-    """Several answers can be tried side by side: the step writes one file, and programs can judge it."""
+    """Several answers can be tried side by side: the step is one answer, and programs can judge it."""
     small_model: bool = False
     has_chosen: bool = False
     """The step had its candidates, and the checks that were given for the task refused them all."""

@@ -365,7 +365,19 @@ async def test_a_small_model_that_is_at_its_end_is_not_asked_again(bench: Bench)
 
 
 @pytest.mark.req("R8", "P19")
-async def test_a_small_model_is_not_asked_why_it_failed_and_an_unreadable_answer_is_a_try(bench: Bench) -> None:
+async def test_a_small_model_is_not_asked_why_it_failed_where_no_rule_tells(bench: Bench) -> None:
+    for small, purposes in ((True, {"write"}), (False, {"understand", "write", "reflect"})):
+        task = bench.task("Write sum.py.", ["grep -sqx 5 sum.py || { echo nope; false; }"])
+        answers = [*([] if small else [understanding("sum.py")]), *[fenced(f"{n}") for n in range(100, 140)]]
+        services = bench.services(answers, traits=ModelTraits(small=small, inline_bodies=False))
+        state = await start_run(services, task, bench.config())
+        records = [record.event for record in services.journal.read(state.run_id)]
+        asked = {event.purpose for event in records if isinstance(event, e.ModelAnswered)}
+        assert asked >= purposes if not small else asked == purposes
+
+
+@pytest.mark.req("R8", "P19")
+async def test_an_unreadable_answer_of_a_small_model_is_a_try(bench: Bench) -> None:
     task = bench.task("Write sum.py.", [CHECK])
     answers = ["I cannot say.", "nor now", RIGHT.replace("```", "```python", 1)]
     services = bench.services(answers, traits=ModelTraits(small=True, inline_bodies=False))

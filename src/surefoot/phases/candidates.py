@@ -73,7 +73,12 @@ async def choose(run: Run, mine: StepRun, checks: Sequence[Check]) -> list[Propo
         await run.record(together)
         judged.insert(0, together)
     best = judged[0]
-    why = f"candidate {best.number} of {of}: the best by the checks"
+    which = (
+        f"candidates {', '.join(map(str, best.made_of))} put together"
+        if best.made_of
+        else f"candidate {best.number} of {of}"
+    )
+    why = f"{which}: the best by the checks"
     body = _body(run, best)
     if best.tool:
         return [Proposal("act", best.tool, best.arguments, body, why)]
@@ -137,7 +142,7 @@ async def _put_together(
             continue
         if _score(run, results) > _score(run, best.results):
             best = start.with_(
-                number=len(judged) + 1,
+                number=len(_of_this_attempt(mine)) + 1,
                 made_of=tuple(dict.fromkeys([*(best.made_of or (start.number,)), number])),
                 body=run.services.journal.put_blob(text.encode()),
                 fingerprint=fingerprint(proposal.tool, proposal.arguments, text),
