@@ -41,7 +41,7 @@ types: .venv/dev.ready
 	$(BIN)/mypy
 
 unit: .venv/dev.ready
-	$(BIN)/pytest -m "not nightly" --cov=surefoot --cov-report=term:skip-covered -q
+	$(BIN)/pytest -n auto --dist loadfile -m "not nightly" --cov=surefoot --cov-report=term:skip-covered -q
 
 # Longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees.
 nightly: .venv/dev.ready

@@ -69,24 +69,32 @@ async def ask_read(
     raise AssertionError("unreachable")
 
 
-async def ask_text(run: Run, purpose: str, prompt: str, *, step_id: str = "", temperature: float = 0.0) -> ModelReply:
-    """A free answer: file bodies and edits, which do not belong into JSON."""
-    request = _request(run, purpose, [Message(role="user", content=prompt)], temperature, None)
+async def ask_text(
+    run: Run, purpose: str, prompt: str, *, step_id: str = "", temperature: float = 0.0, bare: bool = False
+) -> ModelReply:
+    """A free answer: file bodies and edits, which do not belong into JSON. `bare`: the question alone."""
+    request = _request(run, purpose, [Message(role="user", content=prompt)], temperature, None, bare=bare)
     reply, started = await _complete(run, request)
     _note(run, purpose, step_id, request, reply, started)
     return reply
 
 
 def _request(
-    run: Run, purpose: str, messages: list[Message], temperature: float, schema: dict[str, Any] | None
+    run: Run,
+    purpose: str,
+    messages: list[Message],
+    temperature: float,
+    schema: dict[str, Any] | None,
+    *,
+    bare: bool = False,
 ) -> ModelRequest:
-    system = Message(role="system", content=render("system"))
+    system = () if bare else (Message(role="system", content=render("system")),)
     messages = [message.model_copy(update={"content": run.services.redact(message.content)}) for message in messages]
     limit = run.config.max_output_tokens
     if run.model.traits.small:
         limit = min(limit, SMALL_ANSWER_TOKENS)
     return ModelRequest(
-        messages=alternate((system, *messages)),
+        messages=alternate((*system, *messages)),
         output_schema=schema,
         temperature=min(temperature, 1.0),
         max_tokens=min(ANSWER_TOKENS.get(purpose, limit), limit),

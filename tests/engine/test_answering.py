@@ -1,4 +1,4 @@
-"""A small model does what is more than one file in one free answer, and the checks judge it as a whole."""
+"""A small model is asked plainly and answers freely, one file or several, and the checks judge it as a whole."""
 
 import pytest
 
@@ -43,6 +43,26 @@ async def test_several_files_come_in_one_answer(bench: Bench) -> None:
     looks = [event for event in bench.events(e.ChecksRan) if event.step_id and event.when == "after"]
     assert len(looks) == 1, "half of an answer is not judged"
     assert "assert cart.tax(100) == 19" in bench.prompts()[0]
+
+
+@pytest.mark.req("P19", "R8")
+async def test_one_file_is_asked_for_like_several_and_a_second_time_in_other_words(bench: Bench) -> None:
+    task, check = "Write half.py with half(n).", "python3 -c 'import half; assert half.half(4) == 2'"
+    bench.write(README__md="A half is a half.\n")
+    answers = [f"Sure.\n`half.py`\n```python\ndef half(n):\n    return {n}\n```\n" for n in ("0", "1", "n / 2")]
+    state = await run(bench, *answers, task=task, checks=(check,))
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    first, other, again = bench.model.requests
+    assert [[message.role for message in request.messages] for request in (first, other, again)] == [["user"]] * 3
+    plain, words = first.messages[0].content, other.messages[0].content
+    assert plain.startswith(
+        f"These files are in the folder:\n\n# README.md\n```\nA half is a half.\n```\n\n{task}\n\nAnswer"
+    )
+    assert words.partition("Write the complete new content of `half.py`.")[1]
+    assert plain.partition("Answer")[0] == words.partition("Write the complete")[0], "so that a server reuses it"
+    assert again.messages == first.messages
+    assert (first.temperature, other.temperature, again.temperature) == (0, 0.2, 0.5)
 
 
 @pytest.mark.req("D2", "R8")

@@ -31,17 +31,9 @@ def fits(run: Run, files: Sequence[str]) -> bool:
 
 async def free_answer(run: Run, mine: StepRun, failed: str, temperature: float) -> list[Proposal]:
     """What to do, in order; at least one thing."""
-    files = list_files(run.root)
     step = mine.step
-    asked = render(
-        "do",
-        instructions=instructions(run.root, files),
-        files=quoted_files(run.root, worth_showing(run, files), budget_chars(run) // 2),
-        task=run.task.text,
-        step="" if step.description == run.task.text else f"\n# Now this step of it\n{step_text(step)}\n",
-        failed=failed + _what_broke(mine),
-    )
-    reply = await ask_text(run, "do", asked, step_id=step.id, temperature=temperature)
+    asked = plain_question(run, mine, failed + _what_broke(mine), render("do"))
+    reply = await ask_text(run, "do", asked, step_id=step.id, temperature=temperature, bare=True)
     if reply.finish_reason == "length":
         raise UnreadableAnswer("the answer was cut off", answer=reply.text)
     said = parts(reply.text, _only_file(run))
@@ -52,6 +44,24 @@ async def free_answer(run: Run, mine: StepRun, failed: str, temperature: float) 
         problem = "the answer changes nothing" if said else "the answer has neither a file nor a command"
         raise UnreadableAnswer(problem, answer=reply.text)
     return [_proposal(part) for part in wanted]
+
+
+def plain_question(run: Run, mine: StepRun, failed: str, form: str, instead: tuple[str, str] = ("", "")) -> str:
+    """The files, the task and the form of the answer, as a person would put it: a small model answers that best.
+    `instead`: a piece of the files, and what is shown in its place."""
+    files = list_files(run.root)
+    shown = set(worth_showing(run, files))
+    step = mine.step
+    text = quoted_files(run.root, [path for path in files if path in shown], budget_chars(run) // 2)
+    question = render(
+        "question",
+        instructions=instructions(run.root, files),
+        files=text.replace(*instead) if instead[0] else text,
+        task=run.task.text,
+        step="" if step.description == run.task.text else f"\n# Now this step of it\n{step_text(step)}\n",
+        failed=failed,
+    )
+    return f"{question}\n\n{form}\n"
 
 
 def _what_broke(mine: StepRun) -> str:

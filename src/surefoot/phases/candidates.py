@@ -36,7 +36,7 @@ from surefoot.verify import Place
 from surefoot.workspace.sandbox import choose_sandbox
 
 MOST_SPLICES = 16
-COOLEST, WARMEST = 0.4, 1.0
+COOLEST, WARMEST = 0.2, 0.8
 """The first candidate is the most likely one, the last the most unlike it."""
 
 

@@ -13,7 +13,7 @@ from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
 from surefoot.outline import LEFT_OUT, outline
-from surefoot.phases.answering import answers_freely, free_answer
+from surefoot.phases.answering import answers_freely, free_answer, plain_question
 from surefoot.phases.computing import is_result, program_for
 from surefoot.phases.proposal import Proposal
 from surefoot.phases.revising import revise
@@ -46,7 +46,7 @@ async def in_one_answer(
 ) -> list[Proposal]:
     """`afresh`: without sight of the code that is wrong."""
     if answers_freely(run, mine.step):
-        return await free_answer(run, mine, what_failed(mine, results, there=True), warmth)
+        return await free_answer(run, mine, what_fails(mine, results, there=True), warmth)
     path = mine.step.writes[0]
     if is_result(run, mine.step):
         return [await program_for(run, mine, path, what_failed(mine, results), warmth)]
@@ -67,27 +67,18 @@ async def _file_body(
     """The model writes the file anew, or edits it when it is long."""
     current = read_text(run.root / path, budget_chars(run))
     long = current is not None and current.count("\n") > WHOLE_FILE_LINES
-    before = briefing(run)
-    # A file that is there already is to be mended, so what is wrong with it is worth knowing from the first.
-    failed, shown, hint = what_failed(mine, results, there=bool(current)), _current(run, path, current), _hint(mine)
-    if afresh and not long and (rest := outline(current or "", run.task.text + failed)):
-        before = before.replace(quoted(path, current or ""), "")
-        failed, shown, hint = "", quoted(f"{path} without what is wrong", rest), _FILL_IN
-    asked = render(
-        "edit" if long else "write",
-        step=step_text(mine.step),
-        context=handed_on(run, mine.step.id) + _other_files(run, mine, path),
-        current=shown,
-        failed=failed,
-        path=path,
-        hint=hint,
-    )
+    plain = run.model.traits.small and not long
+    if plain:
+        asked = _plainly(run, mine, path, current or "", results, afresh=afresh)
+    else:
+        asked = _in_full(run, mine, path, current, results, "edit" if long else "write")
     reply = await ask_text(
         run,
         "edit" if long else "write",
-        before + "\n\n" + asked,
+        asked,
         step_id=mine.step.id,
         temperature=warmth,
+        bare=plain,
     )
     if long and read_blocks(reply.text):
         return Proposal("act", "edit_file", {"path": path}, reply.text)
@@ -98,6 +89,33 @@ async def _file_body(
     if reply.finish_reason == "length":
         raise UnreadableAnswer(f"the answer was cut off before {path} was complete", answer=reply.text)
     return Proposal("act", "write_file", {"path": path}, body if body.endswith("\n") else body + "\n")
+
+
+def _plainly(run: Run, mine: StepRun, path: str, current: str, results: Sequence[CheckResult], *, afresh: bool) -> str:
+    """As for any other task; a second time in other words, and without sight of the code that is wrong. What was
+    learnt from earlier attempts would be about answers that it does not show."""
+    failed = what_fails(mine, results, there=bool(current))
+    if not afresh:
+        return plain_question(run, mine, failed, render("do"))
+    if rest := outline(current, run.task.text + failed):
+        instead = quoted(path, current), quoted(f"{path} without what is wrong", rest)
+        return plain_question(run, mine, "", render("file", path=path, hint=_FILL_IN), instead)
+    return plain_question(run, mine, failed, render("file", path=path, hint=""))
+
+
+def _in_full(
+    run: Run, mine: StepRun, path: str, current: str | None, results: Sequence[CheckResult], prompt: str
+) -> str:
+    asked = render(
+        prompt,
+        step=step_text(mine.step),
+        context=handed_on(run, mine.step.id) + _other_files(run, mine, path),
+        current=_current(run, path, current),
+        failed=what_failed(mine, results, there=bool(current)),
+        path=path,
+        hint=_hint(mine),
+    )
+    return f"{briefing(run)}\n\n{asked}"
 
 
 def _other_files(run: Run, mine: StepRun, path: str) -> str:
@@ -138,6 +156,15 @@ def temperature(run: Run, mine: StepRun) -> float:
 
 def what_failed(mine: StepRun, results: Sequence[CheckResult], *, there: bool = False) -> str:
     """What the next try must not ignore: the failing part of the checks, and what earlier attempts taught."""
+    failed = what_fails(mine, results, there=there)
+    if not mine.notes:
+        return failed
+    learnt = "\n".join(f"- {note}" for note in dict.fromkeys(mine.notes[-3:]))
+    return f"{failed}\n# Learnt from earlier attempts\n{learnt}\n"
+
+
+def what_fails(mine: StepRun, results: Sequence[CheckResult], *, there: bool) -> str:
+    """`there`: what is to be mended is there already, so what is wrong with it is worth knowing from the first."""
     lines: list[str] = []
     red = [r for r in results if not r.passed]
     refuted = bool(mine.failures) and mine.failures[-1].kind is FailureKind.REFUTED
@@ -147,9 +174,6 @@ def what_failed(mine: StepRun, results: Sequence[CheckResult], *, there: bool = 
     if mine.refused:
         lines.append("\n# Refused, do something else")
         lines += [f"- {reason}" for reason in dict.fromkeys(mine.refused[-2:])]
-    if mine.notes:
-        lines.append("\n# Learnt from earlier attempts")
-        lines += [f"- {note}" for note in dict.fromkeys(mine.notes[-3:])]
     return "\n".join(lines) + "\n" if lines else ""
 
 
