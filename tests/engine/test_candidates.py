@@ -305,8 +305,8 @@ async def test_they_are_shown(bench: Bench) -> None:
                             checks=[CHECK], reflection=TWO_RETRIES)  # fmt: skip
     wanted = [
         "✗ candidate 1 of 3, temperature 0.2: ",
-        "✗ candidate 2 of 3, temperature 0.5: the same as candidate 1",
-        "✓ candidate 3 of 3, temperature 0.8: ",
+        "✗ candidate 2 of 3, temperature 0.4: the same as candidate 1",
+        "✓ candidate 3 of 3, temperature 0.6: ",
     ]
     plain = [line.strip() for event in tried(bench) for line in told(event, state, UNICODE)]
     shown = [text.plain.strip() for text in details(state, UNICODE) if " candidate " in text.plain]

@@ -26,7 +26,7 @@ from surefoot.phases.approving import not_allowed
 from surefoot.phases.computing import is_result, made_up
 from surefoot.phases.deciding import in_one_answer, is_one_answer, tool_context
 from surefoot.phases.fingerprints import fingerprint
-from surefoot.phases.proposal import Proposal
+from surefoot.phases.proposal import Proposal, Wording
 from surefoot.plan import Check
 from surefoot.run import Run
 from surefoot.splice import spliced
@@ -36,8 +36,10 @@ from surefoot.verify import Place
 from surefoot.workspace.sandbox import choose_sandbox
 
 MOST_SPLICES = 16
-COOLEST, WARMEST = 0.2, 0.8
-"""The first candidate is the most likely one, the last the most unlike it."""
+WARMTHS = (0.2, 0.4, 0.6, 0.8)
+"""Of the candidates, one after another: the first is the most likely one."""
+WORDINGS = (Wording.ANEW, Wording.PLAIN, Wording.THOUGHT)
+"""How a small model is asked for them."""
 
 
 def can_choose(run: Run, mine: StepRun) -> bool:
@@ -90,11 +92,11 @@ def _of_this_attempt(mine: StepRun) -> list[e.CandidateTried]:
 
 
 async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of: int) -> e.CandidateTried:
-    warmth = round(COOLEST + (WARMEST - COOLEST) * (number - 1) / max(of - 1, 1), 2)
+    warmth = WARMTHS[min(number, len(WARMTHS)) - 1]
+    wording = WORDINGS[(number - 1) % len(WORDINGS)] if run.model.traits.small else Wording.PLAIN
     tried = e.CandidateTried(step_id=mine.step.id, attempt=mine.attempt, number=number, of=of, temperature=warmth)
     try:
-        # Every other one is written without sight of the old code: some mistakes are only seen, others only copied.
-        proposals = await in_one_answer(run, mine, mine.baseline, warmth, afresh=number % 2 == 1)
+        proposals = await in_one_answer(run, mine, mine.baseline, warmth, wording)
     except UnreadableAnswer as error:
         return tried.with_(unusable=error.problem)
     if proposals[0].decision != "act":

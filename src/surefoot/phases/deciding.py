@@ -13,9 +13,9 @@ from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
 from surefoot.outline import LEFT_OUT, outline
-from surefoot.phases.answering import answers_freely, free_answer, plain_question
+from surefoot.phases.answering import answers_freely, free_answer, plain_question, thought_about
 from surefoot.phases.computing import is_result, program_for
-from surefoot.phases.proposal import Proposal
+from surefoot.phases.proposal import Proposal, Wording
 from surefoot.phases.revising import revise
 from surefoot.plan import ExecutionStep
 from surefoot.prompts import render
@@ -42,15 +42,14 @@ def is_one_answer(run: Run, step: ExecutionStep) -> bool:
 
 
 async def in_one_answer(
-    run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float, *, afresh: bool = False
+    run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float, wording: Wording = Wording.PLAIN
 ) -> list[Proposal]:
-    """`afresh`: without sight of the code that is wrong."""
     if answers_freely(run, mine.step):
-        return await free_answer(run, mine, what_fails(mine, results, there=True), warmth)
+        return await free_answer(run, mine, what_fails(mine, results, there=True), warmth, wording)
     path = mine.step.writes[0]
     if is_result(run, mine.step):
-        return [await program_for(run, mine, path, what_failed(mine, results), warmth)]
-    return [await _file_body(run, mine, path, results, warmth, afresh=afresh)]
+        return [await program_for(run, mine, path, what_failed(mine, results), warmth, wording)]
+    return [await _file_body(run, mine, path, results, warmth, wording)]
 
 
 def named_call(mine: StepRun) -> Proposal:
@@ -62,14 +61,19 @@ def named_call(mine: StepRun) -> Proposal:
 
 
 async def _file_body(
-    run: Run, mine: StepRun, path: str, results: Sequence[CheckResult], warmth: float, *, afresh: bool = False
+    run: Run,
+    mine: StepRun,
+    path: str,
+    results: Sequence[CheckResult],
+    warmth: float,
+    wording: Wording = Wording.PLAIN,
 ) -> Proposal:
     """The model writes the file anew, or edits it when it is long."""
     current = read_text(run.root / path, budget_chars(run))
     long = current is not None and current.count("\n") > WHOLE_FILE_LINES
     plain = run.model.traits.small and not long
     if plain:
-        asked = _plainly(run, mine, path, current or "", results, afresh=afresh)
+        asked = _plainly(run, mine, path, current or "", results, wording)
     else:
         asked = _in_full(run, mine, path, current, results, "edit" if long else "write")
     reply = await ask_text(
@@ -91,12 +95,12 @@ async def _file_body(
     return Proposal("act", "write_file", {"path": path}, body if body.endswith("\n") else body + "\n")
 
 
-def _plainly(run: Run, mine: StepRun, path: str, current: str, results: Sequence[CheckResult], *, afresh: bool) -> str:
-    """As for any other task; a second time in other words, and without sight of the code that is wrong. What was
-    learnt from earlier attempts would be about answers that it does not show."""
+def _plainly(run: Run, mine: StepRun, path: str, current: str, results: Sequence[CheckResult], wording: Wording) -> str:
+    """What was learnt from earlier attempts is left out: it would be about answers that are not shown."""
     failed = what_fails(mine, results, there=bool(current))
-    if not afresh:
-        return plain_question(run, mine, failed, render("do"))
+    if wording is not Wording.ANEW:
+        form = render("do") if wording is Wording.PLAIN else thought_about(render("do"))
+        return plain_question(run, mine, failed, form)
     if rest := outline(current, run.task.text + failed):
         instead = quoted(path, current), quoted(f"{path} without what is wrong", rest)
         return plain_question(run, mine, "", render("file", path=path, hint=_FILL_IN), instead)
