@@ -201,6 +201,20 @@ async def test_a_run_that_another_process_went_on_with_is_left_to_it(
     await other.aclose()
 
 
+async def test_who_goes_on_with_a_run_goes_on_from_what_was_read(path: Path, journal: SqliteJournal) -> None:
+    """Between reading a run and writing to it another process may have gone on with it, and ended."""
+    await journal.append("r1", [said("a")])
+    late, quick = SqliteJournal(path), SqliteJournal(path)
+    assert messages(late.read("r1")) == ["a"]
+    await quick.append("r1", [said("b")])
+    await quick.aclose()
+    with pytest.raises(JournalBusy, match="another process is writing run r1"):
+        await late.append("r1", [said("not knowing of b")])
+    assert messages(late.read("r1")) == ["a", "b"]
+    assert numbers(await late.append("r1", [said("knowing of b")])) == [4]
+    await late.aclose()
+
+
 async def test_one_who_only_noted_is_told_at_the_next_call(path: Path, journal: SqliteJournal) -> None:
     await journal.append("r2", [created("r2")])
     other = SqliteJournal(path)

@@ -5,7 +5,7 @@ SQLite has no checksums of its own, so every row carries one (blobs have their h
 
 import json
 import struct
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,9 +56,10 @@ class JournalReader:
         self._idle: list[apsw.Connection] = []
         self._closed = False
 
-    def read(self, run_id: str, after: int) -> Iterator[Record]:
+    def read(self, run_id: str, after: int, at_end: Callable[[Position], object] = lambda _: None) -> Iterator[Record]:
+        """`at_end` is told where the run stood, when all of it was read and nothing came in between."""
         position = self.existing(run_id)
-        return self._stream(run_id, position.number, after, position.last)
+        return self._stream(run_id, position, after, at_end)
 
     def existing(self, run_id: str) -> Position:
         position = self.position(run_id)
@@ -127,8 +128,10 @@ class JournalReader:
         while self._idle:
             self._idle.pop().close()
 
-    def _stream(self, run_id: str, number: int, after: int, last: int) -> Iterator[Record]:
-        first, end = number << RUN_BITS, (number + 1) << RUN_BITS
+    def _stream(
+        self, run_id: str, position: Position, after: int, at_end: Callable[[Position], object]
+    ) -> Iterator[Record]:
+        first, end = position.number << RUN_BITS, (position.number + 1) << RUN_BITS
         key = first + after
         sql = "SELECT id, at, kind, crc, body FROM events WHERE id > ? AND id < ? ORDER BY id"
         with self._connection() as connection, closing(connection.execute(sql, (key, end))) as rows:
@@ -147,8 +150,10 @@ class JournalReader:
                     raise self._of_another_version(run_id, key - first, kind) from error
                 yield as_record((key - first, at, event))
         # A damaged page can end the search for more before the end that another search finds.
-        if key < first + last:
+        if key < first + position.last:
             raise broken(self._path, f"the events of run {run_id} after {key - first} are missing")
+        if key == first + position.last:
+            at_end(position)
 
     def _of_another_version(self, run_id: str, seq: int, kind: str) -> JournalVersion:
         return JournalVersion(

@@ -26,7 +26,7 @@ from surefoot.store.base import (
 )
 from surefoot.store.blobs import LARGE, BlobFiles, digest_of, pack
 from surefoot.store.connection import Durability, journal_error
-from surefoot.store.reading import JournalReader
+from surefoot.store.reading import JournalReader, Position
 from surefoot.store.writing import Blob, Entry, JournalWriter, Run, as_entry
 
 TURNS_ALONE = 64
@@ -55,6 +55,9 @@ class SqliteJournal:
         self._writer: JournalWriter | None = None
         self._files = BlobFiles(path)
         self._runs: dict[str, Run] = {}
+        self._read_to: dict[str, Position] = {}
+        """Where runs stood that were read here. Who goes on with one goes on from what was read: if somebody else wrote
+        to it in between, that must come out."""
         self._lost: set[str] = set()
         """Runs that another process has gone on with, which nobody here was told yet."""
         # What the next transaction takes along.
@@ -70,7 +73,9 @@ class SqliteJournal:
     # reading
 
     def read(self, run_id: str, after: int = 0) -> Iterator[Record]:
-        return self._reader.read(run_id, after)
+        if self._read_only or run_id in self._runs:
+            return self._reader.read(run_id, after)
+        return self._reader.read(run_id, after, lambda position: self._read_to.update({run_id: position}))
 
     def summaries(self, limit: int = 50) -> list[RunSummary]:
         return self._reader.summaries(limit)
@@ -153,7 +158,7 @@ class SqliteJournal:
     def close(self) -> None:
         """Like `aclose`, for those who have no event loop. What still waits is written first."""
         error = self._commit_for_all()
-        for pending in (self._runs, self._queue, self._blobs, self._acknowledged):
+        for pending in (self._runs, self._read_to, self._queue, self._blobs, self._acknowledged):
             pending.clear()
         self._reader.close()
         if self._writer:
@@ -193,7 +198,7 @@ class SqliteJournal:
         self._writing()
         if run_id in self._lost:
             raise self._taken_over(run_id)
-        position = self._reader.position(run_id)
+        position = self._read_to.pop(run_id, None) or self._reader.position(run_id)
         return Run(run_id, *position) if position else None
 
     def _as_written(self, event: Event) -> tuple[Event, bytes]:
