@@ -53,7 +53,7 @@ async def test_one_file_is_asked_for_like_several_and_a_second_time_in_other_wor
     state = await run(bench, *answers, task=task, checks=(check,))
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    first, other, again, thought = bench.model.requests
+    first, other, thought, again = bench.model.requests
     assert [[message.role for message in request.messages] for request in bench.model.requests] == [["user"]] * 4
     plain, words = first.messages[0].content, other.messages[0].content
     assert plain.startswith(
@@ -63,7 +63,7 @@ async def test_one_file_is_asked_for_like_several_and_a_second_time_in_other_wor
     assert plain.partition("Answer")[0] == words.partition("Write the complete")[0], "so that a server reuses it"
     assert again.messages == first.messages
     assert thought.messages[0].content.partition("First say in a few lines")[0] == plain
-    assert (first.temperature, other.temperature, again.temperature, thought.temperature) == (0, 0.2, 0.4, 0.6)
+    assert (first.temperature, other.temperature, thought.temperature, again.temperature) == (0, 0.2, 0.4, 0.6)
 
 
 @pytest.mark.req("D2", "R8")

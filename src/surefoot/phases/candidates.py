@@ -38,8 +38,8 @@ from surefoot.workspace.sandbox import choose_sandbox
 MOST_SPLICES = 16
 WARMTHS = (0.2, 0.4, 0.6, 0.8)
 """Of the candidates, one after another: the first is the most likely one."""
-WORDINGS = (Wording.ANEW, Wording.PLAIN, Wording.THOUGHT)
-"""How a small model is asked for them."""
+WORDINGS = (Wording.ANEW, Wording.THOUGHT, Wording.PLAIN)
+"""How a small model is asked for them, where that is one file that it writes; else it begins with the second."""
 
 
 def can_choose(run: Run, mine: StepRun) -> bool:
@@ -93,7 +93,7 @@ def _of_this_attempt(mine: StepRun) -> list[e.CandidateTried]:
 
 async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of: int) -> e.CandidateTried:
     warmth = WARMTHS[min(number, len(WARMTHS)) - 1]
-    wording = WORDINGS[(number - 1) % len(WORDINGS)] if run.model.traits.small else Wording.PLAIN
+    wording = _wording(run, mine, number)
     tried = e.CandidateTried(step_id=mine.step.id, attempt=mine.attempt, number=number, of=of, temperature=warmth)
     try:
         proposals = await in_one_answer(run, mine, mine.baseline, warmth, wording)
@@ -121,6 +121,14 @@ async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of
         return tried.with_(results=await _judge(run, mine, proposals, checks))
     except ToolError as error:
         return tried.with_(unusable=str(error))
+
+
+def _wording(run: Run, mine: StepRun, number: int) -> Wording:
+    if not run.model.traits.small:
+        return Wording.PLAIN
+    is_one_file = len(mine.step.writes) == 1 and not is_result(run, mine.step)
+    wordings = WORDINGS if is_one_file else WORDINGS[1:]
+    return wordings[(number - 1) % len(wordings)]
 
 
 async def _put_together(
