@@ -30,15 +30,29 @@ async def test_a_result_is_computed_and_not_typed_in(bench: Bench) -> None:
 
 
 @pytest.mark.req("O3", "R8")
-async def test_a_program_that_breaks_is_shown_with_what_it_said(bench: Bench) -> None:
+@pytest.mark.parametrize("small", [True, False])
+async def test_a_program_that_breaks_is_shown_with_what_it_said(bench: Bench, small: bool) -> None:
     sales(bench)
-    broken = fenced("print(1 / 0)")
-    state = await bench.run(TASK, [understanding("total.json"), broken, ADD_UP], checks=[IS_RIGHT])
+    answers = [*([] if small else [understanding("total.json")]), fenced("print(1 / 0)"), ADD_UP]
+    services = bench.services(answers, traits=ModelTraits(small=small, inline_bodies=False))
+    state = await start_run(services, bench.task(TASK, [IS_RIGHT]), bench.config())
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
     shown = bench.prompts()[-1]
     assert "print(1 / 0)" in shown
     assert "ZeroDivisionError" in shown
+    assert not bench.events(e.RungChosen), "it goes on in the same try"
+
+
+@pytest.mark.req("R8", "P19")
+async def test_a_small_model_is_not_shown_a_program_that_ran_and_was_wrong(bench: Bench) -> None:
+    sales(bench)
+    wrong = fenced("open('total.json', 'w').write('40')")
+    services = bench.services([wrong, ADD_UP], traits=ModelTraits(small=True, inline_bodies=False))
+    state = await start_run(services, bench.task(TASK, [IS_RIGHT]), bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert "write('40')" not in bench.prompts()[-1]
 
 
 @pytest.mark.req("X5")

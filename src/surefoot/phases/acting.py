@@ -15,12 +15,13 @@ from surefoot.phases.performing import perform
 from surefoot.phases.proposal import Proposal
 from surefoot.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.run import Run
-from surefoot.state import StepRun
+from surefoot.state import Action, StepRun
 from surefoot.tools.base import Writes
 
 MAX_RED_ROUNDS = 2
-"""Writes that left the checks red before an attempt is given up: a fresh start beats a third correction. A small model
-that is shown its own answer gives it again, so with one of those it beats the first."""
+"""Actions that left the checks red before an attempt is given up: a fresh start beats a third correction. A small model
+that is shown its own answer gives it again, so with one of those it beats the first; but for a program that broke off,
+which says where."""
 MAX_REFUSALS = 3
 
 
@@ -110,7 +111,7 @@ def _round_so_far(mine: StepRun) -> _Round:
     here = _Round(results=mine.checks or mine.baseline)
     for number, results in dict(mine.red_looks).items():
         if 0 < number < len(mine.actions) and not _all_green(results):
-            here.red += bool(mine.actions[number - 1].ok)
+            here.red += _is_a_try(mine.actions[number - 1])
             here.seen.add(_tree_and_failing(results))
     return here
 
@@ -152,12 +153,16 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
     if _all_green(here.results):
         # Green all along, the checks only guard: then there is more to a step than them, unless it was done at once.
         return _was_red(mine) or (whole and bool(last.ok))
-    if last.ok or last.tool in ("run_python", "run_command"):
-        here.red += 1
+    here.red += _is_a_try(last)
     _look_for_progress(here)
-    if whole and here.red >= (1 if run.model.traits.small else MAX_RED_ROUNDS):
+    if whole and here.red >= (1 if run.model.traits.small and last.ok else MAX_RED_ROUNDS):
         raise StepFailed(_red(here.results, "its checks fail"))
     return False
+
+
+def _is_a_try(action: Action) -> bool:
+    """A write that was refused by its tool is none."""
+    return bool(action.ok) or action.tool in ("run_python", "run_command")
 
 
 def _look_for_progress(here: _Round) -> None:
