@@ -21,9 +21,9 @@ from pathlib import Path
 
 from surefoot.context import quoted_files
 from surefoot.errors import SurefootError
-from surefoot.mending import files_named_in
 from surefoot.models.parts import parts
 from surefoot.project import is_test, list_files
+from surefoot.taskfiles import files_named_in
 from surefoot.tools.paths import resolve
 from surefoot.workspace.environment import command_env, shell_argv
 from surefoot.workspace.process import Limits, run_process

@@ -16,6 +16,7 @@ FLOORS = [
     {"task", "outcome"},
     {"events", "drafts"},
     # decisions
+    {"taskfiles"},
     {"state", "schedule", "ladder", "mending", "outline", "splice", "reflection", "expressions", "redact"},
     {"questions"},
     {"fold", "gates", "decisions"},
@@ -42,7 +43,7 @@ FLOORS = [
 PURE = {
     *("values", "errors", "consent", "config", "plan", "machine", "task", "outcome", "events", "drafts"),
     *("state", "fold", "schedule", "ladder", "mending", "reflection", "expressions", "redact", "gates", "conclusion"),
-    *("outline", "splice", "questions", "decisions", "editing"),
+    *("taskfiles", "outline", "splice", "questions", "decisions", "editing"),
 }
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 FLOOR_OF = {name: level for level, names in enumerate(FLOORS) for name in names}

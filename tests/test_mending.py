@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from surefoot.drafts import CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
-from surefoot.mending import check_from, files_named_in, plan_from, simple_plan, step_from, understanding_from
+from surefoot.mending import check_from, plan_from, simple_plan, step_from, understanding_from
 from surefoot.outcome import TaskComplexity
 from surefoot.plan import CommandCheck, DetailedPlan, ExecutionStep, FileCheck, ParsesCheck, StepType, TextCheck
+from surefoot.taskfiles import files_named_in
 
 
 def draft(*steps: dict[str, Any]) -> PlanDraft:

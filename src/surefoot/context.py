@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from surefoot.machine import StepStatus
-from surefoot.mending import files_named_in
 from surefoot.plan import ExecutionStep
 from surefoot.project import is_test, list_files
 from surefoot.prompts import render
 from surefoot.run import Run
 from surefoot.state import RunState
+from surefoot.taskfiles import files_named_in
 
 _DOCUMENTS = (".md", ".txt", ".rst")
 _MAX_LISTED = 60

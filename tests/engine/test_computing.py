@@ -5,9 +5,9 @@ import pytest
 from kit import Bench, fenced, understanding
 from surefoot import events as e
 from surefoot.engine import start_run
-from surefoot.mending import is_computed, plain_target
 from surefoot.models.base import ModelTraits
 from surefoot.outcome import Verdict
+from surefoot.taskfiles import is_computed, plain_target
 
 ADD_UP = fenced("import csv, json\nrows = list(csv.DictReader(open('sales.csv')))\n"
                 "json.dump({'total': sum(int(r['n']) for r in rows)}, open('total.json', 'w'))")  # fmt: skip

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from surefoot.asking import ask_text
 from surefoot.context import budget_chars, instructions, quoted_files, step_text, worth_showing
 from surefoot.errors import UnreadableAnswer
-from surefoot.mending import files_named_in
 from surefoot.models.parts import Part, parts
 from surefoot.phases.proposal import Proposal, Wording
 from surefoot.plan import ExecutionStep, StepType
@@ -14,6 +13,7 @@ from surefoot.project import is_test, list_files
 from surefoot.prompts import render
 from surefoot.run import Run
 from surefoot.state import StepRun
+from surefoot.taskfiles import files_named_in
 
 _CANNOT = "CANNOT"
 

@@ -6,7 +6,6 @@ from surefoot.artifacts import handed_on
 from surefoot.asking import ask_text
 from surefoot.context import briefing, step_text
 from surefoot.errors import UnreadableAnswer
-from surefoot.mending import files_named_in, is_computed
 from surefoot.models.reading import read_fenced
 from surefoot.phases.answering import thought_about
 from surefoot.phases.proposal import Proposal, Wording
@@ -15,6 +14,7 @@ from surefoot.project import list_files
 from surefoot.prompts import render
 from surefoot.run import Run
 from surefoot.state import StepRun
+from surefoot.taskfiles import files_named_in, is_computed
 
 PROGRAM = "program.py"
 """What the program is called in the answer; it never becomes a file."""

@@ -9,7 +9,7 @@ from surefoot.context import briefing
 from surefoot.drafts import UnderstandingDraft
 from surefoot.gates import judge_understanding
 from surefoot.machine import Stage
-from surefoot.mending import files_named_in, plain_target, plain_understanding, understanding_from
+from surefoot.mending import plain_understanding, understanding_from
 from surefoot.outcome import ExecutionPhase, PhaseResult, UnderstandingOutput, ValidationResult, Verdict
 from surefoot.phases.answering import fits
 from surefoot.phases.gated import feedback, gated, skipped, wanted_differently
@@ -17,6 +17,7 @@ from surefoot.project import list_files
 from surefoot.prompts import render
 from surefoot.questions import TIMED_OUT
 from surefoot.run import Run, Stopped
+from surefoot.taskfiles import files_named_in, plain_target
 
 
 async def understand(run: Run) -> None:
