@@ -82,6 +82,11 @@ def _missing(
     return _because(ErrorCategory.DEPENDENCY_ERROR, cause, f"{name} has to be made first", failure, 0.6)
 
 
+def says_missing(text: str) -> bool:
+    """Whether what failed only says that something is not there."""
+    return bool(_MISSING_MODULE.search(text) or _MISSING_FILE.search(text))
+
+
 def lesson(failure: Failure, reflection: StepReflection) -> str:
     """One or two lines for the next prompt: what went wrong last time."""
     fix = f" Next time: {reflection.suggested_fix}." if reflection.suggested_fix else ""

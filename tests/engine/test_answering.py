@@ -49,12 +49,12 @@ async def test_several_files_come_in_one_answer(bench: Bench) -> None:
 async def test_one_file_is_asked_for_like_several_and_a_second_time_in_other_words(bench: Bench) -> None:
     task, check = "Write half.py with half(n).", "python3 -c 'import half; assert half.half(4) == 2'"
     bench.write(README__md="A half is a half.\n")
-    answers = [f"Sure.\n`half.py`\n```python\ndef half(n):\n    return {n}\n```\n" for n in ("0", "1", "3", "n / 2")]
+    answers = [f"Sure.\n`half.py`\n```python\ndef half(n):\n    return {n}\n```\n" for n in ("0", "1", "n / 2")]
     state = await run(bench, *answers, task=task, checks=(check,))
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    first, other, thought, again = bench.model.requests
-    assert [[message.role for message in request.messages] for request in bench.model.requests] == [["user"]] * 4
+    first, other, again = bench.model.requests
+    assert [[message.role for message in request.messages] for request in bench.model.requests] == [["user"]] * 3
     plain, words = first.messages[0].content, other.messages[0].content
     assert plain.startswith(
         f"These files are in the folder:\n\n# README.md\n```\nA half is a half.\n```\n\n{task}\n\nAnswer"
@@ -62,8 +62,17 @@ async def test_one_file_is_asked_for_like_several_and_a_second_time_in_other_wor
     assert words.partition("Write the complete new content of `half.py`.")[1]
     assert plain.partition("Answer")[0] == words.partition("Write the complete")[0], "so that a server reuses it"
     assert again.messages == first.messages
-    assert thought.messages[0].content.partition("First say in a few lines")[0] == plain
-    assert (first.temperature, other.temperature, thought.temperature, again.temperature) == (0, 0.2, 0.4, 0.6)
+    assert (first.temperature, other.temperature, again.temperature) == (0, 0.4, 0.7)
+
+
+@pytest.mark.req("P19")
+async def test_that_what_is_to_be_made_is_not_there_is_not_told(bench: Bench) -> None:
+    bench.write(**{**FILES, "test_cart__py": "import cart\nassert cart.tax(100) == 20, cart.tax(100)\n"})
+    await run(bench, SETTINGS + CART, task="Put the rate into settings.py, 20%, and use it in cart.py.")
+    assert "AssertionError: 19.0" in bench.prompts()[0]
+    bench.write(**FILES)
+    await run(bench, SETTINGS + CART)
+    assert "No module named" not in bench.prompts()[0]
 
 
 @pytest.mark.req("D2", "R8")

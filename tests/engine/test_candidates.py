@@ -64,7 +64,7 @@ async def test_the_first_candidate_that_passes_is_taken_and_no_more_are_asked_fo
 async def test_candidates_are_asked_the_same_at_rising_temperature(bench: Bench) -> None:
     await bench.run_plan(steps(SUM), [*WRONG], checks=[CHECK], reflection={**TWO_RETRIES, "candidates": 4})
     asked = bench.model.requests[4:8]
-    assert [request.temperature for request in asked] == [0.2, 0.4, 0.6, 0.8]
+    assert [request.temperature for request in asked] == [0.4, 0.7, 1.0, 1.0]
     assert len({request.messages for request in asked}) == 1, "so that a server reuses what it has read"
     assert len({request.seed for request in asked}) == 4
     assert "Learnt from earlier attempts" in asked[0].messages[-1].content
@@ -304,9 +304,9 @@ async def test_they_are_shown(bench: Bench) -> None:
     state = await bench.run("Write sum.txt.", [understanding("sum.txt"), *BEFORE, WRONG[50], WRONG[50], RIGHT],
                             checks=[CHECK], reflection=TWO_RETRIES)  # fmt: skip
     wanted = [
-        "✗ candidate 1 of 3, temperature 0.2: ",
-        "✗ candidate 2 of 3, temperature 0.4: the same as candidate 1",
-        "✓ candidate 3 of 3, temperature 0.6: ",
+        "✗ candidate 1 of 3, temperature 0.4: ",
+        "✗ candidate 2 of 3, temperature 0.7: the same as candidate 1",
+        "✓ candidate 3 of 3, temperature 1: ",
     ]
     plain = [line.strip() for event in tried(bench) for line in told(event, state, UNICODE)]
     shown = [text.plain.strip() for text in details(state, UNICODE) if " candidate " in text.plain]

@@ -7,7 +7,7 @@ from surefoot.asking import ask_text
 from surefoot.context import budget_chars, instructions, quoted_files, step_text, worth_showing
 from surefoot.errors import UnreadableAnswer
 from surefoot.models.parts import Part, parts
-from surefoot.phases.proposal import Proposal, Wording
+from surefoot.phases.proposal import Proposal
 from surefoot.plan import ExecutionStep, StepType
 from surefoot.project import is_test, list_files
 from surefoot.prompts import render
@@ -29,11 +29,10 @@ def fits(run: Run, files: Sequence[str]) -> bool:
     return sum((run.root / path).lstat().st_size for path in files) <= room
 
 
-async def free_answer(run: Run, mine: StepRun, failed: str, temperature: float, wording: Wording) -> list[Proposal]:
+async def free_answer(run: Run, mine: StepRun, failed: str, temperature: float) -> list[Proposal]:
     """What to do, in order; at least one thing."""
     step = mine.step
-    form = render("do") if wording is Wording.PLAIN else thought_about(render("do"))
-    asked = plain_question(run, mine, failed + _what_broke(mine), form)
+    asked = plain_question(run, mine, failed + _what_broke(mine), render("do"))
     reply = await ask_text(run, "do", asked, step_id=step.id, temperature=temperature, bare=True)
     if reply.finish_reason == "length":
         raise UnreadableAnswer("the answer was cut off", answer=reply.text)
@@ -63,10 +62,6 @@ def plain_question(run: Run, mine: StepRun, failed: str, form: str, instead: tup
         failed=failed,
     )
     return f"{question}\n\n{form}\n"
-
-
-def thought_about(asked: str) -> str:
-    return f"{asked}\n{render('think')}"
 
 
 def _what_broke(mine: StepRun) -> str:

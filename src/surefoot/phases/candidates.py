@@ -26,7 +26,7 @@ from surefoot.phases.approving import not_allowed
 from surefoot.phases.computing import is_result, made_up
 from surefoot.phases.deciding import in_one_answer, is_one_answer, tool_context
 from surefoot.phases.fingerprints import fingerprint
-from surefoot.phases.proposal import Proposal, Wording
+from surefoot.phases.proposal import Proposal
 from surefoot.plan import Check
 from surefoot.run import Run
 from surefoot.splice import spliced
@@ -36,10 +36,8 @@ from surefoot.verify import Place
 from surefoot.workspace.sandbox import choose_sandbox
 
 MOST_SPLICES = 16
-WARMTHS = (0.2, 0.4, 0.6, 0.8)
-"""Of the candidates, one after another: the first is the most likely one."""
-WORDINGS = (Wording.ANEW, Wording.THOUGHT, Wording.PLAIN)
-"""How a small model is asked for them, where that is one file that it writes; else it begins with the second."""
+COOLEST, WARMER, WARMEST = 0.4, 0.3, 1.0
+"""The first candidate is the most likely one, and each is less so than the one before."""
 
 
 def can_choose(run: Run, mine: StepRun) -> bool:
@@ -92,11 +90,11 @@ def _of_this_attempt(mine: StepRun) -> list[e.CandidateTried]:
 
 
 async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of: int) -> e.CandidateTried:
-    warmth = WARMTHS[min(number, len(WARMTHS)) - 1]
-    wording = _wording(run, mine, number)
+    warmth = round(min(COOLEST + WARMER * (number - 1), WARMEST), 2)
     tried = e.CandidateTried(step_id=mine.step.id, attempt=mine.attempt, number=number, of=of, temperature=warmth)
     try:
-        proposals = await in_one_answer(run, mine, mine.baseline, warmth, wording)
+        # Every other one in other words: what one wording gets wrong, another may get right.
+        proposals = await in_one_answer(run, mine, mine.baseline, warmth, anew=number % 2 == 1)
     except UnreadableAnswer as error:
         return tried.with_(unusable=error.problem)
     if proposals[0].decision != "act":
@@ -121,14 +119,6 @@ async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of
         return tried.with_(results=await _judge(run, mine, proposals, checks))
     except ToolError as error:
         return tried.with_(unusable=str(error))
-
-
-def _wording(run: Run, mine: StepRun, number: int) -> Wording:
-    if not run.model.traits.small:
-        return Wording.PLAIN
-    is_one_file = len(mine.step.writes) == 1 and not is_result(run, mine.step)
-    wordings = WORDINGS if is_one_file else WORDINGS[1:]
-    return wordings[(number - 1) % len(wordings)]
 
 
 async def _put_together(

@@ -7,8 +7,7 @@ from surefoot.asking import ask_text
 from surefoot.context import briefing, step_text
 from surefoot.errors import UnreadableAnswer
 from surefoot.models.reading import read_fenced
-from surefoot.phases.answering import thought_about
-from surefoot.phases.proposal import Proposal, Wording
+from surefoot.phases.proposal import Proposal
 from surefoot.plan import ExecutionStep
 from surefoot.project import list_files
 from surefoot.prompts import render
@@ -43,9 +42,7 @@ def _missing_sources(run: Run) -> set[str]:
     return {name for name in files_named_in(run.task.text) if name not in there and name not in written}
 
 
-async def program_for(
-    run: Run, mine: StepRun, path: str, failed: str, temperature: float, wording: Wording
-) -> Proposal:
+async def program_for(run: Run, mine: StepRun, path: str, failed: str, temperature: float) -> Proposal:
     asked = render(
         "compute",
         step=step_text(mine.step),
@@ -54,10 +51,7 @@ async def program_for(
         failed=failed,
         path=path,
     )
-    asked = f"{briefing(run)}\n\n{asked}"
-    if wording is not Wording.PLAIN:
-        asked = thought_about(asked)
-    reply = await ask_text(run, "write", asked, step_id=mine.step.id, temperature=temperature)
+    reply = await ask_text(run, "write", briefing(run) + "\n\n" + asked, step_id=mine.step.id, temperature=temperature)
     code = read_fenced(reply.text, PROGRAM)
     if code is None or reply.finish_reason == "length":
         what = "has no fenced code block" if code is None else "was cut off"

@@ -13,13 +13,14 @@ from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
 from surefoot.outline import LEFT_OUT, outline
-from surefoot.phases.answering import answers_freely, free_answer, plain_question, thought_about
+from surefoot.phases.answering import answers_freely, free_answer, plain_question
 from surefoot.phases.computing import is_result, program_for
-from surefoot.phases.proposal import Proposal, Wording
+from surefoot.phases.proposal import Proposal
 from surefoot.phases.revising import revise
 from surefoot.plan import ExecutionStep
 from surefoot.prompts import render
 from surefoot.questions import TIMED_OUT
+from surefoot.reflection import says_missing
 from surefoot.run import Run
 from surefoot.state import ActionResults, StepRun
 from surefoot.tools.base import ToolContext
@@ -42,14 +43,17 @@ def is_one_answer(run: Run, step: ExecutionStep) -> bool:
 
 
 async def in_one_answer(
-    run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float, wording: Wording = Wording.PLAIN
+    run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float, *, anew: bool = False
 ) -> list[Proposal]:
+    """`anew`: a small model is asked for a file in other words, and without sight of the code that is wrong."""
     if answers_freely(run, mine.step):
-        return await free_answer(run, mine, what_fails(mine, results, there=True), warmth, wording)
+        # That what is still to be made is not there says nothing, and is taken for part of the task.
+        there = not any(says_missing(result.detail) for result in results if not result.passed)
+        return await free_answer(run, mine, what_fails(mine, results, there=there), warmth)
     path = mine.step.writes[0]
     if is_result(run, mine.step):
-        return [await program_for(run, mine, path, what_failed(mine, results), warmth, wording)]
-    return [await _file_body(run, mine, path, results, warmth, wording)]
+        return [await program_for(run, mine, path, what_failed(mine, results), warmth)]
+    return [await _file_body(run, mine, path, results, warmth, anew=anew)]
 
 
 def named_call(mine: StepRun) -> Proposal:
@@ -66,14 +70,15 @@ async def _file_body(
     path: str,
     results: Sequence[CheckResult],
     warmth: float,
-    wording: Wording = Wording.PLAIN,
+    *,
+    anew: bool = False,
 ) -> Proposal:
     """The model writes the file anew, or edits it when it is long."""
     current = read_text(run.root / path, budget_chars(run))
     long = current is not None and current.count("\n") > WHOLE_FILE_LINES
     plain = run.model.traits.small and not long
     if plain:
-        asked = _plainly(run, mine, path, current or "", results, wording)
+        asked = _plainly(run, mine, path, current or "", results, anew=anew)
     else:
         asked = _in_full(run, mine, path, current, results, "edit" if long else "write")
     reply = await ask_text(
@@ -95,12 +100,11 @@ async def _file_body(
     return Proposal("act", "write_file", {"path": path}, body if body.endswith("\n") else body + "\n")
 
 
-def _plainly(run: Run, mine: StepRun, path: str, current: str, results: Sequence[CheckResult], wording: Wording) -> str:
+def _plainly(run: Run, mine: StepRun, path: str, current: str, results: Sequence[CheckResult], *, anew: bool) -> str:
     """What was learnt from earlier attempts is left out: it would be about answers that are not shown."""
     failed = what_fails(mine, results, there=bool(current))
-    if wording is not Wording.ANEW:
-        form = render("do") if wording is Wording.PLAIN else thought_about(render("do"))
-        return plain_question(run, mine, failed, form)
+    if not anew:
+        return plain_question(run, mine, failed, render("do"))
     if rest := outline(current, run.task.text + failed):
         instead = quoted(path, current), quoted(f"{path} without what is wrong", rest)
         return plain_question(run, mine, "", render("file", path=path, hint=_FILL_IN), instead)
