@@ -32,9 +32,9 @@ $ ls
 @pytest.mark.req("D2")
 def test_files_and_commands_in_their_order() -> None:
     assert parts(ANSWER) == [
-        Part("shop/cart.py", "RATE = 1\n", True),
-        Part("settings.py", "# settings.py\nTAX = 0.19\n", True),
-        Part("", "python3 build.py\nls\n", True),
+        Part("shop/cart.py", "RATE = 1\n"),
+        Part("settings.py", "# settings.py\nTAX = 0.19\n"),
+        Part("", "python3 build.py\nls\n"),
     ]
 
 
@@ -42,12 +42,12 @@ def test_files_and_commands_in_their_order() -> None:
     ("answer", "unnamed", "expected"),
     [
         ("```python\nx = 1\n```", "", []),
-        ("```python\nx = 1\n```", "a.py", [Part("a.py", "x = 1\n", True)]),
-        ("`run.sh`\n```sh\nls\n```", "", [Part("run.sh", "ls\n", True)]),
-        ("```bash\nls\n```", "a.py", [Part("", "ls\n", True)]),
-        ("a.py:\n```python\nx = 1", "", [Part("a.py", "x = 1\n", False)]),
-        ("<think>`b.py`\n```\nno\n```</think>`a.py`\n```\nyes\n```", "", [Part("a.py", "yes\n", True)]),
-        ("`path/to/a.py`\n```\nx\n```", "", [Part("a.py", "x\n", True)]),
+        ("```python\nx = 1\n```", "a.py", [Part("a.py", "x = 1\n")]),
+        ("`run.sh`\n```sh\nls\n```", "", [Part("run.sh", "ls\n")]),
+        ("```bash\nls\n```", "a.py", [Part("", "ls\n")]),
+        ("a.py:\n```python\nx = 1", "", [Part("a.py", "x = 1\n")]),
+        ("<think>`b.py`\n```\nno\n```</think>`a.py`\n```\nyes\n```", "", [Part("a.py", "yes\n")]),
+        ("`path/to/a.py`\n```\nx\n```", "", [Part("a.py", "x\n")]),
         ("nothing to do", "a.py", []),
     ],
 )

@@ -20,7 +20,6 @@ class Part:
     path: str
     """Empty for commands."""
     text: str
-    closed: bool
 
 
 def parts(answer: str, unnamed: str = "") -> list[Part]:
@@ -32,9 +31,9 @@ def parts(answer: str, unnamed: str = "") -> list[Part]:
         path = path or next(iter(reversed(mentions(block.above, ""))), "")
         path = path.removeprefix(EXAMPLE_FOLDER)
         if block.language in _SHELLS and not path.endswith(".sh"):
-            found.append(Part("", _without_prompts(block.text), block.closed))
+            found.append(Part("", _without_prompts(block.text)))
         elif path or unnamed:
-            found.append(Part(path or unnamed, block.text, block.closed))
+            found.append(Part(path or unnamed, block.text))
     return found
 
 
