@@ -26,6 +26,7 @@ FLOORS = [
     {"trust", "workspace", "models", "store", "bus", "fuses", "prompts", "project"},
     {"tools", "settings", "people"},
     {"run", "filechecks"},
+    {"copies"},
     {"verify", "context", "asking", "artifacts", "obeying"},
     {"placebo"},
     {"phases"},

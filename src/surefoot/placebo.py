@@ -6,18 +6,12 @@ placebo in the place of every new file. What passes there has proved nothing.
 """
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from surefoot.copies import a_copy, is_small
 from surefoot.plan import CommandCheck
 from surefoot.run import Run
-from surefoot.verify import Place
-from surefoot.workspace.sandbox import choose_sandbox
-
-MOST_BYTES = 200_000_000
-"""A larger folder is not copied for this: its checks are taken at their word."""
 
 _EMPTY = frozenset({
     ".py", ".pyi", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".go", ".rs", ".c", ".h", ".java", ".toml", ".ini",
@@ -27,29 +21,19 @@ _EMPTY = frozenset({
 
 
 async def hollow_checks(run: Run, checks: Sequence[CommandCheck], added: Sequence[str]) -> tuple[str, ...]:
-    """The keys of those `checks` that pass with a placebo for every file in `added`."""
-    snapshot = run.state.snapshot
-    if not checks or not added or _size(run, snapshot) > MOST_BYTES:
+    """The keys of those `checks` that pass with a placebo for every file in `added`. In a folder too large to be
+    copied, checks are taken at their word."""
+    if not checks or not added or not is_small(run):
         return ()
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="surefoot-placebo-"))
-    try:
-        copy = folder / run.root.name
-        await asyncio.to_thread(_lay_out, run, snapshot, copy, added)
-        sandbox, _ = choose_sandbox(run.config.sandbox, copy, state_folders=[run.services.home])
-        results = await run.verifier.judge(checks, Place(copy, sandbox))
-        return tuple(result.check.key for result in results if result.passed)
-    finally:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    async with a_copy(run, "placebo", run.state.snapshot) as place:
+        await asyncio.to_thread(_lay_out, run.root, place.root, added)
+        results = await run.verifier.judge(checks, place)
+    return tuple(result.check.key for result in results if result.passed)
 
 
-def _size(run: Run, snapshot: str) -> int:
-    return sum(entry.size for entry in run.workspace.manifest(snapshot).entries.values())
-
-
-def _lay_out(run: Run, snapshot: str, copy: Path, added: Sequence[str]) -> None:
-    run.workspace.copy_to(snapshot, copy)
+def _lay_out(root: Path, copy: Path, added: Sequence[str]) -> None:
     for name in added:
-        made = run.root / name
+        made = root / name
         if made.is_symlink() or not made.is_file():
             continue
         path = copy / name

@@ -2,7 +2,8 @@
 
 A result with what it was found on is a proof. It is used again while that is unchanged and dropped when it changes:
 for a check of one file that is the file's content, for a command what it says it reads, or else the whole workspace,
-because no look from outside is sure to see everything that a process reads. What a process may have changed where
+because no look from outside is sure to see everything that a process reads. A command that a model has put into its
+plan as a check is run on a copy of the workspace: it may do more than look. What a process may have changed where
 nobody looks, outside the workspace or in what snapshots leave out, drops the proofs of all commands. The last pass over
 the final tree runs everything.
 """
@@ -14,9 +15,11 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from surefoot import events as e
+from surefoot.consent import rule_on
+from surefoot.copies import Place, a_copy, is_small
 from surefoot.expressions import evaluate
 from surefoot.filechecks import OneFile, problem_with, see
 from surefoot.outcome import CheckResult
@@ -29,21 +32,11 @@ from surefoot.workspace.faults import as_text
 from surefoot.workspace.look import Look
 from surefoot.workspace.process import Limits, command_env, run_process, shell_argv
 
-if TYPE_CHECKING:
-    from surefoot.workspace.sandbox import Sandbox
-
 QUIET_ENV = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
 """A check looks; it should leave nothing behind."""
 
 _Proof = tuple[str, str]
 """The key of a check, and a hash of all that its result depends on."""
-
-
-class Place(NamedTuple):
-    """Where checks look: the workspace, or a copy of it with a sandbox of its own."""
-
-    root: Path
-    sandbox: "Sandbox | None"
 
 
 class Verifier:
@@ -63,7 +56,7 @@ class Verifier:
         results: dict[str, CheckResult] = {}
         for check in checks:
             if check.key not in results:
-                results[check.key] = await self._result(check, look, trusting=when != "final")
+                results[check.key] = await self._result(check, look, step_id, trusting=when != "final")
         found = tuple(results.values())
         changed = await self._remember_commands(found, look, step_id)
         await self._run.record(e.ChecksRan(step_id=step_id, when=when, results=found, changed=changed))
@@ -90,14 +83,18 @@ class Verifier:
         if tool.external or tool.network or (free and not confined):
             self._known = {key: r for key, r in self._known.items() if not isinstance(r.check, CommandCheck)}
 
-    async def _result(self, check: Check, look: Look, *, trusting: bool) -> CheckResult:
+    async def _result(self, check: Check, look: Look, step_id: str, *, trusting: bool) -> CheckResult:
         started = time.perf_counter()
         match check:
             case CommandCheck():
                 proof = depends_on(check, look)
                 if trusting and proof is not None and (known := self._known.get(proof)):
                     return known.with_(tree=look.tree, reused=True)
-                result = await self._command(check, Place(self._run.root, self._run.sandbox))
+                if check.origin == "plan":
+                    async with a_copy(self._run, f"{step_id or 'final'}.check") as place:
+                        result = await self._command(check, place)
+                else:
+                    result = await self._command(check, Place(self._run.root, self._run.sandbox))
                 result = result.with_(inputs=declared(check, look) or {})
             case ExpressionCheck():
                 result = self._expression(check)
@@ -174,6 +171,17 @@ class Verifier:
         return tuple(
             as_text(change.path) for change in await asyncio.to_thread(self._run.workspace.changes, mine.snapshot)
         )
+
+
+def may_run(run: Run, check: Check) -> bool:
+    """Whatever a model calls a check is a command of its own: rules that deny it hold, and where the same command would
+    have to be asked for as an action, it is run only where it cannot reach beyond the copy."""
+    if not isinstance(check, CommandCheck) or check.origin != "plan":
+        return True
+    config = run.config
+    allow = (*config.allow, *run.state.allowed)
+    ruling = rule_on("command", "run_command", {"command": check.command}, config.approve, allow, config.deny)
+    return (ruling == "allow" or (ruling == "ask" and run.sandbox is not None)) and is_small(run)
 
 
 def depends_on(check: CommandCheck, look: Look) -> _Proof | None:

@@ -8,16 +8,14 @@ or is equal to another candidate, is not judged again. Where none passes, functi
 was judged is in the journal: a run that was cut off goes on with the next candidate.
 """
 
-import asyncio
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from surefoot import events as e
 from surefoot.consent import rule_on
+from surefoot.copies import a_copy
 from surefoot.errors import ToolError, UnreadableAnswer
 from surefoot.gates import decisive
 from surefoot.machine import Rung
@@ -32,8 +30,6 @@ from surefoot.run import Run
 from surefoot.splice import spliced
 from surefoot.state import StepRun
 from surefoot.tools.base import call
-from surefoot.verify import Place
-from surefoot.workspace.sandbox import choose_sandbox
 
 MOST_SPLICES = 16
 COOLEST, WARMER, WARMEST = 0.4, 0.3, 1.0
@@ -166,32 +162,17 @@ async def _judge(
     run: Run, mine: StepRun, proposals: Sequence[Proposal], checks: Sequence[Check]
 ) -> tuple[CheckResult, ...]:
     """The checks on a copy of the workspace in which everything that is proposed was carried out."""
-    home = run.services.home
-    copy = home / "candidates" / f"{run.state.run_id}.{mine.step.id}"
-    try:
-        await asyncio.to_thread(_copy, run, copy, await run.snapshot())
-        sandbox, _ = choose_sandbox(run.config.sandbox, copy, state_folders=[home])
-        context = replace(tool_context(run), root=copy, sandbox=sandbox)
+    async with a_copy(run, mine.step.id) as place:
+        context = replace(tool_context(run), root=place.root, sandbox=place.sandbox)
         for proposal in proposals:
             tool = run.toolbox.get(proposal.tool)
             body = {tool.body_argument: proposal.body} if proposal.body else {}
             done = await call(tool, context, {**proposal.arguments, **body})
             if not done.ok:
                 raise ToolError(done.summary, tool=tool.name)
-            if tool.name == "run_python" and (name := made_up(run, copy)):
+            if tool.name == "run_python" and (name := made_up(run, place.root)):
                 raise ToolError(f"{name} is not there, and was made up to be read", tool=tool.name)
-        return await run.verifier.judge(checks, Place(copy, sandbox))
-    finally:
-        await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)
-
-
-def _copy(run: Run, copy: Path, snapshot: str) -> None:
-    shutil.rmtree(copy, ignore_errors=True)  # of a process that was killed
-    run.workspace.copy_to(snapshot, copy)
-    # What snapshots leave out is too large to copy, and the checks may need it.
-    for path in run.workspace.manifest(snapshot).excluded:
-        (copy / path).parent.mkdir(parents=True, exist_ok=True)
-        (copy / path).symlink_to(run.root.resolve() / path)
+        return await run.verifier.judge(checks, place)
 
 
 def _passes(candidate: e.CandidateTried) -> bool:

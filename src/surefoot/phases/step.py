@@ -28,6 +28,7 @@ from surefoot.run import Run, Stopped
 from surefoot.state import StepRun, commands_of, logs_of, outputs_of
 from surefoot.tools.base import Writes
 from surefoot.values import unchecked
+from surefoot.verify import may_run
 from surefoot.workspace.faults import as_text
 
 _started, _finished, _output = unchecked(e.StepStarted), unchecked(e.StepFinished), unchecked(StepExecutionOutput)
@@ -126,7 +127,7 @@ async def _confirmed(run: Run, step: ExecutionStep) -> None:
 
 def checks_of(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
     """The step's own checks; for the last step, also everything that has to hold for the task as a whole."""
-    own = step.checks
+    own = tuple([check for check in step.checks if may_run(run, check)]) if step.checks else ()
     others_unsettled = run.state.unsettled - (run.state.steps[step.id].status not in SETTLED)
     if not others_unsettled or step.step_type is StepType.TESTING:
         own = (*own, *task_checks(run))

@@ -23,6 +23,7 @@ from surefoot.placebo import hollow_checks
 from surefoot.plan import Check, CommandCheck
 from surefoot.run import Run, Stopped
 from surefoot.state import StepRun
+from surefoot.verify import may_run
 
 
 async def validate(run: Run) -> None:
@@ -61,7 +62,7 @@ def final_checks(run: Run) -> tuple[Check, ...]:
     for check in (*task_checks(run), *run.state.plan.checks, *done):
         # The first of equals stays: a plan that names the user's own check must not take its weight away.
         checks.setdefault(check.key, check)
-    return tuple(checks.values())
+    return tuple([check for check in checks.values() if may_run(run, check)])
 
 
 async def _hollow(run: Run, results: Sequence[CheckResult]) -> tuple[str, ...]:
