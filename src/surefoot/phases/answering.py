@@ -38,12 +38,19 @@ async def free_answer(run: Run, mine: StepRun, failed: str, temperature: float) 
         raise UnreadableAnswer("the answer was cut off", answer=reply.text)
     said = parts(reply.text, _only_file(run))
     wanted = [part for part in said if not _is_for_nothing(run, part)]
-    if not said and reply.text.lstrip("#*` ").upper().startswith(_CANNOT):
-        return [Proposal("replan", thought=reply.text.strip()[:400])]
+    if not said and (refusal := refusal_in(reply.text)):
+        return [refusal]
     if not wanted:
         problem = "the answer changes nothing" if said else "the answer has neither a file nor a command"
         raise UnreadableAnswer(problem, answer=reply.text)
     return [_proposal(part) for part in wanted]
+
+
+def refusal_in(answer: str) -> Proposal | None:
+    """Where it says, as it was asked to, that it cannot be done."""
+    if not answer.lstrip("#*` ").upper().startswith(_CANNOT):
+        return None
+    return Proposal("replan", thought=answer.strip()[:400])
 
 
 def plain_question(run: Run, mine: StepRun, failed: str, form: str, instead: tuple[str, str] = ("", "")) -> str:

@@ -13,7 +13,7 @@ from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
 from surefoot.outline import LEFT_OUT, outline
-from surefoot.phases.answering import answers_freely, free_answer, plain_question
+from surefoot.phases.answering import answers_freely, free_answer, plain_question, refusal_in
 from surefoot.phases.computing import is_result, program_for
 from surefoot.phases.proposal import Proposal
 from surefoot.phases.revising import revise
@@ -92,6 +92,8 @@ async def _file_body(
     if long and read_blocks(reply.text):
         return Proposal("act", "edit_file", {"path": path}, reply.text)
     body = read_fenced(reply.text, path)
+    if body is None and plain and (refusal := refusal_in(reply.text)):
+        return refusal
     if body is None:
         wanted = "no search/replace block and no fenced block" if long else "no fenced code block"
         raise UnreadableAnswer(f"the answer has {wanted} for {path}", answer=reply.text)
