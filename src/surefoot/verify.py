@@ -35,6 +35,11 @@ from surefoot.workspace.process import Limits, command_env, run_process, shell_a
 QUIET_ENV = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
 """A check looks; it should leave nothing behind."""
 
+PATIENCE = 10
+LEAST_SECONDS = 30
+"""On a copy a command is waited for so many times as long as it has ever taken here, but not less than this: what goes
+round in circles there keeps nothing else from being tried."""
+
 _Proof = tuple[str, str]
 """The key of a check, and a hash of all that its result depends on."""
 
@@ -45,6 +50,8 @@ class Verifier:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._known: dict[_Proof, CheckResult] = {}
+        self._longest: dict[str, float] = {}
+        """How long each command has taken at most, in seconds."""
 
     async def check(
         self, checks: Sequence[Check], when: Literal["before", "during", "after", "final"], step_id: str = ""
@@ -68,7 +75,8 @@ class Verifier:
         for check in checks:
             match check:
                 case CommandCheck():
-                    found.append(await self._command(check, place))
+                    patience = max(self._longest.get(check.key, 0.0) * PATIENCE, LEAST_SECONDS)
+                    found.append(await self._command(check, place, patience))
                 case ExpressionCheck():
                     found.append(self._expression(check))
                 case _:
@@ -124,26 +132,30 @@ class Verifier:
         detail = "" if value else f"is {value!r}"
         return CheckResult(check=check, passed=bool(value), detail=detail, inputs=looked.inputs)
 
-    async def _command(self, check: CommandCheck, place: Place) -> CheckResult:
+    async def _command(self, check: CommandCheck, place: Place, patience: float | None = None) -> CheckResult:
         run = self._run
+        timeout = min(run.config.command_timeout_seconds, patience or run.config.command_timeout_seconds)
+        started = time.monotonic()
         done = await run_process(
             shell_argv(check.command),
             cwd=place.root,
             env={**command_env(), **QUIET_ENV},
             limits=Limits(
-                timeout=run.config.command_timeout_seconds,
+                timeout=timeout,
                 memory_bytes=run.config.command_memory_bytes,
                 processes=run.config.command_processes,
             ),
             sandbox=place.sandbox,
             network=run.config.network,
         )
+        if not done.timed_out:
+            self._longest[check.key] = max(self._longest.get(check.key, 0.0), time.monotonic() - started)
         passed = done.exit_code == check.expect_exit
         detail = "" if passed else summarise(_without_noise(done.output, place.root), failed=True)
         if passed and ran_no_test(check.command, done.output):
             passed, detail = False, f"it ended with {done.exit_code}, but no test was run"
         if done.timed_out:
-            detail = f"no end after {run.config.command_timeout_seconds:g} s\n{detail}"
+            detail = f"no end after {timeout:g} s\n{detail}"
         elif not passed and not detail:
             detail = f"exit code {done.exit_code}, no output"
         blob = run.services.journal.put_blob(done.output.encode())

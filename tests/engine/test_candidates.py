@@ -1,6 +1,7 @@
 """Several answers to one question: each judged in a copy of the workspace, the first that passes taken, or the best."""
 
 import asyncio
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,27 @@ def test_candidates_keep_within_the_bound(retries: int, candidates: int, numbers
             assert bench.files() == ({"sum.txt": "5\n"} if green else {})
 
     asyncio.run(one())
+
+
+@pytest.mark.req("R8", "D4")
+async def test_a_candidate_that_never_ends_is_not_waited_for_like_a_command(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surefoot.verify.LEAST_SECONDS", 1)
+    endless = fenced("while True: pass\n", "")
+    task = bench.task("Write sum.py.", ["python3 sum.py"])
+    bench.write(sum__py="raise SystemExit(1)\n")
+    services = bench.services(
+        [WRONG[0].replace("100", "1/0"), endless, fenced("print(5)\n", "")],
+        traits=ModelTraits(small=True, inline_bodies=False),
+    )
+    state = await start_run(services, task, bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    first, _ = tried(bench)
+    found = re.search(r"no end after ([\d.]+) s", first.results[-1].detail)
+    assert found
+    assert float(found[1]) < 120
 
 
 @pytest.mark.req("R8")
