@@ -27,7 +27,7 @@ from surefoot.plan import (
     StepType,
     TextCheck,
 )
-from surefoot.taskfiles import files_named_in
+from surefoot.taskfiles import files_named_in, is_source
 
 _PSEUDO_CODE = re.compile(r"^[A-Za-z_]\w*\(.*\)$")
 _WRITES_FILES = (StepType.CODE_GENERATION, StepType.CONFIGURATION, StepType.FILE_OPERATION)
@@ -47,10 +47,12 @@ def plain_understanding(task: str, path: str) -> UnderstandingOutput:
 def understanding_from(
     draft: UnderstandingDraft, task: str, existing: Collection[str], protected: Collection[str]
 ) -> UnderstandingOutput:
-    """Files the model names are kept if the task names them too or they exist: small models invent the others."""
+    """Files the model names are kept if the task names them too or they exist: small models invent the others, and
+    would write what they should have read."""
     named = files_named_in(task)
     known = set(existing)
     targets = [path for path in map(_clean_path, draft.files) if path and path not in protected]
+    targets = [path for path in targets if path in known or not is_source(path, task)]
     kept = [f for f in targets if f in named or f in known or f.rsplit("/", 1)[-1] in named]
     return UnderstandingOutput(
         understanding=draft.understanding.strip(),

@@ -3,6 +3,12 @@
 import re
 from collections.abc import Collection
 
+_MAKES = re.compile(
+    r"\b(?:writ(?:e|es|ing)|sav(?:e|es|ing)|stor(?:e|es|ing)|puts?|creat(?:e|es|ing)|mak(?:e|es|ing)|generates?|produces?|"
+    r"exports?|outputs?|builds?|goes|called|named|as|to|into)\b|写|存|生成|输出|成|导出|新建|创建|加到|到",
+    re.IGNORECASE,
+)
+"""Words in front of a file that is to be made."""
 _FILE_NAME = re.compile(r"(?<![\w/.-])((?:[\w-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,4})(?![\w/])")
 _NOT_FILES = frozenset({"e.g", "i.e", "etc", "vs", "Node.js", "node.js"})
 
@@ -49,6 +55,15 @@ def is_computed(path: str, text: str, others: Collection[str]) -> bool:
         # Prose about code is written; prose about data is a report.
         return any(_kind(source) not in _CODE and _kind(source) not in _PROSE for source in sources)
     return bool(sources)
+
+
+def is_source(path: str, text: str) -> bool:
+    """Whether the task speaks of a data file only as of something that is there: `the amounts in sales.csv`, and never
+    `write sales.csv` or `save it as sales.csv`. Where it is missing, it must not be made up."""
+    if _kind(path) not in _DATA or path not in text:
+        return False
+    clauses = re.split(r"[,;，。；！？\n]|[.!?]\s|\band\b|\bthen\b|并|然后|再", text)
+    return not any(_MAKES.search(clause.partition(path)[0]) for clause in clauses if path in clause)
 
 
 def _is_spoken_of(path: str, text: str) -> bool:

@@ -7,7 +7,7 @@ from surefoot import events as e
 from surefoot.engine import start_run
 from surefoot.models.base import ModelTraits
 from surefoot.outcome import Verdict
-from surefoot.taskfiles import is_computed, plain_target
+from surefoot.taskfiles import is_computed, is_source, plain_target
 
 ADD_UP = fenced("import csv, json\nrows = list(csv.DictReader(open('sales.csv')))\n"
                 "json.dump({'total': sum(int(r['n']) for r in rows)}, open('total.json', 'w'))")  # fmt: skip
@@ -67,6 +67,37 @@ async def test_what_is_missing_is_not_made_up(bench: Bench) -> None:
     assert state.outcome.verdict is Verdict.LOOP, "none of them was usable"
     assert "sales.csv is not there" in state.outcome.summary
     assert bench.files() == {"sales_2023.csv": "n\n40\n"}
+
+
+@pytest.mark.req("X5")
+async def test_a_missing_source_is_not_planned_to_be_written(bench: Bench) -> None:
+    """Told which files a task wants, a small model names those that it reads too."""
+    bench.write(sales_2023__csv="n\n40\n")
+    answers = [understanding("sales.csv", "total.json"), *[ADD_UP] * 20]
+    state = await bench.run(TASK, answers)
+    assert state.outcome is not None
+    assert state.outcome.verdict is not Verdict.UNVERIFIED
+    assert bench.files() == {"sales_2023.csv": "n\n40\n"}
+
+
+@pytest.mark.parametrize(
+    ("path", "task", "source"),
+    [
+        ("sales.csv", "Sum up the amounts in sales.csv per category and save them as totals.json.", True),
+        ("totals.json", "Sum up the amounts in sales.csv per category and save them as totals.json.", False),
+        ("a.csv", "Convert a.csv to b.json", True),
+        ("b.json", "Convert a.csv to b.json", False),
+        ("out.csv", "Save the result in out.csv", False),
+        ("a.csv", "Write a.csv. Then count the rows in a.csv.", False),
+        ("sales.csv", "统计 sales.csv 里每类的金额，写到 totals.json。", True),
+        ("totals.json", "统计 sales.csv 里每类的金额，写到 totals.json。", False),
+        ("b.json", "把 a.csv 转成 b.json", False),
+        ("a.csv", "把 a.csv 转成 b.json", True),
+        ("app.py", "The bug is in app.py.", False),
+    ],
+)
+def test_what_is_a_source(path: str, task: str, source: bool) -> None:
+    assert is_source(path, task) is source
 
 
 @pytest.mark.parametrize(
