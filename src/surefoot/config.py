@@ -25,7 +25,7 @@ class ReflectionConfig(Value):
     max_single_step_repairs: int = Field(default=1, ge=0, le=10)
     max_task_replanning_attempts: int = Field(default=1, ge=0, le=10)
     max_consecutive_failures: int = Field(default=3, ge=1, le=50)
-    candidates: int = Field(default=3, ge=1, le=10)
+    candidates: int = Field(default=2, ge=1, le=10)
     """How many answers the last retry of a step that writes one file chooses from; 1: it is a retry like the others."""
     max_temporary_retries: int = Field(default=3, ge=0, le=20)
     backoff_seconds: float = Field(default=1.0, ge=0, le=600)

@@ -24,7 +24,9 @@ NO_TEST = "`test_cart.py`\n```python\nprint('fine')\n```\n"
 
 
 async def run(bench: Bench, *answers: str, task: str = TASK, checks: tuple[str, ...] = (CHECK,)) -> RunState:
-    return await start_run(bench.services(answers, traits=SMALL), bench.task(task, checks), bench.config())
+    return await start_run(
+        bench.services(answers, traits=SMALL), bench.task(task, checks), bench.config(reflection={"candidates": 3})
+    )
 
 
 def done(bench: Bench) -> list[tuple[str, str]]:

@@ -29,7 +29,7 @@ SUM = ExecutionStep(id="s", name="sum", description="write the sum of 2 and 3", 
 CHECK = "grep -qx 5 sum.txt"
 WRONG = [fenced(f"{number}\n", "") for number in range(100, 200)]
 RIGHT = fenced("5\n", "")
-TWO_RETRIES = {"max_step_retries": 2, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
+TWO_RETRIES = {"max_step_retries": 2, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0, "candidates": 3}
 BEFORE = WRONG[:4]
 """What fails before it comes to candidates: an attempt with its correction, and a fresh one with its own."""
 
@@ -378,7 +378,7 @@ async def test_a_small_model_is_given_the_file_without_its_mistake(bench: Bench)
 async def test_a_small_model_that_is_at_its_end_is_not_asked_again(bench: Bench) -> None:
     task = bench.task("Write sum.py.", [CHECK])
     services = bench.services([*WRONG], traits=ModelTraits(small=True, inline_bodies=False))
-    state = await start_run(services, task, bench.config())
+    state = await start_run(services, task, bench.config(reflection={"candidates": 3}))
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
     assert rungs(bench) == [Rung.CANDIDATES, Rung.GIVE_UP]
@@ -422,7 +422,7 @@ async def test_functions_of_several_candidates_are_put_together(bench: Bench) ->
         for a, b in ((5, 6), (1, 7), (9, 2), (3, 4))
     ]
     services = bench.services(answers, traits=ModelTraits(small=True, inline_bodies=False))
-    state = await start_run(services, task, bench.config())
+    state = await start_run(services, task, bench.config(reflection={"candidates": 3}))
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
     assert state.model_calls == 4, "nobody was asked again"
