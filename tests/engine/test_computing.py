@@ -142,16 +142,31 @@ def test_what_a_plain_task_is_about(task: str, existing: list[str], target: str)
 
 
 @pytest.mark.req("P19")
-async def test_a_small_model_is_not_asked_what_a_plain_task_wants(bench: Bench) -> None:
-    task = bench.task("Write one.py with ONE = 1.", ["python3 -c 'import one; assert one.ONE == 1'"])
+@pytest.mark.parametrize(
+    ("checks", "verdict", "why"),
+    [
+        (["python3 -c 'import one; assert one.ONE == 1'"], Verdict.VERIFIED, " and how it is checked is given"),
+        ([], Verdict.UNVERIFIED, ""),
+    ],
+)
+async def test_a_small_model_is_not_asked_what_a_plain_task_wants(
+    bench: Bench, checks: list[str], verdict: Verdict, why: str
+) -> None:
     services = bench.services([fenced("ONE = 1")], traits=ModelTraits(small=True, inline_bodies=False))
-    state = await start_run(services, task, bench.config())
+    state = await start_run(services, bench.task("Write one.py with ONE = 1.", checks), bench.config())
     assert state.outcome is not None
-    assert state.outcome.verdict is Verdict.VERIFIED
+    assert state.outcome.verdict is verdict
     assert state.model_calls == 1
     assert state.understanding is not None
     assert state.understanding.validation is not None
-    assert state.understanding.validation.messages == ("the task is about one.py and how it is checked is given",)
+    assert state.understanding.validation.messages == (f"the task is about one.py{why}",)
+
+
+@pytest.mark.req("P19")
+async def test_what_names_no_file_and_is_not_checked_is_thought_about_first(bench: Bench) -> None:
+    services = bench.services([understanding()], traits=ModelTraits(small=True, inline_bodies=False))
+    await start_run(services, bench.task("Tidy up.", []), bench.config())
+    assert bench.events(e.ModelAnswered)[0].purpose == "understand"
 
 
 @pytest.mark.req("O6")

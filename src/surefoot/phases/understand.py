@@ -34,9 +34,10 @@ async def understand(run: Run) -> None:
 
     if run.state.understanding is None and _is_plain(run):
         path = plain_target(run.task.text, existing, run.state.protected)
-        if path or fits(run, existing):
+        # Without checks nobody would tell whether a task that names no file was understood.
+        if path or (run.task.checks and fits(run, existing)):
             about = f"about {path}" if path else "about a folder that can be seen at once"
-            reason = f"the task is {about} and how it is checked is given"
+            reason = f"the task is {about}" + (" and how it is checked is given" if run.task.checks else "")
             plain = skipped(ExecutionPhase.Understanding(), reason, plain_understanding(run.task.text, path))
             await run.record(e.Understood(result=plain))
     while (made := run.state.understanding) is None or await _wanted_differently(run, made):
@@ -46,10 +47,9 @@ async def understand(run: Run) -> None:
 
 
 def _is_plain(run: Run) -> bool:
-    """A small model's account of a task adds nothing to it and costs as much as doing it; and programs will tell
-    whether it was understood."""
+    """A small model's account of a task adds nothing to it and costs as much as doing it."""
     asked_for = run.config.phases is not PhasePolicy.AUTO or run.config.require_confirmation
-    return run.model.traits.small and bool(run.task.checks) and not asked_for
+    return run.model.traits.small and not asked_for
 
 
 async def _wanted_differently(run: Run, made: PhaseResult[UnderstandingOutput]) -> bool:
