@@ -50,7 +50,7 @@ def _judged(
     if touched:
         return (
             Verdict.UNVERIFIED,
-            f"the given tests were changed ({', '.join(touched)}), so passing them proves nothing",
+            f"what was to stay as it is was changed ({', '.join(touched)}), so passing the checks proves nothing",
         )
     if meddling := _could_meddle(state, seen):
         said = f"{', '.join(meddling)} can change what the tests do, and the task does not ask for it"

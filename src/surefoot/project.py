@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from surefoot.plan import CommandCheck
+from surefoot.taskfiles import to_be_left_alone
 
 SKIPPED_FOLDERS = frozenset(
     {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".pytest_cache", ".tox"}
@@ -41,15 +42,21 @@ def is_test(path: str) -> bool:
 
 def protected_files(files: Iterable[str], checks: Sequence[CommandCheck], task: str) -> tuple[str, ...]:
     """Tests that exist, and files that the user's checks run: read-only to the agent, so that no check can be
-    passed by weakening it. A test that the task names as to be changed is left free."""
+    passed by weakening it. A test that the task names as to be changed is left free. And whatever the task says is not
+    to be changed."""
+    files = list(files)
+    left_alone = to_be_left_alone(task, files)
     named_in_checks = {word.strip("'\"") for check in checks for word in re.split(r"[\s;&|=]+", check.command)}
     free = _tests_to_change(task)
     return tuple(
         path
         for path in files
-        if (is_test(path) or (path in named_in_checks and path.endswith((".py", ".sh", ".js")) and "test" in path))
-        and path not in free
-        and path.rsplit("/", 1)[-1] not in free
+        if path in left_alone
+        or (
+            (is_test(path) or (path in named_in_checks and path.endswith((".py", ".sh", ".js")) and "test" in path))
+            and path not in free
+            and path.rsplit("/", 1)[-1] not in free
+        )
     )
 
 

@@ -9,6 +9,23 @@ _MAKES = re.compile(
     re.IGNORECASE,
 )
 """Words in front of a file that is to be made."""
+_CHANGE = r"(?:chang|modif|touch|edit|alter|rewrit|delet|remov)(?:e|y|ing|ying)?"
+_NOT_THESE = re.compile(
+    rf"\b(?:do not|don['’]t|never|(?:must|may|should) not|without|not to)\s+(?:ever\s+)?{_CHANGE}\b"
+    r"|(?:不要|不得|不能|不可|不许|不准|请勿|别|勿)(?:再)?(?:修改|改动|更改|改|动|碰|删除|删)",
+    re.IGNORECASE,
+)
+_STAYS = re.compile(
+    r"(?P<what>[^,]*?)\s+(?:must|may|should|can|shall)(?: not|n['’]t|not) be "
+    r"(?:chang|modifi|touch|edit|alter|rewrit|delet|remov)"
+    r"|\b(?:leave|keep)\s+(?P<object>[^,]*?)\s+(?:alone|untouched|unchanged|as (?:it is|they are|is))\b",
+    re.IGNORECASE,
+)
+_BESIDES = frozenset(
+    ("the", "any", "anything", "all", "file", "files", "folder", "directory", "module", "code", "in", "under", "inside",
+     "and", "or", "either", "both", "nor")
+)  # fmt: skip
+"""Words that may stand beside the names of what is to be left alone."""
 _FILE_NAME = re.compile(r"(?<![\w/.-])((?:[\w-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,4})(?![\w/])")
 _NOT_FILES = frozenset({"e.g", "i.e", "etc", "vs", "Node.js", "node.js"})
 
@@ -27,6 +44,35 @@ def _is_no_file(name: str) -> bool:
     """Versions, ranges such as `0..9`, initials such as `A.K.L`, and what else has a dot in it."""
     parts = name.split(".")
     return name in _NOT_FILES or "" in parts[1:] or max(map(len, parts)) < 2 or bool(re.fullmatch(r"v?[\d.]+\w?", name))
+
+
+def to_be_left_alone(task: str, existing: Collection[str]) -> set[str]:
+    """Files that the task says are not to be changed, by their own or their folder's name: `don't touch vendor/`."""
+    spans: list[str] = []
+    for sentence in re.split(r"(?<=[.!?])\s+|[;。；！？\n]", task):
+        for found in _NOT_THESE.finditer(sentence):
+            after = re.split(r"[,，]|\bbut\b", sentence[found.end() :])[0].strip(" .")
+            before = [clause for clause in re.split(r"[,，]", sentence[: found.start()]) if clause.strip()]
+            spans.append(after or (before[-1] if before else ""))
+        spans += [found["what"] or found["object"] or "" for found in _STAYS.finditer(sentence)]
+    names = {name for span in spans for name in _leading_names(span, existing)}
+    return {path for path in existing if any(_is_or_is_in(path, name) for name in names)}
+
+
+def _leading_names(span: str, existing: Collection[str]) -> list[str]:
+    """`vendor/ or a.py` names two; `the behaviour of a.py` names none: it is not the file that must stay as it is."""
+    names = []
+    for word in re.findall(r"[A-Za-z0-9_./-]+", span):
+        name = word.strip("./")
+        if any(_is_or_is_in(path, name) for path in existing):
+            names.append(name)
+        elif word.lower() not in _BESIDES:
+            break
+    return names
+
+
+def _is_or_is_in(path: str, name: str) -> bool:
+    return bool(name) and (path == name or path.startswith(f"{name}/") or ("." in name and path.endswith(f"/{name}")))
 
 
 def plain_target(task: str, existing: Collection[str], protected: Collection[str]) -> str:

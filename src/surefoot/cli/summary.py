@@ -123,7 +123,7 @@ def _not_captured(outcome: Outcome) -> Iterator[Text]:
 def _warnings(outcome: Outcome | None) -> list[str]:
     if outcome is None:
         return []
-    touched = [f"a test that was there before has changed: {path}" for path in outcome.protected_changes]
+    touched = [f"was to stay as it is, and has changed: {path}" for path in outcome.protected_changes]
     # The diagnosis tells it where there is one.
     outside = [] if outcome.diagnosis else [f"left outside the workspace: {what}" for what in outcome.left_outside]
     return [*touched, *outside, *outcome.warnings]

@@ -145,7 +145,8 @@ def _refuse_read_only(home: Path, real: Path, path: str, protected: Collection[s
             )
     if inside.as_posix() in protected:
         raise PathProtected(
-            f"{path!r} may not be changed: tests that existed before the run are read-only to the agent",
+            f"{path!r} may not be changed: tests that existed before the run are read-only to the agent, as is what "
+            "the task says to leave alone",
             argument="path",
             remedy="change the code, not the tests",
         )
