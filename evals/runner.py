@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -118,7 +119,10 @@ def run_one(task: Task, agent: Agent, seed: int, gateway: Gateway, caps: Caps, s
     claim = agent.claim(exit_code, output)
     judgement = judge(task, workspace)
     right = judgement.right and (task.expect == "solved" or claim in ("failed", "asked"))
-    why = judgement.why or ("" if right else f"it cannot be done, and was said to be {claim}")
+    # Where the checker looked at it is nobody's business.
+    why = re.sub(r"(?:/[\w.-]+)*/copy-\d+/", "", judgement.why) or (
+        "" if right else f"it cannot be done, and was said to be {claim}"
+    )
     after = _contents(workspace)
     changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     return Result(
