@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from surefoot.workspace.sandbox import Sandbox
 
 MOST_FILES, MOST_BYTES = 5_000, 200_000_000
-"""A larger workspace takes too long to copy for a look at it."""
+"""A workspace with more bytes is not copied at all, one with more files not again and again."""
 
 
 class Place(NamedTuple):
@@ -39,10 +39,10 @@ async def a_copy(run: Run, name: str, snapshot: str = "") -> AsyncIterator[Place
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def is_small(run: Run) -> bool:
-    """By the last snapshot that counts, that of the beginning."""
+def can_be_copied(run: Run, *, often: bool) -> bool:
+    """By what was there at the beginning."""
     entries = run.workspace.manifest(run.state.snapshot).entries.values() if run.state.snapshot else ()
-    return len(entries) <= MOST_FILES and sum(entry.size for entry in entries) <= MOST_BYTES
+    return sum(entry.size for entry in entries) <= MOST_BYTES and not (often and len(entries) > MOST_FILES)
 
 
 def _fill(run: Run, folder: Path, copy: Path, snapshot: str) -> None:

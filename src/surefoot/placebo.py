@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from surefoot.copies import a_copy, is_small
+from surefoot.copies import a_copy, can_be_copied
 from surefoot.plan import CommandCheck
 from surefoot.run import Run
 
@@ -23,7 +23,7 @@ _EMPTY = frozenset({
 async def hollow_checks(run: Run, checks: Sequence[CommandCheck], added: Sequence[str]) -> tuple[str, ...]:
     """The keys of those `checks` that pass with a placebo for every file in `added`. In a folder too large to be
     copied, checks are taken at their word."""
-    if not checks or not added or not is_small(run):
+    if not checks or not added or not can_be_copied(run, often=False):
         return ()
     async with a_copy(run, "placebo", run.state.snapshot) as place:
         await asyncio.to_thread(_lay_out, run.root, place.root, added)

@@ -24,8 +24,8 @@ from surefoot.outcome import (
 )
 from surefoot.phases.approach import alternatives_left
 from surefoot.phases.candidates import can_choose
-from surefoot.phases.deciding import tool_context
 from surefoot.phases.fingerprints import fingerprint
+from surefoot.phases.performing import tool_context
 from surefoot.phases.rolling_back import roll_back
 from surefoot.phases.second_look import passes_now
 from surefoot.plan import Check, Condition, ExecutionStep

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from surefoot import events as e
 from surefoot.consent import rule_on
-from surefoot.copies import Place, a_copy, is_small
+from surefoot.copies import Place, a_copy, can_be_copied
 from surefoot.expressions import evaluate
 from surefoot.filechecks import OneFile, problem_with, see
 from surefoot.outcome import CheckResult
@@ -193,7 +193,7 @@ def may_run(run: Run, check: Check) -> bool:
     config = run.config
     allow = (*config.allow, *run.state.allowed)
     ruling = rule_on("command", "run_command", {"command": check.command}, config.approve, allow, config.deny)
-    return (ruling == "allow" or (ruling == "ask" and run.sandbox is not None)) and is_small(run)
+    return (ruling == "allow" or (ruling == "ask" and run.sandbox is not None)) and can_be_copied(run, often=True)
 
 
 def depends_on(check: CommandCheck, look: Look) -> _Proof | None:

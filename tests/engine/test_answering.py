@@ -73,7 +73,9 @@ async def test_that_what_is_to_be_made_is_not_there_is_not_told(bench: Bench) ->
     await run(bench, SETTINGS + CART, task="Put the rate into settings.py, 20%, and use it in cart.py.")
     assert "AssertionError: 19.0" in bench.prompts()[0]
     bench.write(**FILES)
+    bench.records.clear()
     await run(bench, SETTINGS + CART)
+    assert "No module named" in bench.events(e.ChecksRan)[0].results[0].detail
     assert "No module named" not in bench.prompts()[0]
 
 

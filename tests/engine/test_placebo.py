@@ -3,6 +3,7 @@
 import pytest
 
 from kit import Bench, fenced, understanding
+from surefoot import copies
 from surefoot.outcome import Verdict
 from surefoot.placebo import placebo
 from surefoot.state import RunState
@@ -24,6 +25,17 @@ async def test_a_check_of_the_form_proves_nothing_about_the_content(bench: Bench
     assert state.outcome.exit_code == 3
     assert "also passes when nothing is in answer.json" in state.outcome.summary
     assert bench.files() == {"answer.json": '{"answer": 42}\n'}, "and the result is left as it was made"
+
+
+@pytest.mark.parametrize(("limit", "found_out"), [("MOST_FILES", True), ("MOST_BYTES", False)])
+async def test_many_files_are_no_way_round_it_but_too_large_a_folder_is_not_copied(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, limit: str, found_out: bool
+) -> None:
+    monkeypatch.setattr(copies, limit, 0)
+    bench.write(other__txt="there\n")
+    state = await answered(bench, IS_JSON)
+    assert state.outcome is not None
+    assert state.outcome.verdict is (Verdict.UNVERIFIED if found_out else Verdict.VERIFIED)
 
 
 async def test_a_check_of_the_content_does(bench: Bench) -> None:

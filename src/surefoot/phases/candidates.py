@@ -22,8 +22,9 @@ from surefoot.machine import Rung
 from surefoot.outcome import CheckResult
 from surefoot.phases.approving import not_allowed
 from surefoot.phases.computing import is_result, made_up
-from surefoot.phases.deciding import in_one_answer, is_one_answer, tool_context
+from surefoot.phases.deciding import in_one_answer, is_one_answer
 from surefoot.phases.fingerprints import fingerprint
+from surefoot.phases.performing import tool_context
 from surefoot.phases.proposal import Proposal
 from surefoot.plan import Check
 from surefoot.run import Run

@@ -8,22 +8,21 @@ from surefoot.artifacts import handed_on
 from surefoot.asking import ask_read, ask_text
 from surefoot.context import briefing, budget_chars, plan_text, quoted, quoted_files, read_text, step_text
 from surefoot.drafts import StepDecision, schema_of
-from surefoot.errors import ToolError, UnknownTool, UnreadableAnswer
+from surefoot.errors import UnknownTool, UnreadableAnswer
 from surefoot.models.base import ModelReply
 from surefoot.models.reading import find_body, read_control, read_fenced, read_json
 from surefoot.outcome import CheckResult, FailureKind
 from surefoot.outline import LEFT_OUT, outline
 from surefoot.phases.answering import answers_freely, free_answer, plain_question, refusal_in
 from surefoot.phases.computing import is_result, program_for
+from surefoot.phases.performing import tool_context
 from surefoot.phases.proposal import Proposal
 from surefoot.phases.revising import revise
 from surefoot.plan import ExecutionStep
 from surefoot.prompts import render
-from surefoot.questions import TIMED_OUT
 from surefoot.reflection import says_missing
 from surefoot.run import Run
-from surefoot.state import ActionResults, StepRun
-from surefoot.tools.base import ToolContext
+from surefoot.state import StepRun
 from surefoot.tools.matching import read_blocks
 
 WHOLE_FILE_LINES = 150
@@ -277,31 +276,3 @@ def _left(run: Run, mine: StepRun) -> str:
     left = run.config.max_actions_per_step - len(mine.actions)
     budget = run.budget_left()
     return f"Actions left in this step: {left}." + (f" Left for the whole run: {budget}." if budget else "")
-
-
-def tool_context(run: Run) -> ToolContext:
-    journal, results = run.services.journal, ActionResults(run.state)
-
-    async def ask(question: str) -> str:
-        answer = await run.ask_person("clarification", question)
-        if answer == TIMED_OUT:
-            raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
-        return answer
-
-    return ToolContext(
-        root=run.root,
-        protected=frozenset(run.state.protected),
-        sandbox=run.sandbox,
-        network=run.config.network,
-        redact=run.services.redact,
-        command_timeout=run.config.command_timeout_seconds,
-        command_processes=run.config.command_processes,
-        command_memory_bytes=run.config.command_memory_bytes,
-        read_blob=lambda key: results.inline(key) or journal.get_blob(key),
-        results=results,
-        step_outputs=run.artifacts,
-        ask=ask,
-        on_output=run.services.bus.text,
-        summary_chars=1_600 if run.model.traits.small else 4_000,
-        read_chars=4_000 if run.model.traits.small else 16_000,
-    )

@@ -8,13 +8,13 @@ from typing import Any
 
 from surefoot import events as e
 from surefoot.errors import ToolError
-from surefoot.phases.deciding import tool_context
 from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.proposal import Proposal
 from surefoot.phases.taking_back import observed_changes
+from surefoot.questions import TIMED_OUT
 from surefoot.run import Run
-from surefoot.state import StepRun
-from surefoot.tools.base import Tool, ToolResult, Writes, call
+from surefoot.state import ActionResults, StepRun
+from surefoot.tools.base import Tool, ToolContext, ToolResult, Writes, call
 from surefoot.values import unchecked
 from surefoot.workspace.faults import as_text
 
@@ -91,3 +91,31 @@ async def call_tool(run: Run, tool: Tool, action_id: str, arguments: dict[str, A
         return ToolResult(ok=False, summary=text, temporary=error.temporary)
     finally:
         run.verifier.after_call(tool)
+
+
+def tool_context(run: Run) -> ToolContext:
+    journal, results = run.services.journal, ActionResults(run.state)
+
+    async def ask(question: str) -> str:
+        answer = await run.ask_person("clarification", question)
+        if answer == TIMED_OUT:
+            raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
+        return answer
+
+    return ToolContext(
+        root=run.root,
+        protected=frozenset(run.state.protected),
+        sandbox=run.sandbox,
+        network=run.config.network,
+        redact=run.services.redact,
+        command_timeout=run.config.command_timeout_seconds,
+        command_processes=run.config.command_processes,
+        command_memory_bytes=run.config.command_memory_bytes,
+        read_blob=lambda key: results.inline(key) or journal.get_blob(key),
+        results=results,
+        step_outputs=run.artifacts,
+        ask=ask,
+        on_output=run.services.bus.text,
+        summary_chars=1_600 if run.model.traits.small else 4_000,
+        read_chars=4_000 if run.model.traits.small else 16_000,
+    )
