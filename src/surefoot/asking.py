@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from surefoot import events as e
+from surefoot.beginnings import END
 from surefoot.drafts import Draft, schema_of
 from surefoot.errors import UnreadableAnswer
 from surefoot.models.base import Message, ModelReply, ModelRequest
@@ -70,13 +71,24 @@ async def ask_read(
 
 
 async def ask_text(
-    run: Run, purpose: str, prompt: str, *, step_id: str = "", temperature: float = 0.0, bare: bool = False
+    run: Run,
+    purpose: str,
+    prompt: str,
+    *,
+    step_id: str = "",
+    temperature: float = 0.0,
+    bare: bool = False,
+    begin: str = "",
 ) -> ModelReply:
-    """A free answer: file bodies and edits, which do not belong into JSON. `bare`: the question alone."""
+    """A free answer: file bodies and edits, which do not belong into JSON. `bare`: the question alone. `begin`: how
+    the answer begins, where the model can go on from there; it is then over with the fenced block that was begun."""
     request = _request(run, purpose, [Message(role="user", content=prompt)], temperature, None, bare=bare)
+    # A secret in it would be told, or lost.
+    if begin and run.model.traits.continues and run.services.redact(begin) == begin:
+        request = request.with_(begin=begin, stop=(END,))
     reply, started = await _complete(run, request)
     _note(run, purpose, step_id, request, reply, started)
-    return reply
+    return reply.with_(text=f"{reply.text}{END}\n") if request.begin and reply.finish_reason == "stop" else reply
 
 
 def _request(
@@ -141,6 +153,8 @@ def _note(
         return
     journal = run.services.journal
     prompt = "\n\n".join(f"[{m.role}]\n{m.content}" for m in request.messages)
+    if request.begin:
+        prompt += f"\n\n[assistant begins]\n{request.begin}"
     run.note(
         e.ModelAnswered(
             purpose=purpose,

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from surefoot.machine import StepStatus
+from surefoot.outcome import CheckResult, FailureKind
 from surefoot.plan import ExecutionStep
 from surefoot.project import is_test, list_files
 from surefoot.prompts import render
 from surefoot.run import Run
-from surefoot.state import RunState
+from surefoot.state import RunState, StepRun
 from surefoot.taskfiles import files_named_in
 
 _DOCUMENTS = (".md", ".txt", ".rst")
@@ -114,3 +115,26 @@ def step_text(step: ExecutionStep) -> str:
         lines.append("Files to write: " + ", ".join(step.writes))
     lines += [f"Must hold: {check.label}" for check in step.checks if check.origin != "engine"]
     return "\n".join(lines)
+
+
+def what_failed(mine: StepRun, results: Sequence[CheckResult], *, there: bool = False) -> str:
+    """What the next try must not ignore: the failing part of the checks, and what earlier attempts taught."""
+    failed = what_fails(mine, results, there=there)
+    if not mine.notes:
+        return failed
+    learnt = "\n".join(f"- {note}" for note in dict.fromkeys(mine.notes[-3:]))
+    return f"{failed}\n# Learnt from earlier attempts\n{learnt}\n"
+
+
+def what_fails(mine: StepRun, results: Sequence[CheckResult], *, there: bool) -> str:
+    """`there`: what is to be mended is there already, so what is wrong with it is worth knowing from the first."""
+    lines: list[str] = []
+    red = [r for r in results if not r.passed]
+    refuted = bool(mine.failures) and mine.failures[-1].kind is FailureKind.REFUTED
+    if red and (there or mine.actions or refuted or mine.kept):
+        lines.append("\n# It fails now")
+        lines += [f"{r.check.label}\n{r.detail.strip()}" for r in red[:2]]
+    if mine.refused:
+        lines.append("\n# Refused, do something else")
+        lines += [f"- {reason}" for reason in dict.fromkeys(mine.refused[-2:])]
+    return "\n".join(lines) + "\n" if lines else ""

@@ -56,7 +56,7 @@ class Facts:
     @property
     def time_for_candidates(self) -> bool:
         """A small model's first retry; for others the last one, when a first has failed."""
-        if self.limits.candidates < 2 or self.has_chosen or not self.can_choose:
+        if self.limits.candidates == 1 or self.has_chosen or not self.can_choose:
             return False
         return self.small_model or 0 < self.retries == self.limits.max_step_retries - 1
 

@@ -425,6 +425,69 @@ async def test_functions_of_several_candidates_are_put_together(bench: Bench) ->
     state = await start_run(services, task, bench.config(reflection={"candidates": 3}))
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    assert state.model_calls == 4, "nobody was asked again"
-    assert [c.made_of for c in tried(bench)] == [(), (), (), (1, 2)]
+    assert state.model_calls == 3, "nobody was asked again"
+    assert [c.made_of for c in tried(bench)] == [(), (), (1, 2)]
     assert bench.files()["two.py"] == "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
+
+
+@pytest.mark.req("R8", "P19")
+async def test_what_a_candidate_broke_is_taken_from_what_was_there(bench: Bench) -> None:
+    bench.write(
+        test_two__py="import unittest, two\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_one(self):\n        self.assertEqual(two.one(), 1)\n\n"
+        "    def test_two(self):\n        self.assertEqual(two.two(), 2)\n",
+        two__py="def one():\n    return 5\n\n\ndef two():\n    return 2\n",
+    )
+    task = bench.task("Mend two.py.", ["python3 -m unittest -q"])
+    answers = [fenced(f"def one():\n    return {a}\n\n\ndef two():\n    return {b}") for a, b in ((6, 6), (1, 7))]
+    services = bench.services(answers, traits=ModelTraits(small=True, inline_bodies=False))
+    state = await start_run(services, task, bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert [c.made_of for c in tried(bench)] == [(), (0, 1)]
+    assert tried(bench)[-1].label == "candidate 1 and what was there put together"
+    assert bench.files()["two.py"] == "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
+
+
+@pytest.mark.req("P19")
+async def test_a_model_that_can_go_on_has_its_answer_begun(bench: Bench) -> None:
+    """With sight of tests it would answer with the tests, and with sight of the mistake it would copy it."""
+    bench.write(
+        half__py="KEEP = 1\n\n\ndef half(n):\n    return n / 3\n",
+        test_half__py="import unittest, half\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_half(self):\n        self.assertEqual(half.half(4), 2)\n",
+    )
+
+    def go_on(request: ModelRequest) -> str:
+        assert request.stop == ("\n```",)
+        return f"{request.begin}n):\n    return n / {4 - len(bench.model.requests)}"
+
+    task = bench.task("half in half.py is wrong.", ["python3 -m unittest -q"])
+    services = bench.services([go_on, go_on], traits=ModelTraits(small=True, inline_bodies=False, continues=True))
+    state = await start_run(services, task, bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    first, second = bench.model.requests
+    assert first.begin == second.begin == "`half.py`\n```python\nKEEP = 1\n\n\ndef half("
+    assert ["n / 3" in request.messages[-1].content for request in (first, second)] == [True, False]
+    assert bench.files()["half.py"] == "KEEP = 1\n\n\ndef half(n):\n    return n / 2\n"
+
+
+@pytest.mark.req("P19")
+async def test_an_answer_is_not_begun_where_no_check_would_tell_that_it_cannot_be_done(bench: Bench) -> None:
+    task = bench.task("Write sum.py.", [])
+    services = bench.services([RIGHT], traits=ModelTraits(small=True, inline_bodies=False, continues=True))
+    await start_run(services, task, bench.config())
+    assert [request.begin for request in bench.model.requests] == [""]
+    assert "CANNOT" in bench.prompts()[0]
+
+
+@pytest.mark.req("P19")
+async def test_a_secret_is_not_in_the_beginning_of_an_answer(bench: Bench) -> None:
+    secret = "sk-proj-abcdefghijklmnopqrstuvwxyz012345"
+    bench.write(half__py=f'KEY = "{secret}"\n\n\ndef half(n):\n    return n / 3\n')
+    task = bench.task("half in half.py is wrong.", ["python3 -c 'import half; assert half.half(4) == 2, half.half(4)'"])
+    services = bench.services([*WRONG], traits=ModelTraits(small=True, inline_bodies=False, continues=True))
+    await start_run(services, task, bench.config())
+    assert all(not request.begin for request in bench.model.requests)
+    assert all(secret not in request.model_dump_json() for request in bench.model.requests)

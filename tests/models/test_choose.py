@@ -271,6 +271,16 @@ async def test_small_models_are_known_by_their_names(model: str, small: bool) ->
     assert (traits.small, traits.inline_bodies) == (small, not small)
 
 
+@pytest.mark.req("P19")
+async def test_only_of_llama_cpp_is_it_known_that_answers_can_be_begun() -> None:
+    assert [(await choose_model(f"{kind}/m")).traits.continues for kind in ("llamacpp", "ollama")] == [True, False]
+    for owner, continues in (("llamacpp", True), ("somebody", False)):
+        listing = {"object": "list", "data": [{"id": "m", "object": "model", "owned_by": owner}]}
+        told = plain(listing)
+        async with serving(lambda _: told) as server:  # noqa: B023
+            assert (await choose_model(f"{server.address}/v1")).traits.continues is continues
+
+
 # -- settings --------------------------------------------------------------------------------------------------------
 
 

@@ -113,6 +113,7 @@ def test_what_is_not_the_file_is_not_taken_for_it(answer: str, path: str) -> Non
         ("[tool]\nx = 1", "pyproject.toml", "[tool]\nx = 1\n"),
         ("```makefile\n# Makefile\nall:\n\techo\n```", "Makefile", "all:\n\techo\n"),
         ("`.gitignore`:\n```\n*.pyc\n```", ".gitignore", "*.pyc\n"),
+        ("```\nx = 1\n\n# ...\ny = 2\n```", "a.py", "x = 1\n\n# ...\ny = 2\n"),
         ("```html\n<!-- index.html -->\n<p>hi</p>\n```", "web/index.html", "<p>hi</p>\n"),
         ("```js\n/* src/a.js */\nlet a = 1\n```", "src/a.js", "let a = 1\n"),
         ("```bash\n#!/bin/sh\necho 1\n```", "run.sh", "#!/bin/sh\necho 1\n"),

@@ -63,6 +63,16 @@ async def start() -> AsyncIterator[Start]:
 # -- answers ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.req("P19")
+@pytest.mark.parametrize("repeated", ["", "def half("])
+async def test_an_answer_that_was_begun_is_given_whole(start: Start, repeated: str) -> None:
+    """Servers that can go on from there repeat the beginning, or leave it out."""
+    client, server = await start(lambda asked: spoken(repeated, "n):"))
+    reply = await client.complete(question(begin="def half(", stop=("n):",)))
+    assert reply.text == "def half(n):"
+    assert server.asked[0].body["messages"][-1] == {"role": "assistant", "content": "def half("}
+
+
 async def test_an_answer_comes_in_pieces_and_as_a_whole(start: Start) -> None:
     client, server = await start(lambda asked: spoken("Hel", "lo"))
     pieces: list[str] = []

@@ -201,9 +201,8 @@ def is_green(candidate: e.CandidateTried) -> bool:
 def candidate(tried: e.CandidateTried, mark: str) -> str:
     """`✗ candidate 2 of 3, temperature 0.7: 1 of 2 checks pass`."""
     said = tried.unusable or passing(sum(r.passed for r in tried.results), len(tried.results))
-    if tried.made_of:
-        return line(f"{mark} candidates {few(list(map(str, tried.made_of)), 9)} put together: {said}", 300)
-    return line(f"{mark} candidate {tried.number} of {tried.of}, temperature {tried.temperature:g}: {said}", 300)
+    warmth = "" if tried.made_of else f", temperature {tried.temperature:g}"
+    return line(f"{mark} {tried.label}{warmth}: {said}", 300)
 
 
 def files(generated: Sequence[str], modified: Sequence[str], deleted: Sequence[str]) -> list[tuple[str, str]]:

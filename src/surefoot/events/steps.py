@@ -25,6 +25,10 @@ class ChecksRan(Value):
     """What running them left in the workspace."""
 
 
+WHAT_WAS_THERE = 0
+"""Among the numbers of candidates: the file as it was before any of them."""
+
+
 class CandidateTried(Value):
     """One of several answers to the same question, judged by the checks in a copy of the workspace of its own."""
 
@@ -42,8 +46,17 @@ class CandidateTried(Value):
     unusable: str = ""
     """Why no check was run: it cannot be read or applied, or is the same as one that failed."""
     made_of: tuple[int, ...] = ()
-    """Not an answer of its own, but functions of these put together."""
+    """Not an answer of its own, but functions of these put together; 0 is the file as it was."""
     results: tuple[CheckResult, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """`candidate 2 of 3`, `candidates 1, 3 put together`, `candidate 2 and what was there put together`."""
+        if not self.made_of:
+            return f"candidate {self.number} of {self.of}"
+        asked = [str(number) for number in self.made_of if number != WHAT_WAS_THERE]
+        one_or_more = f"candidate{'s' if len(asked) > 1 else ''} {', '.join(asked)}"
+        return f"{one_or_more}{' and what was there' if WHAT_WAS_THERE in self.made_of else ''} put together"
 
 
 class StepFinished(Value):

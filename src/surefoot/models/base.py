@@ -44,10 +44,13 @@ class ModelRequest(Value):
     max_tokens: int = 1024
     stop: tuple[str, ...] = ()
     seed: int | None = None
+    begin: str = ""
+    """How the answer begins, for models that can go on from there; the reply's text has it too."""
 
     def fingerprint(self) -> str:
         """The same question with the same settings has the same fingerprint."""
-        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+        fields = self.model_dump(mode="json", exclude=set() if self.begin else {"begin"})
+        canonical = json.dumps(fields, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -68,6 +71,8 @@ class ModelTraits(Value):
     """True: one answer may carry JSON and then file bodies in fences. False: bodies are asked for one by one."""
     small: bool = False
     """True for models that lose the thread in long prompts: they get shorter ones."""
+    continues: bool = False
+    """True where an answer can be begun for the model, and it goes on from there."""
 
 
 class LanguageModel(Protocol):

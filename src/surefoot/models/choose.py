@@ -283,7 +283,12 @@ def _traits(kind: str, name: str, settings: ModelSettings, served: dict[str, Any
     sizes = re.findall(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)b(?![a-z0-9])", name.lower())
     small = bool(sizes) and max(map(float, sizes)) <= SMALL_BILLIONS
     default = provider.context_tokens if provider else ModelTraits().context_tokens
-    return ModelTraits(context_tokens=tokens or default, inline_bodies=not small, small=small)
+    return ModelTraits(
+        context_tokens=tokens or default,
+        inline_bodies=not small,
+        small=small,
+        continues=kind == "llamacpp" or served.get("owned_by") == "llamacpp",
+    )
 
 
 def _probe(base_url: str) -> str:

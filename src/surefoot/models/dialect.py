@@ -56,6 +56,8 @@ class Dialect:
             messages = _asking_for(messages, request.output_schema, mode)
             if mode != "prompt":
                 fields["response_format"] = _response_format(request.output_schema, mode)
+        if request.begin:
+            messages = (*messages, Message(role="assistant", content=request.begin))
         fields["messages"] = [{"role": message.role, "content": message.content} for message in messages]
         return {name: value for name, value in fields.items() if name not in self.refused}
 

@@ -91,7 +91,7 @@ def _is_path(word: str, asked: str) -> bool:
     pure = _pure(word)
     if pure.name == _pure(asked).name or pure.name.lower() in _NAMES:
         return True
-    if pure.name.startswith(".") and len(pure.name) > 2 and not pure.suffix:
+    if re.match(r"\.\w{2}", pure.name) and not pure.suffix:  # `.gitignore`; three dots stand for what was left out
         return True
     return pure.suffix[1:].lower() in _EXTENSIONS and bool(pure.stem)
 

@@ -184,7 +184,7 @@ class LocalModel:
 
     @property
     def traits(self) -> ModelTraits:
-        return ModelTraits(context_tokens=CONTEXT_TOKENS, inline_bodies=False, small=True)
+        return ModelTraits(context_tokens=CONTEXT_TOKENS, inline_bodies=False, small=True, continues=True)
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         client, server = await self._ready()

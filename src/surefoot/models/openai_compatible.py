@@ -111,8 +111,10 @@ class OpenAICompatible:
         text, finish = "".join(hearing.pieces), _finish_reason(hearing.finish)
         if hearing.refusal:
             text, finish = text or hearing.refusal, "other"
+        if not text.startswith(request.begin):  # llama.cpp repeated it or left it out, in one version or another
+            text = request.begin + text
         if "stop" not in sent:
-            text = _up_to(text, request.stop)
+            text = request.begin + _up_to(text.removeprefix(request.begin), request.stop)
         constrained = sent.get("response_format", {}).get("type") == "json_schema"
         if request.output_schema is not None and constrained and text and finish == "stop":
             constrained = not self._dialect.doubt(request.output_schema, text)

@@ -4,19 +4,22 @@ with one at a time.
 Each candidate is applied to a copy of the workspace, and the step's checks are run there. The first that passes them
 all is taken, and no more are asked for; where none does, it is the one that fails least. It then goes into the
 workspace as an action like any other, is checked there, and may be corrected or undone. An answer that failed before,
-or is equal to another candidate, is not judged again. Where none passes, functions of several are put together. What
-was judged is in the journal: a run that was cut off goes on with the next candidate.
+or is equal to another candidate, is not judged again. As long as none passes, functions of several, and of what was
+there before, are put together. What was judged is in the journal: a run that was cut off goes on with the next
+candidate.
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from surefoot import events as e
 from surefoot.consent import rule_on
+from surefoot.context import budget_chars, read_text
 from surefoot.copies import a_copy
 from surefoot.errors import ToolError, UnreadableAnswer
+from surefoot.events.steps import WHAT_WAS_THERE
 from surefoot.gates import decisive
 from surefoot.machine import Rung
 from surefoot.outcome import CheckResult
@@ -33,6 +36,7 @@ from surefoot.state import StepRun
 from surefoot.tools.base import call
 
 MOST_SPLICES = 16
+"""For each candidate: judging one takes a fraction of what asking for another does."""
 COOLEST, WARMER, WARMEST = 0.4, 0.3, 1.0
 """The first candidate is the most likely one, and each is less so than the one before."""
 
@@ -59,23 +63,23 @@ def is_choosing(mine: StepRun) -> bool:
 
 async def choose(run: Run, mine: StepRun, checks: Sequence[Check]) -> list[Proposal]:
     """The best of the candidates; nothing when there is nothing in them that has not failed before."""
-    of = run.config.reflection.candidates
-    while len(known := _of_this_attempt(mine)) < of and not any(_passes(c) for c in known):
-        await run.record(await _try(run, mine, checks, len(known) + 1, of))
-    judged = [c for c in known if not c.unusable]
+    of = run.config.reflection.candidates_of(small=run.model.traits.small)
+    seen: set[str] = set()
+    while True:
+        known = _of_this_attempt(mine)
+        if any(_passes(c) for c in known):
+            break
+        if known and not known[-1].made_of and (together := await _put_together(run, mine, checks, seen)):
+            await run.record(together)
+        elif (number := 1 + sum(not c.made_of for c in known)) <= of:
+            await run.record(await _try(run, mine, checks, number, of))
+        else:
+            break
+    judged = _best_first(run, known)
     if not judged:
         return []
-    judged.sort(key=lambda c: (_score(run, c.results), -c.number), reverse=True)
-    if len(known) == of and (together := await _put_together(run, mine, checks, judged)):
-        await run.record(together)
-        judged.insert(0, together)
     best = judged[0]
-    which = (
-        f"candidates {', '.join(map(str, best.made_of))} put together"
-        if best.made_of
-        else f"candidate {best.number} of {of}"
-    )
-    why = f"{which}: the best by the checks"
+    why = f"{best.label}: the best by the checks"
     body = _body(run, best)
     if best.tool:
         return [Proposal("act", best.tool, best.arguments, body, why)]
@@ -90,8 +94,8 @@ async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of
     warmth = round(min(COOLEST + WARMER * (number - 1), WARMEST), 2)
     tried = e.CandidateTried(step_id=mine.step.id, attempt=mine.attempt, number=number, of=of, temperature=warmth)
     try:
-        # Every other one in other words: what one wording gets wrong, another may get right.
-        proposals = await in_one_answer(run, mine, mine.baseline, warmth, anew=number % 2 == 1)
+        # All in the same words, which are read once, and not those that failed.
+        proposals = await in_one_answer(run, mine, mine.baseline, warmth, anew=True)
     except UnreadableAnswer as error:
         return tried.with_(unusable=error.problem)
     if proposals[0].decision != "act":
@@ -118,20 +122,26 @@ async def _try(run: Run, mine: StepRun, checks: Sequence[Check], number: int, of
         return tried.with_(unusable=str(error))
 
 
-async def _put_together(
-    run: Run, mine: StepRun, checks: Sequence[Check], judged: Sequence[e.CandidateTried]
-) -> e.CandidateTried | None:
-    """One answer may have one function right and the next another: a file of functions of several, where that fails
-    less than each of them."""
-    start, *others = judged
-    if start.tool != "write_file" or _passes(start):
+async def _put_together(run: Run, mine: StepRun, checks: Sequence[Check], seen: set[str]) -> e.CandidateTried | None:
+    """One answer may have one function right and the next another, or only broken what was right before: a file of
+    functions of several, where that fails less than each of them. What is in `seen` was judged already."""
+    judged = _best_first(run, _of_this_attempt(mine))
+    if not judged or judged[0].tool != "write_file":
         return None
+    start, *others = judged
+    alike = [c for c in others if c.tool == start.tool and c.arguments == start.arguments]
+    pool = [(c.made_of or (c.number,), _body(run, c)) for c in alike]
+    if (there := read_text(run.root / start.arguments["path"], budget_chars(run))) is not None:
+        pool.append(((WHAT_WAS_THERE,), there))
     best, tries = start, 0
-    texts = [(other.number, _body(run, other)) for other in others if other.tool == "write_file"]
-    pairs = ((number, text) for number, other in texts for text in spliced(_body(run, best), other))
-    for number, text in pairs:
-        if _passes(best) or (tries := tries + 1) > MOST_SPLICES:
+    pairs = ((source, text) for source, other in pool for text in _both_ways(_body(run, best), other))
+    for source, text in pairs:
+        if _passes(best) or tries >= MOST_SPLICES:
             break
+        if text in seen:
+            continue
+        seen.add(text)
+        tries += 1
         proposal = Proposal("act", start.tool, start.arguments, text)
         try:
             results = await _judge(run, mine, [proposal], checks)
@@ -139,13 +149,23 @@ async def _put_together(
             continue
         if _score(run, results) > _score(run, best.results):
             best = start.with_(
-                number=len(_of_this_attempt(mine)) + 1,
-                made_of=tuple(dict.fromkeys([*(best.made_of or (start.number,)), number])),
+                number=max(c.number for c in judged),
+                made_of=tuple(sorted({*(best.made_of or (start.number,)), *source})),
                 body=run.services.journal.put_blob(text.encode()),
                 fingerprint=fingerprint(proposal.tool, proposal.arguments, text),
                 results=results,
             )
-    return best if best.made_of else None
+    return best if best is not start else None
+
+
+def _both_ways(one: str, other: str) -> Iterator[str]:
+    yield from spliced(one, other)
+    yield from spliced(other, one)
+
+
+def _best_first(run: Run, candidates: Sequence[e.CandidateTried]) -> list[e.CandidateTried]:
+    judged = [candidate for candidate in candidates if not candidate.unusable]
+    return sorted(judged, key=lambda c: (_score(run, c.results), -c.number), reverse=True)
 
 
 def _body(run: Run, candidate: e.CandidateTried) -> str:

@@ -5,28 +5,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from surefoot.artifacts import handed_on
-from surefoot.asking import ask_read, ask_text
-from surefoot.context import briefing, budget_chars, plan_text, quoted, quoted_files, read_text, step_text
+from surefoot.asking import ask_read
+from surefoot.context import briefing, plan_text, step_text, what_failed, what_fails
 from surefoot.drafts import StepDecision, schema_of
 from surefoot.errors import UnknownTool, UnreadableAnswer
 from surefoot.models.base import ModelReply
-from surefoot.models.reading import find_body, read_control, read_fenced, read_json
-from surefoot.outcome import CheckResult, FailureKind
-from surefoot.outline import LEFT_OUT, outline
-from surefoot.phases.answering import answers_freely, free_answer, plain_question, refusal_in
+from surefoot.models.reading import find_body, read_control, read_json
+from surefoot.outcome import CheckResult
+from surefoot.phases.answering import answers_freely, free_answer
 from surefoot.phases.computing import is_result, program_for
 from surefoot.phases.performing import tool_context
 from surefoot.phases.proposal import Proposal
 from surefoot.phases.revising import revise
+from surefoot.phases.writing import file_body, other_files
 from surefoot.plan import ExecutionStep
 from surefoot.prompts import render
 from surefoot.reflection import says_missing
 from surefoot.run import Run
 from surefoot.state import StepRun
-from surefoot.tools.matching import read_blocks
-
-WHOLE_FILE_LINES = 150
-"""Longer files are changed by search and replace, shorter ones are written anew."""
 
 
 async def next_proposals(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> list[Proposal]:
@@ -52,108 +48,12 @@ async def in_one_answer(
     path = mine.step.writes[0]
     if is_result(run, mine.step):
         return [await program_for(run, mine, path, what_failed(mine, results), warmth)]
-    return [await _file_body(run, mine, path, results, warmth, anew=anew)]
+    return [await file_body(run, mine, path, results, warmth, anew=anew)]
 
 
 def named_call(mine: StepRun) -> Proposal:
     """What a step says by itself that is to be called, with what earlier tries changed about it."""
     return Proposal("act", mine.tool or mine.step.tool, {**mine.step.parameters, **mine.parameters})
-
-
-# -- a step that writes one file -----------------------------------------------------------------------------------
-
-
-async def _file_body(
-    run: Run,
-    mine: StepRun,
-    path: str,
-    results: Sequence[CheckResult],
-    warmth: float,
-    *,
-    anew: bool = False,
-) -> Proposal:
-    """The model writes the file anew, or edits it when it is long."""
-    current = read_text(run.root / path, budget_chars(run))
-    long = current is not None and current.count("\n") > WHOLE_FILE_LINES
-    plain = run.model.traits.small and not long
-    if plain:
-        asked = _plainly(run, mine, path, current or "", results, anew=anew)
-    else:
-        asked = _in_full(run, mine, path, current, results, "edit" if long else "write")
-    reply = await ask_text(
-        run,
-        "edit" if long else "write",
-        asked,
-        step_id=mine.step.id,
-        temperature=warmth,
-        bare=plain,
-    )
-    if long and read_blocks(reply.text):
-        return Proposal("act", "edit_file", {"path": path}, reply.text)
-    body = read_fenced(reply.text, path)
-    if body is None and plain and (refusal := refusal_in(reply.text)):
-        return refusal
-    if body is None:
-        wanted = "no search/replace block and no fenced block" if long else "no fenced code block"
-        raise UnreadableAnswer(f"the answer has {wanted} for {path}", answer=reply.text)
-    if reply.finish_reason == "length":
-        raise UnreadableAnswer(f"the answer was cut off before {path} was complete", answer=reply.text)
-    return Proposal("act", "write_file", {"path": path}, body if body.endswith("\n") else body + "\n")
-
-
-def _plainly(run: Run, mine: StepRun, path: str, current: str, results: Sequence[CheckResult], *, anew: bool) -> str:
-    """What was learnt from earlier attempts is left out: it would be about answers that are not shown."""
-    failed = what_fails(mine, results, there=bool(current))
-    if not anew:
-        return plain_question(run, mine, failed, render("do"))
-    if rest := outline(current, run.task.text + failed):
-        instead = quoted(path, current), quoted(f"{path} without what is wrong", rest)
-        return plain_question(run, mine, "", render("file", path=path, hint=_FILL_IN), instead)
-    return plain_question(run, mine, failed, render("file", path=path, hint=""))
-
-
-def _in_full(
-    run: Run, mine: StepRun, path: str, current: str | None, results: Sequence[CheckResult], prompt: str
-) -> str:
-    asked = render(
-        prompt,
-        step=step_text(mine.step),
-        context=handed_on(run, mine.step.id) + _other_files(run, mine, path),
-        current=_current(run, path, current),
-        failed=what_failed(mine, results, there=bool(current)),
-        path=path,
-        hint=_hint(mine),
-    )
-    return f"{briefing(run)}\n\n{asked}"
-
-
-def _other_files(run: Run, mine: StepRun, path: str) -> str:
-    """Files that earlier steps wrote: the briefing was made before they were there."""
-    written = [
-        name
-        for r in run.state.steps.values()
-        if r.written and r is not mine
-        for name in (*r.written.generated_files, *r.written.modified_files)
-    ]
-    return quoted_files(run.root, [p for p in dict.fromkeys(written) if p != path], budget_chars(run) // 4)
-
-
-def _current(run: Run, path: str, text: str | None) -> str:
-    """The file, unless the briefing shows it as it is: what is read twice is copied the more."""
-    if not text or not text.strip() or quoted(path, text) in briefing(run):
-        return ""
-    return quoted(f"{path} as it is now", text)
-
-
-_FILL_IN = f"Where it says `{LEFT_OUT}` the old code was wrong: write that anew, so that the checks pass."
-
-
-def _hint(mine: StepRun) -> str:
-    if mine.kept:
-        return "Keep what works in it, and mend what fails."
-    if mine.attempt > 1:
-        return "Earlier versions failed: start afresh, in another way."
-    return ""
 
 
 def temperature(run: Run, mine: StepRun) -> float:
@@ -163,39 +63,13 @@ def temperature(run: Run, mine: StepRun) -> float:
     return min(0.35 * earlier + 0.4 * mine.refusals, 1.0)
 
 
-def what_failed(mine: StepRun, results: Sequence[CheckResult], *, there: bool = False) -> str:
-    """What the next try must not ignore: the failing part of the checks, and what earlier attempts taught."""
-    failed = what_fails(mine, results, there=there)
-    if not mine.notes:
-        return failed
-    learnt = "\n".join(f"- {note}" for note in dict.fromkeys(mine.notes[-3:]))
-    return f"{failed}\n# Learnt from earlier attempts\n{learnt}\n"
-
-
-def what_fails(mine: StepRun, results: Sequence[CheckResult], *, there: bool) -> str:
-    """`there`: what is to be mended is there already, so what is wrong with it is worth knowing from the first."""
-    lines: list[str] = []
-    red = [r for r in results if not r.passed]
-    refuted = bool(mine.failures) and mine.failures[-1].kind is FailureKind.REFUTED
-    if red and (there or mine.actions or refuted or mine.kept):
-        lines.append("\n# It fails now")
-        lines += [f"{r.check.label}\n{r.detail.strip()}" for r in red[:2]]
-    if mine.refused:
-        lines.append("\n# Refused, do something else")
-        lines += [f"- {reason}" for reason in dict.fromkeys(mine.refused[-2:])]
-    return "\n".join(lines) + "\n" if lines else ""
-
-
-# -- a step that needs decisions -----------------------------------------------------------------------------------
-
-
 async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Proposal:
     inline = run.model.traits.inline_bodies
     prompt = render(
         "act",
         plan=plan_text(run.state),
         step=step_text(mine.step),
-        context=handed_on(run, mine.step.id) + _other_files(run, mine, ""),
+        context=handed_on(run, mine.step.id) + other_files(run, mine),
         tools=run.toolbox.describe(run.toolbox.usable(tool_context(run))),
         history=_history(mine),
         failed=what_failed(mine, results),
@@ -222,7 +96,7 @@ async def _decide(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> Pr
         path = str(arguments.get("path", ""))
         body = str(arguments.pop(tool.body_argument, "") or "") or body_behind(answer, path)
         if not body and path:
-            written = await _file_body(run, mine, path, results, temperature(run, mine))
+            written = await file_body(run, mine, path, results, temperature(run, mine))
             return replace(written, thought=draft.thought)
     return Proposal("act", tool.name, arguments, body, draft.thought)
 
