@@ -16,8 +16,8 @@ FLOORS = [
     {"task", "outcome"},
     {"events", "drafts"},
     # decisions
-    {"taskfiles"},
-    {"state", "schedule", "ladder", "mending", "outline", "splice", "reflection", "expressions", "redact"},
+    {"taskfiles", "outline"},
+    {"state", "schedule", "ladder", "mending", "beginnings", "splice", "reflection", "expressions", "redact"},
     {"questions"},
     {"fold", "gates", "decisions"},
     {"conclusion", "editing"},
@@ -44,7 +44,7 @@ FLOORS = [
 PURE = {
     *("values", "errors", "consent", "config", "plan", "machine", "task", "outcome", "events", "drafts"),
     *("state", "fold", "schedule", "ladder", "mending", "reflection", "expressions", "redact", "gates", "conclusion"),
-    *("taskfiles", "outline", "splice", "questions", "decisions", "editing"),
+    *("taskfiles", "outline", "beginnings", "splice", "questions", "decisions", "editing"),
 }
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 FLOOR_OF = {name: level for level, names in enumerate(FLOORS) for name in names}

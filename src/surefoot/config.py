@@ -27,13 +27,13 @@ class ReflectionConfig(Value):
     max_consecutive_failures: int = Field(default=3, ge=1, le=50)
     candidates: int | None = Field(default=None, ge=1, le=10)
     """How many answers the last retry of a step that writes one file chooses from; 1: it is a retry like the others;
-    None: 4 of a small model, whose answers are cheap and often wrong, and 2 of any other."""
+    None: 3 of a small model, whose answers are cheap and often wrong, and 2 of any other."""
     max_temporary_retries: int = Field(default=3, ge=0, le=20)
     backoff_seconds: float = Field(default=1.0, ge=0, le=600)
     """The first wait before a temporary error is tried again; it doubles each time."""
 
     def candidates_of(self, *, small: bool) -> int:
-        return self.candidates or (4 if small else 2)
+        return self.candidates or (3 if small else 2)
 
 
 class BudgetConfig(Value):

@@ -47,7 +47,9 @@ async def in_one_answer(
         return await free_answer(run, mine, what_fails(mine, results, there=there), warmth)
     path = mine.step.writes[0]
     if is_result(run, mine.step):
-        return [await program_for(run, mine, path, what_failed(mine, results), warmth)]
+        # What a small model learnt would be about a program that it is not shown.
+        told = what_fails(mine, results, there=False) if run.model.traits.small else what_failed(mine, results)
+        return [await program_for(run, mine, path, told, warmth)]
     return [await file_body(run, mine, path, results, warmth, anew=anew)]
 
 
