@@ -32,11 +32,18 @@ def test_a_new_module_begins_with_what_others_take_from_it(others: tuple[str, ..
 def test_a_file_that_is_mended_begins_as_it_is() -> None:
     source = 'KEEP = 1\n\n\ndef half(n):\n    """Half of it."""\n    return n / 3\n\n\ndef rest():\n    pass\n'
     begun = of_outline("half.py", outline(source, "half"))
-    assert begun == of_file("half.py") + "KEEP = 1\n\n\ndef half("
+    assert begun == of_file("half.py") + 'KEEP = 1\n\n\ndef half(n):\n    """Half of it."""'
+
+
+@pytest.mark.req("P19")
+@pytest.mark.parametrize("default", ["[]", "{}", "set()", "[1, 2]"])
+def test_a_default_that_all_calls_share_may_be_the_mistake(default: str) -> None:
+    source = f"def one():\n    return 1\n\n\ndef add(item, to={default}):\n    return [*to, item]\n"
+    assert of_outline("a.py", outline(source, "add")) == of_file("a.py") + "def one():\n    return 1\n\n\ndef add("
 
 
 def test_where_no_function_can_be_named_only_the_file_is() -> None:
-    assert of_outline("a.py", outline("def f(): return 1\n", "f")) == of_file("a.py")
+    assert of_outline("a.py", outline("x = 1\ndef f(): return 1\n", "f")) == of_file("a.py") + "x = 1"
     assert of_outline("a.py", "...\ndef f():\n    ...\n") == of_file("a.py")
 
 

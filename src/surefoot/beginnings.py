@@ -24,10 +24,13 @@ def of_new_file(path: str, others: Iterable[str]) -> str:
 
 
 def of_outline(path: str, rest: str) -> str:
-    """As the file is, up to the name of the first function whose body is left out: what it takes may be wrong too."""
+    """As the file is, up to the first body that is left out; without what that function takes, where the mistake may be
+    in a default that is made once for all calls."""
     before, *_ = re.split(rf"^[ \t]*{re.escape(LEFT_OUT)}$", rest, maxsplit=1, flags=re.MULTILINE)
-    names = list(re.finditer(r"\bdef \w+\(", before))
-    return of_file(path) + before[: names[-1].end() if names else 0]
+    *_, last = ["", *re.split(r"(?<=def )(?=\w+\()", before)]
+    name, _, takes = last.partition("(")
+    shared = re.search(r"=\s*(?:\[|\{|\w+\()", takes.partition(":\n")[0])
+    return of_file(path) + (before.removesuffix(takes) if name and shared else before.removesuffix("\n"))
 
 
 def of_file(path: str) -> str:

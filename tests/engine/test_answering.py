@@ -63,7 +63,7 @@ async def test_one_file_is_asked_for_like_several_and_a_second_time_in_other_wor
     )
     assert words.partition("Write the complete new content of `half.py`.")[1]
     assert plain.partition("Answer")[0] == words.partition("Write the complete")[0], "so that a server reuses it"
-    assert again.messages == first.messages
+    assert again.messages == other.messages, "read once"
     assert (first.temperature, other.temperature, again.temperature) == (0, 0.4, 0.7)
 
 

@@ -460,7 +460,7 @@ async def test_a_model_that_can_go_on_has_its_answer_begun(bench: Bench) -> None
 
     def go_on(request: ModelRequest) -> str:
         assert request.stop == ("\n```",)
-        return f"{request.begin}n):\n    return n / {4 - len(bench.model.requests)}"
+        return f"{request.begin}\n    return n / {4 - len(bench.model.requests)}"
 
     task = bench.task("half in half.py is wrong.", ["python3 -m unittest -q"])
     services = bench.services([go_on, go_on], traits=ModelTraits(small=True, inline_bodies=False, continues=True))
@@ -468,7 +468,7 @@ async def test_a_model_that_can_go_on_has_its_answer_begun(bench: Bench) -> None
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
     first, second = bench.model.requests
-    assert first.begin == second.begin == "`half.py`\n```python\nKEEP = 1\n\n\ndef half("
+    assert first.begin == second.begin == "`half.py`\n```python\nKEEP = 1\n\n\ndef half(n):"
     assert ["n / 3" in request.messages[-1].content for request in (first, second)] == [True, False]
     assert bench.files()["half.py"] == "KEEP = 1\n\n\ndef half(n):\n    return n / 2\n"
 
