@@ -39,7 +39,7 @@ def test_a_file_that_is_mended_begins_as_it_is() -> None:
 @pytest.mark.parametrize("default", ["[]", "{}", "set()", "[1, 2]"])
 def test_a_default_that_all_calls_share_may_be_the_mistake(default: str) -> None:
     source = f"def one():\n    return 1\n\n\ndef add(item, to={default}):\n    return [*to, item]\n"
-    assert of_outline("a.py", outline(source, "add")) == of_file("a.py") + "def one():\n    return 1\n\n\ndef add("
+    assert of_outline("a.py", outline(source, "add")) == of_file("a.py") + "def one():\n    return 1\n\n\ndef add"
 
 
 def test_where_no_function_can_be_named_only_the_file_is() -> None:
