@@ -222,6 +222,12 @@ def test_any_command_line_can_be_an_agent_and_a_boast_is_not_believed(
         agent("nobody")
 
 
+def test_where_the_checker_looked_is_not_told(gateway: Gateway, task: Task, tmp_path: Path) -> None:
+    (task.folder / "check.py").write_text("raise SystemExit('No such file: /tmp/hidden-1/copy-3/double.py')")
+    done = run_one(task, agent("idle=true"), 0, gateway, Caps(), tmp_path / "s")
+    assert done.why == "No such file: double.py"
+
+
 def test_a_verified_claim_that_is_wrong_is_a_false_success(gateway: Gateway, task: Task, tmp_path: Path) -> None:
     liar = Agent("liar", ("sh", "-c", "exit 0"), claims={0: "verified"})
     assert run_one(task, liar, 0, gateway, Caps(), tmp_path / "s").false_success
