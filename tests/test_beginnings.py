@@ -36,18 +36,6 @@ def test_a_file_that_is_mended_begins_as_it_is() -> None:
 
 
 @pytest.mark.req("P19")
-@pytest.mark.parametrize("default", ["[]", "{}", "set()", "[1, 2]"])
-def test_a_default_that_all_calls_share_may_be_the_mistake(default: str) -> None:
-    source = f"def one():\n    return 1\n\n\ndef add(item, to={default}):\n    return [*to, item]\n"
-    assert of_outline("a.py", outline(source, "add")) == of_file("a.py") + "def one():\n    return 1\n\n\ndef add"
-
-
-def test_where_no_function_can_be_named_only_the_file_is() -> None:
-    assert of_outline("a.py", outline("x = 1\ndef f(): return 1\n", "f")) == of_file("a.py") + "x = 1"
-    assert of_outline("a.py", "...\ndef f():\n    ...\n") == of_file("a.py")
-
-
-@pytest.mark.req("P19")
 @given(st.lists(st.sampled_from(["x = 1", "", "def f(a):", "    return a", "# ...", "..."])))
 def test_what_was_begun_and_gone_on_with_is_read_as_the_file(lines: list[str]) -> None:
     begun = of_new_file("dial.py", [TESTS])

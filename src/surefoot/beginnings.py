@@ -24,13 +24,9 @@ def of_new_file(path: str, others: Iterable[str]) -> str:
 
 
 def of_outline(path: str, rest: str) -> str:
-    """As the file is, up to the first body that is left out; without what that function takes, where the mistake may be
-    in a default that is made once for all calls. Cut behind the bracket a model would go on with nonsense."""
+    """As the file is, up to the first body that is left out."""
     before, *_ = re.split(rf"^[ \t]*{re.escape(LEFT_OUT)}$", rest, maxsplit=1, flags=re.MULTILINE)
-    *_, last = ["", *re.split(r"(?<=def )(?=\w+\()", before)]
-    name, _, takes = last.partition("(")
-    shared = re.search(r"=\s*(?:\[|\{|\w+\()", takes.partition(":\n")[0])
-    return of_file(path) + (before.removesuffix(f"({takes}") if name and shared else before.removesuffix("\n"))
+    return of_file(path) + before.removesuffix("\n")
 
 
 def of_file(path: str) -> str:
