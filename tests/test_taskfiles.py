@@ -6,7 +6,7 @@ from kit import Bench
 from surefoot.engine import start_run
 from surefoot.models.base import ModelTraits
 from surefoot.outcome import Verdict
-from surefoot.taskfiles import to_be_left_alone
+from surefoot.taskfiles import fetched_from, to_be_left_alone
 
 THERE = ["app.py", "unpack.py", "verify.py", "vendor/units.py", "vendor/deep/more.py", "data/a.csv", "README.md"]
 VENDOR = {"vendor/units.py", "vendor/deep/more.py"}
@@ -53,3 +53,19 @@ async def test_it_is_not_changed_and_what_changes_it_is_not_verified(bench: Benc
         assert bench.files()["vendor.py"] == "INCH = 2.45\n"
     else:
         assert state.outcome.protected_changes == ("vendor.py",)
+
+
+@pytest.mark.req("X5")
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("Download http://a.example/today.json and save it as prices.json.", "http://a.example/today.json"),
+        ("Write rates.csv with the rates from https://a.example/rates?day=1.", "https://a.example/rates?day=1"),
+        ("从 https://a.example/x.json 下载数据，存成 x.json。", "https://a.example/x.json"),
+        ('Write links.json like {"home": "https://a.example"}.', ""),
+        ("Read sales.csv, which was at http://a.example once, and write sum.json.", ""),
+        ("Write sum.json from sales.csv.", ""),
+    ],
+)
+def test_where_data_has_to_be_fetched_from(text: str, address: str) -> None:
+    assert fetched_from(text, ["sales.csv"]) == address

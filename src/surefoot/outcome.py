@@ -201,6 +201,8 @@ class FailureKind(StrEnum):
     TIMEOUT = "timeout"
     MODEL_ERROR = "model_error"
     MISSING_ARTIFACT = "missing_artifact"
+    OUT_OF_REACH = "out_of_reach"
+    """What the step needs cannot be had here, whatever is tried."""
     UNREADABLE_ANSWER = "unreadable_answer"
     MAX_ACTIONS = "max_actions"
     LOOP = "loop"

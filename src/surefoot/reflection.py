@@ -32,10 +32,10 @@ def reflect_by_rules(
     match failure.kind:
         case FailureKind.TIMEOUT:
             return _because(ErrorCategory.TOOL_ERROR, cause, "it ran into a time limit", failure, 0.8)
-        case FailureKind.MODEL_ERROR:
-            # Every rung but waiting needs the model.
-            absent = _because(ErrorCategory.ENVIRONMENT_ERROR, cause, "the model did not answer", failure, 0.9)
-            return absent.with_(recoverable=False)
+        case FailureKind.MODEL_ERROR | FailureKind.OUT_OF_REACH:
+            # Every rung but waiting needs the model, and none leads to what cannot be reached.
+            fix = "the model did not answer" if failure.kind is FailureKind.MODEL_ERROR else "it has to be let there"
+            return _because(ErrorCategory.ENVIRONMENT_ERROR, cause, fix, failure, 0.9).with_(recoverable=False)
         case FailureKind.UNREADABLE_ANSWER:
             return _because(ErrorCategory.PARAMETER_ERROR, cause, "the answer was not in the asked form", failure, 0.9)
         case FailureKind.MISSING_ARTIFACT:

@@ -9,6 +9,11 @@ _MAKES = re.compile(
     re.IGNORECASE,
 )
 """Words in front of a file that is to be made."""
+_FETCHED = re.compile(
+    r"(?:\b(?:download|fetch|retrieve|scrape|crawl|pull|get|load|read|from)\b|下载|抓取|获取|拉取|读取|从).*?"
+    r"(?P<address>\bhttps?://[^\s'\"`<>，。；]*[^\s'\"`<>，。；).])",
+    re.IGNORECASE,
+)
 _CHANGE = r"(?:chang|modif|touch|edit|alter|rewrit|delet|remov)(?:e|y|ing|ying)?"
 _NOT_THESE = re.compile(
     rf"\b(?:do not|don['’]t|never|(?:must|may|should) not|without|not to)\s+(?:ever\s+)?{_CHANGE}\b"
@@ -110,6 +115,15 @@ def is_source(path: str, text: str) -> bool:
         return False
     clauses = re.split(r"[,;，。；！？\n]|[.!?]\s|\band\b|\bthen\b|并|然后|再", text)
     return not any(_MAKES.search(clause.partition(path)[0]) for clause in clauses if path in clause)
+
+
+def fetched_from(text: str, existing: Collection[str]) -> str:
+    """The address that a task says to get its data from, where it speaks of no file that is there: `download
+    https://...`, and not `a page with a link to https://...`."""
+    if any(_is_spoken_of(path, text) for path in existing):
+        return ""
+    found = (_FETCHED.search(clause) for clause in re.split(r"[;，。；！？\n]|,\s|[.!?]\s", text))
+    return next((match["address"] for match in found if match), "")
 
 
 def _is_spoken_of(path: str, text: str) -> bool:

@@ -3,6 +3,7 @@
 import pytest
 
 from kit import Bench, fenced, understanding
+from sandboxes import bubblewrap_here
 from surefoot import events as e
 from surefoot.engine import start_run
 from surefoot.models.base import ModelTraits
@@ -194,3 +195,32 @@ async def test_a_file_that_is_to_be_mended_is_shown_once_with_what_fails(bench: 
     assert "AssertionError: 1.33" in first, "from the first try on"
     assert "half.py as it is now" in second
     assert "return n / 4" in second
+
+
+in_a_sandbox = pytest.mark.skipif(isinstance(bubblewrap_here(), str), reason="this machine cannot use bubblewrap")
+PRICES = "Download https://prices.example.org/today.json and save it as prices.json."
+
+
+@in_a_sandbox
+@pytest.mark.req("X5", "R8")
+@pytest.mark.parametrize("small", [True, False])
+async def test_what_cannot_be_reached_is_not_made_up(bench: Bench, small: bool) -> None:
+    """Commands have no network: whatever a program wrote into prices.json would be invented."""
+    answers = [*([] if small else [understanding("prices.json")]), ADD_UP]
+    services = bench.services(answers, traits=ModelTraits(small=small, inline_bodies=False))
+    state = await start_run(services, bench.task(PRICES, []), bench.config(sandbox="auto"))
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    assert not bench.events(e.ActionStarted)
+    assert state.outcome.diagnosis is not None
+    assert "https://prices.example.org/today.json cannot be reached" in state.outcome.diagnosis.root_cause
+    assert any("--network" in step for step in state.outcome.diagnosis.next_steps)
+
+
+@in_a_sandbox
+@pytest.mark.req("R8")
+async def test_what_may_be_reached_is_tried(bench: Bench) -> None:
+    made = fenced("open('prices.json', 'w').write('{}')")
+    services = bench.services([made], traits=ModelTraits(small=True, inline_bodies=False))
+    await start_run(services, bench.task(PRICES, []), bench.config(sandbox="auto", network=True))
+    assert [started.tool for started in bench.events(e.ActionStarted)] == ["run_python"]

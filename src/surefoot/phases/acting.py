@@ -8,7 +8,7 @@ from surefoot.gates import decisive
 from surefoot.outcome import CheckResult, Failure, FailureKind
 from surefoot.phases.approving import not_allowed
 from surefoot.phases.candidates import choose, is_choosing
-from surefoot.phases.computing import made_up
+from surefoot.phases.computing import made_up, out_of_reach
 from surefoot.phases.deciding import is_one_answer, named_call, next_proposals
 from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.performing import perform
@@ -78,6 +78,9 @@ async def _call_once(run: Run, mine: StepRun, checks: Sequence[Check]) -> None:
 
 async def _choose_and_act(run: Run, mine: StepRun, checks: Sequence[Check]) -> None:
     step_id, here = mine.step.id, _round_so_far(mine)
+    if address := out_of_reach(run, mine.step):
+        message = f"{address} cannot be reached: commands have no network"
+        raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     while True:
         if await _complete(run, mine, checks, here):
             return

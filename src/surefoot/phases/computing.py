@@ -14,7 +14,7 @@ from surefoot.project import list_files
 from surefoot.prompts import render
 from surefoot.run import Run
 from surefoot.state import StepRun
-from surefoot.taskfiles import files_named_in, is_computed
+from surefoot.taskfiles import fetched_from, files_named_in, is_computed
 
 PROGRAM = "program.py"
 """What the program is called in the answer; it never becomes a file."""
@@ -29,6 +29,13 @@ def is_result(run: Run, step: ExecutionStep) -> bool:
         return False  # it was there before the run: it is changed, not made
     others = [name for name in list_files(run.root) if name != path]
     return is_computed(path, f"{run.task.text}\n{step.description}", [*others, *_missing_sources(run)])
+
+
+def out_of_reach(run: Run, step: ExecutionStep) -> str:
+    """The address that a result has to come from, where nothing can get there: what is written then was made up."""
+    if run.config.network or run.sandbox is None or any(tool.external for tool in run.toolbox):
+        return ""
+    return fetched_from(run.task.text, list_files(run.root)) if is_result(run, step) else ""
 
 
 def made_up(run: Run, root: Path) -> str:
