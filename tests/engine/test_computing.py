@@ -57,19 +57,6 @@ async def test_a_small_model_is_not_shown_a_program_that_ran_and_was_wrong(bench
     assert first == second, "nothing of what it cannot see, and a server has read it already"
 
 
-@pytest.mark.req("P19")
-async def test_a_program_is_begun_for_a_model_that_can_go_on(bench: Bench) -> None:
-    sales(bench)
-    traits = ModelTraits(small=True, inline_bodies=False, continues=True)
-    services = bench.services(
-        [lambda request: request.begin + ADD_UP.strip("`").removeprefix("python\n")], traits=traits
-    )
-    state = await start_run(services, bench.task(TASK, [IS_RIGHT]), bench.config())
-    assert state.outcome is not None
-    assert state.outcome.verdict is Verdict.VERIFIED
-    assert bench.model.requests[0].begin.endswith("```python\n")
-
-
 @pytest.mark.req("X5")
 async def test_what_is_missing_is_not_made_up(bench: Bench) -> None:
     bench.write(sales_2023__csv="n\n40\n")

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from surefoot.artifacts import handed_on
 from surefoot.asking import ask_text
-from surefoot.beginnings import of_file
 from surefoot.context import briefing, step_text
 from surefoot.errors import UnreadableAnswer
 from surefoot.models.reading import read_fenced
@@ -59,14 +58,7 @@ async def program_for(run: Run, mine: StepRun, path: str, failed: str, temperatu
         failed=failed,
         path=path,
     )
-    reply = await ask_text(
-        run,
-        "write",
-        briefing(run) + "\n\n" + asked,
-        step_id=mine.step.id,
-        temperature=temperature,
-        begin=of_file(PROGRAM),
-    )
+    reply = await ask_text(run, "write", briefing(run) + "\n\n" + asked, step_id=mine.step.id, temperature=temperature)
     code = read_fenced(reply.text, PROGRAM)
     if code is None or reply.finish_reason == "length":
         what = "has no fenced code block" if code is None else "was cut off"
