@@ -107,7 +107,11 @@ def _first_change(results: Sequence[Result]) -> str:
     return f"{median(counts):g}" if counts else "n/a"
 
 
-SLIPS = {"unreadable": "an answer that could not be read", "wrong tool": "a tool that is not there"}
+SLIPS = {
+    "unreadable": "an answer that could not be read",
+    "broke off": "a candidate whose program or command broke off",
+    "wrong tool": "a tool that is not there",
+}
 
 
 def where_it_slips(results: Sequence[Result]) -> str:

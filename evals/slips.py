@@ -63,7 +63,9 @@ def _kind(why: str, purpose: str) -> str:
         return "repeated"
     if "no tool" in why:
         return f"wrong tool: {purpose}"
-    return f"unreadable: {purpose}" if why.startswith("the answer") or purpose else "refused"
+    if why.startswith("the answer"):
+        return f"unreadable: {purpose}"
+    return f"broke off: {purpose}" if purpose else "refused"
 
 
 def _which(answers: int, chosen: bool) -> str:

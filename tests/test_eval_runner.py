@@ -201,14 +201,25 @@ def test_surefoot_runs_through_the_same_door(gateway: Gateway, upstream: Upstrea
     assert result.calls_before_change == 1
 
 
-@pytest.mark.parametrize(("last", "slip"), [(RIGHT, "done with a candidate"), (WRONG, "repeated")])
+@pytest.mark.parametrize(
+    ("last", "candidates", "came_of_it"), [(RIGHT, 2, {"done with a candidate": 1}), (WRONG, 3, {"repeated": 2})]
+)
 def test_where_the_model_slips_is_counted(
-    gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path, last: str, slip: str
+    gateway: Gateway,
+    upstream: Upstream,
+    task: Task,
+    tmp_path: Path,
+    last: str,
+    candidates: int,
+    came_of_it: dict[str, int],
 ) -> None:
     upstream.answers = ["no code at all", WRONG, last]
     result = run_one(task, AGENTS["surefoot"], 0, gateway, Caps(), tmp_path / "s")
-    assert result.slips == {"asked to write": 3, "unreadable: write": 1, "candidates": 2, slip: 1}
-    assert "| an answer that could not be read | write | 1 of 3 |" in where_it_slips([result])
+    asked = 1 + candidates
+    assert result.slips == {
+        "asked to write": asked, "unreadable: write": 1, "candidates": candidates, **came_of_it
+    }  # fmt: skip
+    assert f"| an answer that could not be read | write | 1 of {asked} |" in where_it_slips([result])
 
 
 def test_any_command_line_can_be_an_agent_and_a_boast_is_not_believed(

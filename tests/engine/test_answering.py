@@ -114,10 +114,12 @@ async def test_a_command_that_fails_ends_its_answer(bench: Bench) -> None:
 
 
 @pytest.mark.req("X5")
-@pytest.mark.parametrize("task", [TASK, "Write prices.py from the price list."])
-async def test_what_the_model_says_it_cannot_do_is_not_done(bench: Bench, task: str) -> None:
+@pytest.mark.parametrize(
+    ("task", "form"), [(TASK, "{}"), (TASK, "```sh\n{}\n```"), ("Write prices.py from the price list.", "{}")]
+)
+async def test_what_the_model_says_it_cannot_do_is_not_done(bench: Bench, task: str, form: str) -> None:
     bench.write(**FILES)
-    cannot = "CANNOT: the price list is not here."
+    cannot = form.format("CANNOT: the price list is not here.")
     state = await run(bench, *[cannot] * 12, task=task)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.LOOP

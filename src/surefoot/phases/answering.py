@@ -37,8 +37,9 @@ async def free_answer(run: Run, mine: StepRun, failed: str, temperature: float) 
     if reply.finish_reason == "length":
         raise UnreadableAnswer("the answer was cut off", answer=reply.text)
     said = parts(reply.text, _only_file(run))
-    wanted = [part for part in said if not _is_for_nothing(run, part)]
-    if not said and (refusal := refusal_in(reply.text)):
+    refused = [part for part in said if not part.path and refusal_in(part.text)]  # said as if it were a command
+    wanted = [part for part in said if part not in refused and not _is_for_nothing(run, part)]
+    if not wanted and (refusal := refusal_in(refused[0].text if refused else reply.text)):
         return [refusal]
     if not wanted:
         problem = "the answer changes nothing" if said else "the answer has neither a file nor a command"
