@@ -158,7 +158,7 @@ def _next_steps(state: RunState, verdict: Verdict) -> Iterable[str]:
         case Verdict.FAILED if failed and failed.failures[-1].kind is FailureKind.MODEL_ERROR:
             yield "see whether the model answers: surefoot doctor"
         case Verdict.FAILED if failed and failed.failures[-1].kind is FailureKind.OUT_OF_REACH:
-            yield "allow the network (--network), or put the data into the folder and name the file in the task"
+            yield "see that what the task asks for is there: in the folder, or on the network (--network)"
         case Verdict.FAILED:
             yield "use a stronger model (-m), make the task smaller, or add what is missing"
     if failed is not None:

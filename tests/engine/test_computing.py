@@ -211,3 +211,22 @@ async def test_what_may_be_reached_is_tried(bench: Bench) -> None:
     services = bench.services([made], traits=ModelTraits(small=True, inline_bodies=False))
     await start_run(services, bench.task(PRICES, []), bench.config(sandbox="auto", network=True))
     assert [started.tool for started in bench.events(e.ActionStarted)] == ["run_python"]
+
+
+@pytest.mark.req("X5", "P19")
+async def test_a_small_model_is_not_asked_until_it_invents_what_is_not_there(bench: Bench) -> None:
+    sales(bench)
+    honest = fenced("if 'friday' in open('sales.csv').read():\n    open('friday.json', 'w').write('1')")
+    invented = fenced("open('friday.json', 'w').write('42')")
+    task = "How much was sold on friday? Write the number to friday.json. The data is in sales.csv."
+    traits = ModelTraits(small=True, inline_bodies=False)
+    services = bench.services([honest, invented], traits=traits)
+    state = await start_run(services, bench.task(task, []), bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    assert state.model_calls == 1
+    assert "wrote no friday.json" in state.outcome.summary
+    services = bench.services([honest, invented], traits=traits)
+    state = await start_run(services, bench.task(task, ["grep -qx 42 friday.json"]), bench.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED, "with a check to judge it, another try does no harm"

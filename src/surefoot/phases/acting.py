@@ -8,7 +8,7 @@ from surefoot.gates import decisive
 from surefoot.outcome import CheckResult, Failure, FailureKind
 from surefoot.phases.approving import not_allowed
 from surefoot.phases.candidates import choose, is_choosing
-from surefoot.phases.computing import made_up, out_of_reach
+from surefoot.phases.computing import found_nothing, made_up, out_of_reach
 from surefoot.phases.deciding import is_one_answer, named_call, next_proposals
 from surefoot.phases.fingerprints import fingerprint
 from surefoot.phases.performing import perform
@@ -152,6 +152,9 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
     if last.tool == "run_python" and (name := made_up(run, run.root)):
         raise StepFailed(Failure(kind=FailureKind.DENIED, message=f"{name} is not there, and was made up to be read"))
     here.results = await run.verifier.check(checks, "after", mine.step.id)
+    if found_nothing(run, mine, here.results):
+        message = f"the program ended well and wrote no {mine.step.writes[0]}: what it looked for may not be there"
+        raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     whole = is_one_answer(run, mine.step)
     if _all_green(here.results):
         # Green all along, the checks only guard: then there is more to a step than them, unless it was done at once.

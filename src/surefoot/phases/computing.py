@@ -1,5 +1,6 @@
 """A file that is a result of others is made by a program that the model writes, not typed in by the model."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from surefoot.artifacts import handed_on
@@ -7,6 +8,7 @@ from surefoot.asking import ask_text
 from surefoot.context import briefing, step_text
 from surefoot.errors import UnreadableAnswer
 from surefoot.models.reading import read_fenced
+from surefoot.outcome import CheckResult
 from surefoot.phases.proposal import Proposal
 from surefoot.plan import ExecutionStep
 from surefoot.project import list_files
@@ -35,6 +37,16 @@ def out_of_reach(run: Run, step: ExecutionStep) -> str:
     if run.config.network or run.sandbox is None or any(tool.external for tool in run.toolbox):
         return ""
     return fetched_from(run.task.text, list_files(run.root)) if is_result(run, step) else ""
+
+
+def found_nothing(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> bool:
+    """A program that ends well and writes nothing has found nothing to write. Asked again and again, a small model at
+    last writes something; where only the user's checks could tell that it is wrong, and there are none, it is not."""
+    last = mine.actions[-1]
+    if not (run.model.traits.small and last.tool == "run_python" and last.ok and is_result(run, mine.step)):
+        return False
+    judged = any(result.check.origin in ("user", "project") for result in results)
+    return not judged and not (run.root / mine.step.writes[0]).exists()
 
 
 def made_up(run: Run, root: Path) -> str:
