@@ -230,3 +230,25 @@ async def test_a_small_model_is_not_asked_until_it_invents_what_is_not_there(ben
     state = await start_run(services, bench.task(task, ["grep -qx 42 friday.json"]), bench.config())
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED, "with a check to judge it, another try does no harm"
+
+
+@pytest.mark.req("X5", "P19")
+async def test_a_small_model_is_not_asked_for_a_result_of_what_is_missing(bench: Bench) -> None:
+    """It would take the sheet of another year for it."""
+    bench.write(sales_2023__csv="n\n40\n")
+    task = "Sum up the amounts in sales_2024.csv and save them as total.json."
+    traits = ModelTraits(small=True, inline_bodies=False)
+    state = await start_run(
+        bench.services([understanding("total.json")], traits=traits), bench.task(task, []), bench.config()
+    )
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    assert "sales_2024.csv, which the task reads, is not there" in state.outcome.summary
+    (bench.root / "old").mkdir()
+    (bench.root / "old" / "sales_2024.csv").write_text("n\n40\n2\n")
+    elsewhere = ADD_UP.replace("sales.csv", "old/sales_2024.csv")
+    state = await start_run(
+        bench.services([understanding("total.json"), elsewhere], traits=traits), bench.task(task, []), bench.config()
+    )
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.UNVERIFIED

@@ -78,8 +78,7 @@ async def _call_once(run: Run, mine: StepRun, checks: Sequence[Check]) -> None:
 
 async def _choose_and_act(run: Run, mine: StepRun, checks: Sequence[Check]) -> None:
     step_id, here = mine.step.id, _round_so_far(mine)
-    if address := out_of_reach(run, mine.step):
-        message = f"{address} cannot be reached: commands have no network"
+    if message := out_of_reach(run, mine.step):
         raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     while True:
         if await _complete(run, mine, checks, here):

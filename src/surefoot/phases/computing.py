@@ -15,7 +15,7 @@ from surefoot.project import list_files
 from surefoot.prompts import render
 from surefoot.run import Run
 from surefoot.state import StepRun
-from surefoot.taskfiles import fetched_from, files_named_in, is_computed
+from surefoot.taskfiles import fetched_from, files_named_in, is_computed, is_source
 
 PROGRAM = "program.py"
 """What the program is called in the answer; it never becomes a file."""
@@ -33,10 +33,19 @@ def is_result(run: Run, step: ExecutionStep) -> bool:
 
 
 def out_of_reach(run: Run, step: ExecutionStep) -> str:
-    """The address that a result has to come from, where nothing can get there: what is written then was made up."""
+    """What a result has to come from and nothing can get at, in words: what is written then was made up."""
+    if not is_result(run, step):
+        return ""
+    files = list_files(run.root)
+    names = {name.rsplit("/", 1)[-1] for name in files}
+    missing = [name for name in _missing_sources(run) if name.rsplit("/", 1)[-1] not in names]
+    # Others than small models look for it, and say so themselves.
+    if run.model.traits.small and (read := [name for name in sorted(missing) if is_source(name, run.task.text)]):
+        return f"{read[0]}, which the task reads, is not there"
     if run.config.network or run.sandbox is None or any(tool.external for tool in run.toolbox):
         return ""
-    return fetched_from(run.task.text, list_files(run.root)) if is_result(run, step) else ""
+    address = fetched_from(run.task.text, files)
+    return f"{address} cannot be reached: commands have no network" if address else ""
 
 
 def found_nothing(run: Run, mine: StepRun, results: Sequence[CheckResult]) -> bool:
