@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from surefoot.asking import SMALL_ANSWER_TOKENS
 from surefoot.context import quoted_files
 from surefoot.errors import SurefootError
 from surefoot.models.parts import parts
@@ -67,7 +68,7 @@ class Asking:
         shown = self.messages
         if len(shown) > KEPT_MESSAGES:
             shown = [shown[0], *shown[-(KEPT_MESSAGES - 1) :]]
-        body = {"model": "model", "messages": shown, "temperature": 0, "max_tokens": 2048, "seed": 1}
+        body = {"model": "model", "messages": shown, "temperature": 0, "max_tokens": SMALL_ANSWER_TOKENS, "seed": 1}
         request = urllib.request.Request(
             f"{self.url}/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"}
         )
