@@ -1,6 +1,7 @@
 """The eval runner: agents are metered, capped and judged by a checker they do not see; recorded answers come again."""
 
 import json
+import re
 import threading
 import urllib.error
 import urllib.request
@@ -182,7 +183,9 @@ def test_the_plain_loop_corrects_itself_with_what_the_tests_say(
     upstream.answers = [WRONG, RIGHT]
     result = run_one(task, AGENTS["react"], 0, gateway, Caps(), tmp_path / "s")
     assert (result.right, result.claim, result.calls) == (True, "verified", 2)
-    assert "7 != 10" in upstream.asked[1]["messages"][-1]["content"]
+    said = upstream.asked[1]["messages"][-1]["content"]
+    assert "7 != 10" in said
+    assert re.findall(r"Ran 1 test in .*", said) == ["Ran 1 test in 0.1s"], "so that a second run asks the same"
 
 
 @pytest.mark.parametrize(("answers", "calls"), [([WRONG, WRONG + "\n", WRONG + "!"], 3), ([WRONG], 2)])
