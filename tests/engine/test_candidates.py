@@ -489,5 +489,6 @@ async def test_a_secret_is_not_in_the_beginning_of_an_answer(bench: Bench) -> No
     task = bench.task("half in half.py is wrong.", ["python3 -c 'import half; assert half.half(4) == 2, half.half(4)'"])
     services = bench.services([*WRONG], traits=ModelTraits(small=True, inline_bodies=False, continues=True))
     await start_run(services, task, bench.config())
+    assert bench.model.requests
     assert all(not request.begin for request in bench.model.requests)
     assert all(secret not in request.model_dump_json() for request in bench.model.requests)
