@@ -132,3 +132,29 @@ async def test_a_folder_that_is_too_large_to_be_shown_is_thought_about_first(ben
     state = await run(bench, "{}")
     assert bench.events(e.ModelAnswered)[0].purpose == "understand"
     assert state.outcome is not None
+
+
+MADE = "# Made by make.py. Do not edit.\nCODES = [200]\n"
+
+
+@pytest.mark.req("X1", "X5")
+@pytest.mark.parametrize(
+    ("task", "made"),
+    [
+        ("Add the code 418 to our codes.", True),
+        ("Add the code 418 to codes.py.", False),
+    ],
+)
+async def test_what_a_program_makes_is_made_by_it(bench: Bench, task: str, made: bool) -> None:
+    """It had been written by hand, the tests were green, and the next build would have undone it."""
+    make = f"made = {MADE!r}.replace('200', open('codes.txt').read())\nopen('codes.py', 'w').write(made)\n"
+    bench.write(codes__txt="200", codes__py=MADE, make__py=make)
+    by_hand = "`codes.txt`\n```\n200, 418\n```\n`codes.py`\n```python\nCODES = [200, 418]\n```\n"
+    check = "python3 -c 'import codes; assert 418 in codes.CODES'"
+    state = await run(bench, by_hand, "```sh\npython3 make.py\n```\n", task=task, checks=(check,))
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert ("Do not edit" in bench.files()["codes.py"]) is made
+    if made:
+        assert "codes.py" in bench.prompts()[1].partition("# This failed")[2], "it is told what to do instead"
+        assert "run the program that makes it" in bench.prompts()[1]

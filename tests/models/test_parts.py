@@ -38,6 +38,50 @@ def test_files_and_commands_in_their_order() -> None:
     ]
 
 
+SEVERAL = """\
+`README.md`
+```markdown
+# Codes
+
+Made from `codes.csv`.
+```
+
+# codes.csv
+```
+code,text
+418,teapot
+```
+
+**codes.py**:
+```
+CODES = {418: 'teapot'}
+```
+"""
+NESTED = """\
+`README.md`
+```markdown
+# Codes
+
+Run this, then look at codes.py:
+```
+make
+```
+That is all.
+```
+"""
+
+
+@pytest.mark.req("D2")
+def test_a_document_ends_where_the_next_file_is_named() -> None:
+    """It may have blocks of its own, but not the files that come after it: those had been swallowed, unnoticed."""
+    assert parts(SEVERAL) == [
+        Part("README.md", "# Codes\n\nMade from `codes.csv`.\n"),
+        Part("codes.csv", "code,text\n418,teapot\n"),
+        Part("codes.py", "CODES = {418: 'teapot'}\n"),
+    ]
+    assert parts(NESTED) == [Part("README.md", "\n".join(NESTED.splitlines()[2:-1]) + "\n")]
+
+
 @pytest.mark.parametrize(
     ("answer", "unnamed", "expected"),
     [

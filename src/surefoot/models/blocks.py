@@ -7,6 +7,8 @@ code, or never closed because the answer was cut off.
 import re
 from dataclasses import dataclass
 
+from surefoot.models.labels import names_only_a_file
+
 MARKDOWN = frozenset({"md", "markdown", "mdx"})
 _FENCE = re.compile(r"^(?P<before>[^`~]*)(?P<marks>`{3,}+|~{3,}+)(?P<info>[^`]*)$")
 _LOOK_ABOVE = 3
@@ -50,8 +52,9 @@ class _Fence:
         return not self.before.strip() and self.marks.startswith(opening.marks)
 
 
-def blocks(text: str, *, markdown_asked: bool = False) -> list[Block]:
-    """Every block with something in it. `markdown_asked` says that a block without a language is Markdown."""
+def blocks(text: str, *, markdown_asked: bool = False, several_files: bool = False) -> list[Block]:
+    """Every block with something in it. `markdown_asked` says that a block without a language is Markdown.
+    `several_files`: a line with nothing but a file's name leads to the next file, and not to a block inside of one."""
     lines = text.replace("\r\n", "\n").split("\n")
     fences = _fences(lines)
     found: list[Block] = []
@@ -60,11 +63,21 @@ def blocks(text: str, *, markdown_asked: bool = False) -> list[Block]:
         if fence.line < line or not fence.opens:
             continue
         inner = [other for other in fences[number + 1 :] if other.is_inside(fence)]
+        if several_files:
+            inner = inner[: _next_file(lines, inner)]
         body, closed, line = _body(lines, fence, inner, markdown_asked)
         if any(content.strip() for content in body):
             above = fence.before.strip() or _line_above(lines, fence.line)
             found.append(Block(fence.info, tuple(body), closed, above))
     return found
+
+
+def _next_file(lines: list[str], fences: list[_Fence]) -> int:
+    """How many fences come before the next file is named."""
+    for number, fence in enumerate(fences):
+        if number and names_only_a_file(_line_above(lines, fence.line)):
+            return number
+    return len(fences)
 
 
 def _fences(lines: list[str]) -> list[_Fence]:

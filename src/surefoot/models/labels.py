@@ -63,6 +63,11 @@ def header(line: str, asked: str) -> str | None:
     return found["path"] if found and _is_path(found["path"], asked) else None
 
 
+def names_only_a_file(line: str) -> bool:
+    """`path/a.py`, `**a.py**:`, `### a.py`: a line that says no more than which file comes next."""
+    return header(line, "") is not None or header(f"# {line}", "") is not None
+
+
 def label_in_info(info: str, asked: str) -> str:
     """`python path=a.py`, `python a.py`, `a.py`, `python:a.py`, `python title="a.py"`."""
     for word in re.split(r"[\s,{}]+|(?<=[a-z]):(?=[\w./])", info[:_LONGEST_LINE]):

@@ -26,7 +26,7 @@ def parts(answer: str, unnamed: str = "") -> list[Part]:
     """In the order of the answer. `unnamed` is the file that a block must be for that names none, where that is known;
     other blocks without a name are examples, and left out."""
     found = []
-    for block in blocks(without_thinking(answer)):
+    for block in blocks(without_thinking(answer), several_files=True):
         path = label_in_info(block.info, "") or (header(block.lines[0], "") if block.lines else "") or ""
         path = path or next(iter(reversed(mentions(block.above, ""))), "")
         path = path.removeprefix(EXAMPLE_FOLDER)

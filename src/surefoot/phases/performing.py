@@ -14,6 +14,7 @@ from surefoot.phases.taking_back import observed_changes
 from surefoot.questions import TIMED_OUT
 from surefoot.run import Run
 from surefoot.state import ActionResults, StepRun
+from surefoot.taskfiles import files_named_in
 from surefoot.tools.base import Tool, ToolContext, ToolResult, Writes, call
 from surefoot.values import unchecked
 from surefoot.workspace.faults import as_text
@@ -102,9 +103,15 @@ def tool_context(run: Run) -> ToolContext:
             raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
         return answer
 
+    def may_rewrite(path: str) -> bool:
+        """What the task names is meant; what this run made is its own."""
+        named = files_named_in(run.task.text)
+        return path in named or path.rsplit("/", 1)[-1] in named or not _was_there(run, path)
+
     return ToolContext(
         root=run.root,
         protected=frozenset(run.state.protected),
+        may_rewrite=may_rewrite,
         sandbox=run.sandbox,
         network=run.config.network,
         redact=run.services.redact,
@@ -119,3 +126,7 @@ def tool_context(run: Run) -> ToolContext:
         summary_chars=1_600 if run.model.traits.small else 4_000,
         read_chars=4_000 if run.model.traits.small else 16_000,
     )
+
+
+def _was_there(run: Run, path: str) -> bool:
+    return bool(run.state.snapshot) and path in run.workspace.manifest(run.state.snapshot).entries

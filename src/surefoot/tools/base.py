@@ -40,6 +40,10 @@ def _no_blobs(key: str) -> bytes:
     raise KeyError(key)
 
 
+def _nothing(path: str) -> bool:
+    return False
+
+
 @dataclass
 class ToolContext:
     """What a tool may know and use while it runs."""
@@ -47,6 +51,8 @@ class ToolContext:
     root: Path
     protected: frozenset[str] = frozenset()
     """Relative paths that may be read and not changed."""
+    may_rewrite: Callable[[str], bool] = _nothing
+    """Whether a file may be changed by hand that says of itself that a program makes it."""
     sandbox: "Sandbox | None" = None
     network: bool = False
     command_timeout: float = 120.0

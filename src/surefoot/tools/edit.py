@@ -4,7 +4,7 @@ import difflib
 
 from surefoot.errors import ToolError
 from surefoot.tools.base import ToolContext, ToolResult, tool
-from surefoot.tools.fileio import read_bytes, refuse_binary, refuse_lost_secrets, write_bytes
+from surefoot.tools.fileio import read_bytes, refuse_binary, refuse_by_hand, refuse_lost_secrets, write_bytes
 from surefoot.tools.matching import BLOCK_EXAMPLE, Edit, apply_edits, read_blocks
 from surefoot.tools.paths import not_found, relative
 
@@ -35,6 +35,7 @@ async def edit_file(
             argument="path",
             remedy="use run_python or run_command with the file's own encoding",
         ) from error
+    refuse_by_hand(context.may_rewrite, name, text)
     changed = edited(name, text, edits, search, replace)
     refuse_lost_secrets(context.redact, name, text, changed)
     write_bytes(context.root, file, changed.encode("utf-8"))

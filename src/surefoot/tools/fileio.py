@@ -6,6 +6,7 @@ cannot lead outside when it is used.
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
@@ -21,6 +22,13 @@ TEMPORARY_PREFIX = ".surefoot-tmp-"
 """A file of this name is what a killed process left of an unfinished write; it can be removed."""
 
 _SNIFFED = 8_192
+_HEAD_LINES = 5
+_NOT_BY_HAND = re.compile(
+    r"\b(?:do not|don['’]t|never) (?:edit|modify|change)\b(?! (?:below|above|beyond|this line))"
+    r"|@generated\b|not intended for manual editing"
+    r"|(?:请勿|不要|切勿|禁止)(?:手动|手工|直接)?(?:编辑|修改|改动)",
+    re.IGNORECASE,
+)
 
 
 def read_bytes(root: Path, file: Path) -> bytes:
@@ -61,6 +69,17 @@ def refuse_lost_secrets(redact: Callable[[str], str], name: str, before: str, af
             argument="content",
             remedy="change only the other lines, with edit_file",
         )
+
+
+def refuse_by_hand(may_rewrite: Callable[[str], bool], name: str, before: str) -> None:
+    """What a program makes says so in its first lines, and what is changed in it by hand is lost the next time."""
+    for line in before.splitlines()[:_HEAD_LINES]:
+        if _NOT_BY_HAND.search(line) and not may_rewrite(name):
+            raise ToolError(
+                f"{name!r} is not to be changed by hand, it says: {line.strip()[:200]}",
+                argument="path",
+                remedy="change what it is made from, and run the program that makes it",
+            )
 
 
 def write_bytes(root: Path, file: Path, content: bytes) -> None:

@@ -11,6 +11,7 @@ from surefoot.tools.fileio import (
     move,
     read_bytes,
     refuse_binary,
+    refuse_by_hand,
     refuse_lost_secrets,
     write_bytes,
 )
@@ -63,6 +64,7 @@ async def write_file(context: ToolContext, path: str, content: str) -> ToolResul
         return ToolResult(ok=True, summary=f"{name} already has exactly this content ({lines}): nothing changed")
     if existed and file.stat().st_size <= MAX_FILE_BYTES:
         before = read_bytes(context.root, file).decode("utf-8", "replace")
+        refuse_by_hand(context.may_rewrite, name, before)
         refuse_lost_secrets(context.redact, name, before, content)
     write_bytes(context.root, file, encoded)
     what = "overwrote" if existed else "created"
