@@ -16,14 +16,14 @@ FLOORS = [
     {"task", "outcome"},
     {"events", "drafts"},
     # decisions
-    {"taskfiles", "outline"},
+    {"taskfiles", "outline", "imports"},
     {"state", "schedule", "ladder", "mending", "beginnings", "splice", "reflection", "expressions", "redact"},
     {"questions"},
     {"fold", "gates", "decisions"},
     {"conclusion", "editing"},
     # effects
     {"paths"},
-    {"trust", "workspace", "models", "store", "bus", "fuses", "prompts", "project"},
+    {"trust", "workspace", "models", "store", "bus", "fuses", "prompts", "project", "databases"},
     {"tools", "settings", "people"},
     {"run", "filechecks"},
     {"copies"},
@@ -44,7 +44,7 @@ FLOORS = [
 PURE = {
     *("values", "errors", "consent", "config", "plan", "machine", "task", "outcome", "events", "drafts"),
     *("state", "fold", "schedule", "ladder", "mending", "reflection", "expressions", "redact", "gates", "conclusion"),
-    *("taskfiles", "outline", "beginnings", "splice", "questions", "decisions", "editing"),
+    *("taskfiles", "outline", "imports", "beginnings", "splice", "questions", "decisions", "editing"),
 }
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 FLOOR_OF = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -99,6 +99,9 @@ def test_a_pattern_needs_a_file() -> None:
         ("README.md, README.md", ["README.md"]),
         ("dial.py turns through 0..size-1, 'Ada King Lovelace' gives A.K.L.", ["dial.py"]),
         ("fix the bug in src/app/core.py:12", ["src/app/core.py"]),
+        ("Make a file SHA256SUMS of release/app.txt. SHA256SUMS goes beside it.", ["SHA256SUMS", "release/app.txt"]),
+        ("新建文件 VERSION，内容来自 setup.cfg", ["VERSION", "setup.cfg"]),
+        ("Write the file JSON, CSV or HTML; the file README.md is IMPORTANT", ["README.md"]),
     ],
 )
 def test_files_named_in_a_text(text: str, files: list[str]) -> None:

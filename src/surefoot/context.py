@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from surefoot.databases import tables_in
 from surefoot.machine import StepStatus
 from surefoot.outcome import CheckResult, FailureKind
 from surefoot.plan import ExecutionStep
@@ -66,11 +67,13 @@ def worth_showing(run: Run, files: Sequence[str]) -> list[str]:
 def quoted_files(root: Path, paths: Iterable[str], budget: int) -> str:
     parts = []
     for path in paths:
-        text = read_text(root / path, budget)
+        title, text = path, read_text(root / path, budget)
+        if text is None and (text := tables_in(root / path)):
+            title = f"{path} (an SQLite database: its tables, with their first rows)"
         if text is None or len(text) > budget:
             continue
-        budget -= len(text) + len(path) + 20
-        parts.append(quoted(path, text))
+        budget -= len(text) + len(title) + 20
+        parts.append(quoted(title, text))
     return "".join(parts)
 
 

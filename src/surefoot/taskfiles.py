@@ -32,17 +32,22 @@ _BESIDES = frozenset(
 )  # fmt: skip
 """Words that may stand beside the names of what is to be left alone."""
 _FILE_NAME = re.compile(r"(?<![\w/.-])((?:[\w-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,4})(?![\w/])")
+_BARE_NAME = re.compile(r"(?:\bfile|文件)\s*(?:called |named )?['\"`]?\b(?P<name>[A-Z][A-Z0-9_]{3,})\b(?![./-]\w)")
+"""What has no kind is a file only where it is called one: `a file SHA256SUMS`."""
+_FORMATS = frozenset({"JSON", "JSONL", "YAML", "TOML", "HTML", "ASCII", "UTF8", "UTF16"})
 _NOT_FILES = frozenset({"e.g", "i.e", "etc", "vs", "Node.js", "node.js"})
 
 
 def files_named_in(text: str) -> list[str]:
     """File names in running text, in order, each once: `src/app.py`, `README.md`; not `e.g.` and not URLs."""
-    found: list[str] = []
-    for match in _FILE_NAME.finditer(re.sub(r"\w+://\S+", " ", text)):
-        name = match.group(1).rstrip(".")
-        if name not in found and not _is_no_file(name):
-            found.append(name)
-    return found
+    text = re.sub(r"\w+://\S+", " ", text)
+    found = [(match.start(), name) for match in _FILE_NAME.finditer(text) if not _is_no_file(name := _name_in(match))]
+    found += [(match.start(), match["name"]) for match in _BARE_NAME.finditer(text) if match["name"] not in _FORMATS]
+    return list(dict.fromkeys(name for _, name in sorted(found)))
+
+
+def _name_in(match: re.Match[str]) -> str:
+    return match.group(1).rstrip(".")
 
 
 def _is_no_file(name: str) -> bool:
@@ -133,6 +138,8 @@ def _is_spoken_of(path: str, text: str) -> bool:
 
 def _kind(path: str) -> str:
     name = path.rsplit("/", 1)[-1]
+    if name in _PROSE_NAMES:
+        return "txt"
     return name.rpartition(".")[2].lower() if "." in name[1:] else ""
 
 
@@ -140,10 +147,11 @@ _CODE = frozenset((
     "py", "pyi", "sh", "bash", "js", "mjs", "jsx", "ts", "tsx", "rb", "go", "rs", "c", "cc", "cpp", "h", "hpp", "java",
     "kt", "swift", "php", "lua", "pl", "r", "css", "scss", "vue", "sql",
 ))  # fmt: skip
+_PROSE_NAMES = frozenset(("README", "LICENSE", "COPYING", "NOTICE", "AUTHORS", "CHANGELOG", "CONTRIBUTING", "TODO"))
 _PROSE = frozenset(("md", "txt", "rst", "html"))
 _SETTINGS = frozenset(("toml", "ini", "cfg", "yaml", "yml", "env", "lock"))
 _DATA = frozenset((
     "json", "jsonl", "csv", "tsv", "xml", "db", "sqlite", "log", "dat", "bin", "zip", "tar", "gz", "tgz", "xlsx", "pdf",
     "png", "jpg", "svg",
 ))  # fmt: skip
-_KINDS = _CODE | _PROSE | _SETTINGS | _DATA
+_KINDS = _CODE | _PROSE | _SETTINGS | _DATA | {""}

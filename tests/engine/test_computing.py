@@ -31,11 +31,10 @@ async def test_a_result_is_computed_and_not_typed_in(bench: Bench) -> None:
 
 
 @pytest.mark.req("O3", "R8")
-@pytest.mark.parametrize("small", [True, False])
-async def test_a_program_that_breaks_is_shown_with_what_it_said(bench: Bench, small: bool) -> None:
+async def test_a_program_that_breaks_is_shown_with_what_it_said(bench: Bench) -> None:
     sales(bench)
-    answers = [*([] if small else [understanding("total.json")]), fenced("print(1 / 0)"), ADD_UP]
-    services = bench.services(answers, traits=ModelTraits(small=small, inline_bodies=False))
+    answers = [understanding("total.json"), fenced("print(1 / 0)"), ADD_UP]
+    services = bench.services(answers, traits=ModelTraits(small=False, inline_bodies=False))
     state = await start_run(services, bench.task(TASK, [IS_RIGHT]), bench.config())
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
@@ -45,16 +44,25 @@ async def test_a_program_that_breaks_is_shown_with_what_it_said(bench: Bench, sm
     assert not bench.events(e.RungChosen), "it goes on in the same try"
 
 
-@pytest.mark.req("R8", "P19")
-async def test_a_small_model_is_not_shown_a_program_that_ran_and_was_wrong(bench: Bench) -> None:
+@pytest.mark.req("R8", "X5")
+@pytest.mark.parametrize("wrong", ["open('total.json', 'w').write('40')", "print(1 / 0)"])
+async def test_a_small_model_is_asked_in_other_words_and_not_shown_its_program(bench: Bench, wrong: str) -> None:
+    """It would write it again. Asked plainly, it makes other mistakes."""
     sales(bench)
-    wrong = fenced("open('total.json', 'w').write('40')")
-    services = bench.services([wrong, ADD_UP], traits=ModelTraits(small=True, inline_bodies=False))
+    answers = [fenced(wrong), fenced("open('total.json', 'w').write('41')"), ADD_UP]
+    services = bench.services(answers, traits=ModelTraits(small=True, inline_bodies=False))
     state = await start_run(services, bench.task(TASK, [IS_RIGHT]), bench.config())
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    first, second = bench.prompts()
-    assert first == second, "nothing of what it cannot see, and a server has read it already"
+    first, other, again = bench.model.requests
+    asked = other.messages[-1].content
+    assert asked.startswith("These files are in the folder:\n")
+    assert TASK in asked
+    assert "writes `total.json`" in asked
+    assert wrong not in asked
+    assert asked != first.messages[-1].content
+    assert [message.role for message in other.messages] == ["user"]
+    assert again.messages == other.messages, "read once"
 
 
 @pytest.mark.req("X5")
@@ -115,6 +123,8 @@ def test_what_is_a_source(path: str, task: str, source: bool) -> None:
         ("app.py", "write app.py, which reads sales.csv", ["sales.csv"], False),
         ("config.toml", "write config.toml for data.csv", ["data.csv"], False),
         ("package.json", "make a package.json", ["src/app.js"], False),
+        ("SHA256SUMS", "make a file SHA256SUMS for everything in release/", ["release/app.txt"], True),
+        ("LICENSE", "add a file LICENSE, as README.md says", ["README.md"], False),
     ],
 )
 def test_what_is_a_result(path: str, task: str, others: list[str], computed: bool) -> None:
@@ -127,6 +137,7 @@ def test_what_is_a_result(path: str, task: str, others: list[str], computed: boo
         ("Write stats.py as SPEC.md says.", ["SPEC.md", "test_stats.py"], "stats.py"),
         ("The last page is lost. Make the tests pass.", ["paging.py", "test_stats.py"], "paging.py"),
         ("Fix paging.py", ["paging.py", "test_stats.py"], "paging.py"),
+        ("Make a file SHA256SUMS for release/, like release/a.txt.", ["release/a.txt", "release/b"], "SHA256SUMS"),
         ("Fix paging.py", ["paging.py", "list.py"], ""),
         ("Write a.py and b.py", [], ""),
         ("Write report.json from sales.csv", ["sales.csv"], "report.json"),

@@ -20,8 +20,7 @@ from surefoot.tools.base import Writes
 
 MAX_RED_ROUNDS = 2
 """Actions that left the checks red before an attempt is given up: a fresh start beats a third correction. A small model
-that is shown its own answer gives it again, so with one of those it beats the first; but for a program that broke off,
-which says where."""
+that is shown its own answer gives it again, so with one of those it beats the first."""
 MAX_REFUSALS = 3
 
 
@@ -160,9 +159,15 @@ async def _complete(run: Run, mine: StepRun, checks: Sequence[Check], here: _Rou
         return _was_red(mine) or (whole and bool(last.ok))
     here.red += _is_a_try(last)
     _look_for_progress(here)
-    if whole and here.red >= (1 if run.model.traits.small and last.ok else MAX_RED_ROUNDS):
+    if whole and here.red >= _patience(run, last):
         raise StepFailed(_red(here.results, "its checks fail"))
     return False
+
+
+def _patience(run: Run, last: Action) -> int:
+    """A small model is shown a command that broke off, and nothing else that it did: it would do it again."""
+    shown = not last.ok and last.tool != "run_python"
+    return MAX_RED_ROUNDS if shown or not run.model.traits.small else 1
 
 
 def _is_a_try(action: Action) -> bool:

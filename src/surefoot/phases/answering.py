@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from surefoot.asking import ask_text
 from surefoot.context import budget_chars, instructions, quoted_files, step_text, worth_showing
 from surefoot.errors import UnreadableAnswer
+from surefoot.imports import with_missing_imports
 from surefoot.models.parts import Part, parts
 from surefoot.phases.proposal import Proposal
 from surefoot.plan import ExecutionStep, StepType
@@ -83,8 +84,13 @@ def _what_broke(mine: StepRun) -> str:
 
 def _proposal(part: Part) -> Proposal:
     if part.path:
-        return Proposal("act", "write_file", {"path": part.path}, part.text)
+        return Proposal("act", "write_file", {"path": part.path}, as_meant(part.path, part.text))
     return Proposal("act", "run_command", {"command": part.text.strip()})
+
+
+def as_meant(path: str, text: str) -> str:
+    """What a small model wrote, with the imports that it forgot."""
+    return with_missing_imports(text) if path.endswith(".py") else text
 
 
 def _only_file(run: Run) -> str:

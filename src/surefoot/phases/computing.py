@@ -7,8 +7,10 @@ from surefoot.artifacts import handed_on
 from surefoot.asking import ask_text
 from surefoot.context import briefing, step_text
 from surefoot.errors import UnreadableAnswer
+from surefoot.imports import with_missing_imports
 from surefoot.models.reading import read_fenced
 from surefoot.outcome import CheckResult
+from surefoot.phases.answering import plain_question
 from surefoot.phases.proposal import Proposal
 from surefoot.plan import ExecutionStep
 from surefoot.project import list_files
@@ -70,8 +72,25 @@ def _missing_sources(run: Run) -> set[str]:
     return {name for name in files_named_in(run.task.text) if name not in there and name not in written}
 
 
-async def program_for(run: Run, mine: StepRun, path: str, failed: str, temperature: float) -> Proposal:
-    asked = render(
+async def program_for(
+    run: Run, mine: StepRun, path: str, failed: str, temperature: float, *, anew: bool = False
+) -> Proposal:
+    """`anew`: a small model is asked plainly. It makes other mistakes then, which is what candidates are for."""
+    plainly = anew and run.model.traits.small
+    if plainly:
+        question = plain_question(run, mine, "", render("program", path=path))
+    else:
+        question = f"{briefing(run)}\n\n{_in_full(run, mine, path, failed)}"
+    reply = await ask_text(run, "write", question, step_id=mine.step.id, temperature=temperature, bare=plainly)
+    code = read_fenced(reply.text, PROGRAM)
+    if code is None or reply.finish_reason == "length":
+        what = "has no fenced code block" if code is None else "was cut off"
+        raise UnreadableAnswer(f"the answer {what}: the program that makes {path} is wanted", answer=reply.text)
+    return Proposal("act", "run_python", {}, with_missing_imports(code))
+
+
+def _in_full(run: Run, mine: StepRun, path: str, failed: str) -> str:
+    return render(
         "compute",
         step=step_text(mine.step),
         context=handed_on(run, mine.step.id),
@@ -79,12 +98,6 @@ async def program_for(run: Run, mine: StepRun, path: str, failed: str, temperatu
         failed=failed,
         path=path,
     )
-    reply = await ask_text(run, "write", briefing(run) + "\n\n" + asked, step_id=mine.step.id, temperature=temperature)
-    code = read_fenced(reply.text, PROGRAM)
-    if code is None or reply.finish_reason == "length":
-        what = "has no fenced code block" if code is None else "was cut off"
-        raise UnreadableAnswer(f"the answer {what}: the program that makes {path} is wanted", answer=reply.text)
-    return Proposal("act", "run_python", {}, code)
 
 
 def _last(run: Run, mine: StepRun) -> str:

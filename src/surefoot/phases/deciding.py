@@ -40,7 +40,7 @@ def is_one_answer(run: Run, step: ExecutionStep) -> bool:
 async def in_one_answer(
     run: Run, mine: StepRun, results: Sequence[CheckResult], warmth: float, *, anew: bool = False
 ) -> list[Proposal]:
-    """`anew`: a small model is asked for a file in other words, and without sight of the code that is wrong."""
+    """`anew`: a small model is asked in other words, and without sight of the code that is wrong."""
     if answers_freely(run, mine.step):
         # That what is still to be made is not there says nothing, and is taken for part of the task.
         there = not any(says_missing(result.detail) for result in results if not result.passed)
@@ -49,7 +49,7 @@ async def in_one_answer(
     if is_result(run, mine.step):
         # What a small model learnt would be about a program that it is not shown.
         told = what_fails(mine, results, there=False) if run.model.traits.small else what_failed(mine, results)
-        return [await program_for(run, mine, path, told, warmth)]
+        return [await program_for(run, mine, path, told, warmth, anew=anew)]
     return [await file_body(run, mine, path, results, warmth, anew=anew)]
 
 

@@ -21,7 +21,7 @@ from surefoot.errors import UnreadableAnswer
 from surefoot.models.reading import read_fenced
 from surefoot.outcome import CheckResult
 from surefoot.outline import LEFT_OUT, outline
-from surefoot.phases.answering import plain_question, refusal_in
+from surefoot.phases.answering import as_meant, plain_question, refusal_in
 from surefoot.phases.proposal import Proposal
 from surefoot.project import list_files
 from surefoot.prompts import render
@@ -76,6 +76,8 @@ async def file_body(
         raise UnreadableAnswer(f"the answer has {wanted} for {path}", answer=reply.text)
     if reply.finish_reason == "length":
         raise UnreadableAnswer(f"the answer was cut off before {path} was complete", answer=reply.text)
+    if run.model.traits.small:
+        body = as_meant(path, body)
     return Proposal("act", "write_file", {"path": path}, body if body.endswith("\n") else body + "\n")
 
 

@@ -1,0 +1,68 @@
+"""A database in the folder is shown by its tables."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from kit import Bench, fenced
+from surefoot.databases import tables_in
+from surefoot.engine import start_run
+from surefoot.models.base import ModelTraits
+from surefoot.outcome import Verdict
+
+
+def a_database(path: Path, *statements: str) -> Path:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return path
+
+
+@pytest.mark.req("X5")
+def test_tables_and_their_first_rows(tmp_path: Path) -> None:
+    path = a_database(
+        tmp_path / "a b?.db",
+        "CREATE TABLE buyers (id INTEGER PRIMARY KEY, name TEXT)",
+        "INSERT INTO buyers VALUES (1, 'Ada'), (2, NULL), (3, 'Cy')",
+        'CREATE TABLE "odd ""name""" (picture BLOB, note TEXT)',
+        """INSERT INTO [odd "name"] VALUES (x'00ff', '{}')""".format("n" * 100),
+        "CREATE VIEW all_buyers AS SELECT * FROM buyers",
+    )
+    before = sorted(tmp_path.iterdir())
+    assert tables_in(path) == (
+        "CREATE TABLE buyers (id INTEGER PRIMARY KEY, name TEXT);\n"
+        "-- 1, 'Ada'\n"
+        "-- 2, NULL\n"
+        'CREATE TABLE "odd ""name""" (picture BLOB, note TEXT);\n'
+        f"-- (2 bytes), '{'n' * 56}..."
+    )
+    assert sorted(tmp_path.iterdir()) == before, "nothing is left beside it"
+
+
+@pytest.mark.req("X5")
+def test_what_is_no_database_is_not_described(tmp_path: Path) -> None:
+    (tmp_path / "broken.db").write_bytes(b"SQLite format 3\0" + b"no" * 500)
+    (tmp_path / "text.db").write_text("hello")
+    os.mkfifo(tmp_path / "pipe.db")
+    (tmp_path / "link.db").symlink_to(a_database(tmp_path / "real.db", "CREATE TABLE t (x)"))
+    names = ["broken.db", "text.db", "pipe.db", "link.db", "missing.db", "."]
+    assert [tables_in(tmp_path / name) for name in names] == [None] * len(names)
+
+
+@pytest.mark.req("X5")
+async def test_a_program_is_asked_for_with_the_tables_in_sight(bench: Bench) -> None:
+    a_database(bench.root / "shop.db", "CREATE TABLE sales (cents INTEGER)", "INSERT INTO sales VALUES (40), (2)")
+    before = (bench.root / "shop.db").read_bytes()
+    program = fenced("rows = sqlite3.connect('shop.db').execute('SELECT sum(cents) FROM sales')\n"
+                     "open('total.csv', 'w').write(f'cents\\n{rows.fetchone()[0]}\\n')")  # fmt: skip
+    services = bench.services([program], traits=ModelTraits(small=True, inline_bodies=False))
+    task = bench.task("Add up what is in shop.db and write total.csv.", ["grep -q 42 total.csv"])
+    state = await start_run(services, task, bench.config())
+    assert "CREATE TABLE sales (cents INTEGER);\n-- 40\n-- 2\n" in bench.prompts()[0]
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED, "also: the import that the program forgot was added"
+    assert (bench.root / "shop.db").read_bytes() == before
