@@ -71,6 +71,24 @@ That is all.
 """
 
 
+NAMED_INSIDE = """\
+`README.md`
+```markdown
+# Codes
+
+`one.toml`
+```toml
+x = 1
+```
+
+`two.toml`
+```toml
+x = 2
+```
+```
+"""
+
+
 @pytest.mark.req("D2")
 def test_a_document_ends_where_the_next_file_is_named() -> None:
     """It may have blocks of its own, but not the files that come after it: those had been swallowed, unnoticed."""
@@ -79,7 +97,8 @@ def test_a_document_ends_where_the_next_file_is_named() -> None:
         Part("codes.csv", "code,text\n418,teapot\n"),
         Part("codes.py", "CODES = {418: 'teapot'}\n"),
     ]
-    assert parts(NESTED) == [Part("README.md", "\n".join(NESTED.splitlines()[2:-1]) + "\n")]
+    for whole in (NESTED, NAMED_INSIDE):
+        assert parts(whole) == [Part("README.md", "\n".join(whole.splitlines()[2:-1]) + "\n")]
 
 
 @pytest.mark.parametrize(

@@ -73,9 +73,10 @@ def blocks(text: str, *, markdown_asked: bool = False, several_files: bool = Fal
 
 
 def _next_file(lines: list[str], fences: list[_Fence]) -> int:
-    """How many fences come before the next file is named."""
+    """How many fences come before the next file is named, with this one closed: inside of it names may stand too."""
+    closed_at = _first_at_depth_zero(fences)
     for number, fence in enumerate(fences):
-        if number and names_only_a_file(_line_above(lines, fence.line)):
+        if closed_at is not None and fence.line > closed_at and names_only_a_file(_line_above(lines, fence.line)):
             return number
     return len(fences)
 
