@@ -33,14 +33,36 @@ def test_tables_and_their_first_rows(tmp_path: Path) -> None:
         "CREATE VIEW all_buyers AS SELECT * FROM buyers",
     )
     before = sorted(tmp_path.iterdir())
-    assert tables_in(path) == (
+    assert tables_in(path, 1_000) == (
         "CREATE TABLE buyers (id INTEGER PRIMARY KEY, name TEXT);\n"
         "-- 1, 'Ada'\n"
         "-- 2, NULL\n"
         'CREATE TABLE "odd ""name""" (picture BLOB, note TEXT);\n'
-        f"-- (2 bytes), '{'n' * 56}..."
+        "-- (2 bytes), (100 characters)"
     )
     assert sorted(tmp_path.iterdir()) == before, "nothing is left beside it"
+    without_rows = tables_in(path, 150)
+    assert without_rows is not None
+    assert [line.split()[0] for line in without_rows.splitlines()] == ["CREATE", "CREATE"]
+    assert tables_in(path, 20) is None
+
+
+@pytest.mark.req("X5")
+def test_a_table_that_cannot_be_read_is_still_named(tmp_path: Path) -> None:
+    path = a_database(
+        tmp_path / "odd.db",
+        "CREATE TABLE words (word TEXT)",
+        "INSERT INTO words VALUES (CAST(x'4dfc6c6c6572' AS TEXT))",
+        "CREATE TABLE large (x INTEGER, y AS (hex(zeroblob(x))))",
+        "INSERT INTO large (x) VALUES (300000000)",
+        "CREATE TABLE plain (x INTEGER)",
+        "INSERT INTO plain VALUES (7)",
+    )
+    told = tables_in(path, 1_000)
+    assert told is not None
+    assert told.splitlines()[0] == "CREATE TABLE words (word TEXT);"
+    assert told.splitlines()[1].startswith("CREATE TABLE large")
+    assert told.splitlines()[2:] == ["CREATE TABLE plain (x INTEGER);", "-- 7"]
 
 
 @pytest.mark.req("X5")
@@ -49,8 +71,13 @@ def test_what_is_no_database_is_not_described(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("hello")
     os.mkfifo(tmp_path / "pipe.db")
     (tmp_path / "link.db").symlink_to(a_database(tmp_path / "real.db", "CREATE TABLE t (x)"))
-    names = ["broken.db", "text.db", "pipe.db", "link.db", "missing.db", "."]
-    assert [tables_in(tmp_path / name) for name in names] == [None] * len(names)
+    a_database(tmp_path / "empty.db", "CREATE TABLE t (x)", "DROP TABLE t")
+    writer = sqlite3.connect(tmp_path / "busy.db", isolation_level=None)
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("CREATE TABLE t (x)")
+    names = ["broken.db", "text.db", "pipe.db", "link.db", "missing.db", "empty.db", "busy.db", "."]
+    assert [tables_in(tmp_path / name, 1_000) for name in names] == [None] * len(names)
+    writer.close()
 
 
 @pytest.mark.req("X5")

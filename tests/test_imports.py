@@ -1,6 +1,7 @@
 """Imports that a small model forgot."""
 
 import ast
+import itertools
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,8 @@ from surefoot.imports import with_missing_imports
          ["import json", "import re", "from collections import Counter"]),
         ("d = datetime.strptime('1', '%d')\n", ["from datetime import datetime"]),
         ("d = datetime.timedelta(1)\n", ["import datetime"]),
-        ("x = collections.abc.Mapping\n", ["import collections"]),
+        ("x = collections.abc.Mapping\n", ["import collections.abc"]),
+        ("urllib.parse.quote(xml.etree.ElementTree)\n", ["import urllib.parse", "import xml.etree.ElementTree"]),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_added(code: str, added: list[str]) -> None:
@@ -41,6 +43,11 @@ def test_what_is_missing_is_added(code: str, added: list[str]) -> None:
         "with open('a') as code:\n    code.read()\n",
         "class Path:\n    pass\nPath.x\n",
         "frame.group('pandas')\n",
+        "if os_name == 'nt':\n    msvcrt.getch()\n",
+        "datetime.now() - datetime.timedelta(days=1)\n",
+        "def f():\n    global json\n    json.x\n",
+        '"""d"""; print(json.dumps(1))',
+        "from __future__ import annotations; x = json.dumps(1)\n",
         'x = "\x0c"\nprint(x)\n',
         "print(csv)\n",
         "if True print(csv.reader)\n",
@@ -52,18 +59,40 @@ def test_what_has_a_name_or_is_no_module_is_left_alone(code: str) -> None:
 
 
 @pytest.mark.req("X5")
-def test_the_head_of_a_file_stays_first() -> None:
-    code = '"""Rows\nof a file."""\nfrom __future__ import annotations\n\nx = csv.reader([])\n'
-    assert with_missing_imports(code) == code.replace("annotations\n", "annotations\nimport csv\n")
+@pytest.mark.parametrize(
+    "head",
+    [
+        '"""Rows\nof a file."""\nfrom __future__ import annotations\n',
+        "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n",
+        '# Licence\n"""Rows."""\n',
+        '"""Rows."""\r\n',
+        "",
+    ],
+)
+def test_the_head_of_a_file_stays_first(head: str) -> None:
+    ending = "\r\n" if "\r" in head else "\n"
+    code = f"x = csv.reader([]){ending}"
+    assert with_missing_imports(head + code) == f"{head}import csv{ending}{code}"
 
 
-@given(st.text(alphabet="csv.json()=\n import*'\"#:", max_size=60))
+PIECES = ['"""d"""', ";", "\n", "\r\n", "json.dumps(1)", "x: List = csv.reader", "from __future__ import annotations",
+          "#!x", "# c", "def f():\n    ", "import csv", "\f", "\\\n", "'\u2028'", "datetime.now()"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
 def test_python_stays_python_and_the_rest_as_it_is(code: str) -> None:
     done = with_missing_imports(code)
     try:
-        ast.parse(code)
+        before = ast.parse(code)
     except (SyntaxError, ValueError):
         assert done == code
-    else:
-        ast.parse(done)
-        assert with_missing_imports(done) == done
+        return
+    added = [node for node in ast.parse(done).body if ast.dump(node) not in set(map(ast.dump, before.body))]
+    assert all(isinstance(node, ast.Import | ast.ImportFrom) for node in added)
+    assert ast.get_docstring(ast.parse(done)) == ast.get_docstring(before)
+    assert with_missing_imports(done) == done
+
+
+def test_the_pieces_make_code_that_lacks_imports() -> None:
+    made = ["".join(pair) for pair in itertools.product(PIECES, PIECES)]
+    assert sum(with_missing_imports(code) != code for code in made) > 20

@@ -101,6 +101,8 @@ def test_a_pattern_needs_a_file() -> None:
         ("fix the bug in src/app/core.py:12", ["src/app/core.py"]),
         ("Make a file SHA256SUMS of release/app.txt. SHA256SUMS goes beside it.", ["SHA256SUMS", "release/app.txt"]),
         ("新建文件 VERSION，内容来自 setup.cfg", ["VERSION", "setup.cfg"]),
+        ("a SHA256SUMS file; 新建文件VERSION，再写 CHECKSUMS 文件", ["SHA256SUMS", "VERSION", "CHECKSUMS"]),
+        ("Write stats.py. The file MUST have a docstring.", ["stats.py"]),
         ("Write the file JSON, CSV or HTML; the file README.md is IMPORTANT", ["README.md"]),
     ],
 )

@@ -6,7 +6,7 @@ from kit import Bench
 from surefoot.engine import start_run
 from surefoot.models.base import ModelTraits
 from surefoot.outcome import Verdict
-from surefoot.taskfiles import fetched_from, to_be_left_alone
+from surefoot.taskfiles import fetched_from, is_named_in, to_be_left_alone
 
 THERE = ["app.py", "unpack.py", "verify.py", "vendor/units.py", "vendor/deep/more.py", "data/a.csv", "README.md"]
 VENDOR = {"vendor/units.py", "vendor/deep/more.py"}
@@ -69,3 +69,21 @@ async def test_it_is_not_changed_and_what_changes_it_is_not_verified(bench: Benc
 )
 def test_where_data_has_to_be_fetched_from(text: str, address: str) -> None:
     assert fetched_from(text, ["sales.csv"]) == address
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "named"),
+    [
+        ("Makefile", "Add a clean target to the Makefile.", True),
+        (".github/workflows/ci.yml", "Run it on .github/workflows/ci.yml too", True),
+        ("a/codes.py", "Change ./a/codes.py", True),
+        ("gradle.properties", "raise it in gradle.properties", True),
+        ("codes.py", "把 codes.py改一下", True),
+        ("codes.py", "Add a code to our codes", False),
+        ("codes.py", "Change make_codes.py", False),
+        ("codes.py", "Change codes.pyi", False),
+        ("code", "Change code.py", False),
+    ],
+)
+def test_whether_a_task_names_a_file(path: str, text: str, named: bool) -> None:
+    assert is_named_in(path, text) is named

@@ -68,7 +68,7 @@ def quoted_files(root: Path, paths: Iterable[str], budget: int) -> str:
     parts = []
     for path in paths:
         title, text = path, read_text(root / path, budget)
-        if text is None and (text := tables_in(root / path)):
+        if text is None and (text := tables_in(root / path, budget)) is not None:
             title = f"{path} (an SQLite database: its tables, with their first rows)"
         if text is None or len(text) > budget:
             continue

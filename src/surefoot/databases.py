@@ -1,6 +1,7 @@
 """What is in an SQLite file, in a few lines: its tables, and a row or two of each. A program that is to read it needs
 their names, and nothing else in the folder tells them. Reads only, and leaves no file beside it."""
 
+import os
 import stat
 from pathlib import Path
 from urllib.parse import quote
@@ -11,22 +12,29 @@ _MAGIC = b"SQLite format 3\0"
 _MOST_TABLES = 20
 _ROWS = 2
 _LONGEST_VALUE = 60
+_MOST_BYTES = 1_000_000
+"""Of one value, also of one that is computed: what somebody else made may be made to take a lot."""
+_MOST_STEPS = 1_000_000
+"""Of the database's machine for one question."""
+_UNREADABLE = (OSError, ValueError, MemoryError, apsw.Error)
 
 
-def tables_in(path: Path) -> str | None:
-    """Nothing for what is no such file, or cannot be read."""
+def tables_in(path: Path, limit: int) -> str | None:
+    """In at most so many characters, rather without rows than without a table; nothing for what is no such file,
+    cannot be read, or has no tables."""
     try:
-        if not stat.S_ISREG(path.lstat().st_mode) or not _begins_like_one(path):
+        if not stat.S_ISREG(path.lstat().st_mode) or not _begins_like_one(path) or _is_written_to(path):
             return None
-        # Immutable: no locks and no files beside it; what another program has not yet put into the file is not seen.
-        name = f"file:{quote(str(path.absolute()))}?immutable=1"
+        # Immutable: no locks, and no files beside it.
+        name = f"file:{quote(os.fsencode(path.absolute()))}?immutable=1"
         database = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    except (OSError, apsw.Error):
+    except _UNREADABLE:
         return None
     try:
+        database.limit(apsw.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
         database.pragma("trusted_schema", False)
-        return _described(database)
-    except apsw.Error:
+        return _described(database, limit)
+    except _UNREADABLE:
         return None
     finally:
         database.close()
@@ -37,21 +45,37 @@ def _begins_like_one(path: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def _described(database: apsw.Connection) -> str:
+def _is_written_to(path: Path) -> bool:
+    """What another program has not yet put into the file would not be seen."""
+    beside = path.with_name(f"{path.name}-wal")
+    return beside.exists() and beside.stat().st_size > 0
+
+
+def _described(database: apsw.Connection, limit: int) -> str | None:
     tables = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' LIMIT ?"
-    lines = []
-    for name, sql in list(database.execute(tables, (_MOST_TABLES,))):
-        lines += [f"{sql};", *(f"-- {row}" for row in _first_rows(database, name))]
-    return "\n".join(lines)
+    found = list(database.execute(tables, (_MOST_TABLES,)))
+    whole = [[f"{sql};", *(f"-- {row}" for row in _first_rows(database, name))] for name, sql in found]
+    for lines in (whole, [table[:1] for table in whole]):
+        text = "\n".join(line for table in lines for line in table)
+        if len(text) <= limit:
+            return text or None
+    return None
 
 
 def _first_rows(database: apsw.Connection, table: str) -> list[str]:
+    database.set_progress_handler(lambda: True, _MOST_STEPS)  # asked after so many steps, it says: enough
     quoted = '"' + table.replace('"', '""') + '"'
-    return [", ".join(map(_shown, row)) for row in database.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
+    try:
+        return [", ".join(map(_shown, row)) for row in database.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
+    except _UNREADABLE:
+        return []
+    finally:
+        database.set_progress_handler(None)
 
 
 def _shown(value: object) -> str:
+    """Whole or not at all: a part of a secret is not known as one."""
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"
     text = "NULL" if value is None else repr(value)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
+    return text if len(text) <= _LONGEST_VALUE else f"({len(str(value))} characters)"

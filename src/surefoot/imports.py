@@ -1,13 +1,31 @@
 """Imports that a piece of Python clearly lacks: `csv.reader(...)` where nothing is called `csv`. Pure.
 
-Small models use a module and forget to import it; what they meant is beyond doubt, and asking again takes minutes.
+Small models use a module and forget to import it. What they meant is plain, and asking again takes minutes.
 """
 
 import ast
 import builtins
 import io
-import sys
 
+_MODULES = frozenset({
+    "argparse", "ast", "asyncio", "base64", "bisect", "calendar", "collections", "configparser", "contextlib",
+    "copy", "csv", "dataclasses", "decimal", "difflib", "enum", "fnmatch", "fractions", "functools", "glob",
+    "gzip", "hashlib", "heapq", "html", "inspect", "io", "itertools", "json", "logging", "math", "operator",
+    "os", "pathlib", "pickle", "platform", "pprint", "random", "re", "secrets", "shlex", "shutil", "sqlite3",
+    "statistics", "string", "struct", "subprocess", "sys", "tarfile", "tempfile", "textwrap", "threading",
+    "time", "traceback", "typing", "unicodedata", "unittest", "uuid", "zipfile", "zlib",
+})  # fmt: skip
+"""Those that are everywhere, and do nothing when they are imported."""
+_SUBMODULES = {
+    ("collections", "abc"): "collections.abc",
+    ("concurrent", "futures"): "concurrent.futures",
+    ("importlib", "metadata"): "importlib.metadata",
+    ("importlib", "util"): "importlib.util",
+    ("urllib", "error"): "urllib.error",
+    ("urllib", "parse"): "urllib.parse",
+    ("urllib", "request"): "urllib.request",
+    ("xml", "etree"): "xml.etree.ElementTree",
+}
 _FROM = {
     name: module
     for module, names in {
@@ -25,7 +43,9 @@ _FROM = {
     for name in names.split()
 }
 """Names that mean one thing only, wherever they are used."""
-_IN_DATETIME = frozenset({"date", "datetime", "time", "timedelta", "timezone", "tzinfo", "UTC"})
+_OF_THE_CLASS = frozenset({"combine", "fromisoformat", "fromtimestamp", "now", "strptime", "today", "utcnow"})
+_OF_THE_MODULE = frozenset({"date", "datetime", "time", "timedelta", "timezone"})
+"""`datetime` is both: which is meant tells what is asked of it."""
 _ALWAYS_THERE = {*dir(builtins), "__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__package__"}
 
 
@@ -33,33 +53,39 @@ def with_missing_imports(code: str) -> str:
     """The code with the imports of the standard library that it lacks; what is no Python stays as it is."""
     try:
         tree = ast.parse(code)
+        lines = _missing(tree)
+        if not lines:
+            return code
+        mended = _inserted(code, tree, lines)
+        ast.parse(mended)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code
-    lines = _missing(tree)
-    if not lines:
-        return code
-    kept = list(io.StringIO(code, newline=""))  # cut where Python sees lines, and nowhere else
-    place = _after_the_head(tree)
-    return "".join([*kept[:place], *(f"{line}\n" for line in lines), *kept[place:]])
+    return mended
 
 
 def _missing(tree: ast.Module) -> list[str]:
     known = _ALWAYS_THERE | _bound_in(tree)
     if "*" in known:
         return []  # what comes with a star cannot be told
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in known:
-            found.add(_import_of(node.value.id, node.attr))
-        elif isinstance(node, ast.Name) and node.id not in known and node.id in _FROM:
-            found.add(f"from {_FROM[node.id]} import {node.id}")
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    parts = {(node.value.id, node.attr) for node in used if isinstance(node.value, ast.Name)}
+    found = {_import_of(name, part) for name, part in parts if name not in known and name != "datetime"}
+    if "datetime" not in known:
+        found.add(_import_of_datetime({part for name, part in parts if name == "datetime"}))
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found |= {f"from {_FROM[name]} import {name}" for name in names - known if name in _FROM}
     return sorted(found - {""}, key=lambda line: (line.startswith("from"), line))
 
 
-def _import_of(name: str, attribute: str) -> str:
-    if name == "datetime" and attribute not in _IN_DATETIME:
+def _import_of(name: str, part: str) -> str:
+    module = _SUBMODULES.get((name, part)) or (name if name in _MODULES else "")
+    return f"import {module}" if module else ""
+
+
+def _import_of_datetime(parts: set[str]) -> str:
+    if parts and parts <= _OF_THE_CLASS:
         return "from datetime import datetime"
-    return f"import {name}" if name in sys.stdlib_module_names else ""
+    return "import datetime" if parts and parts <= _OF_THE_MODULE else ""
 
 
 def _bound_in(tree: ast.Module) -> set[str]:
@@ -79,15 +105,27 @@ def _bound_in(tree: ast.Module) -> set[str]:
                 names.add(name)
             case ast.MatchMapping(rest=str(name)):
                 names.add(name)
+            case ast.Global(names=several) | ast.Nonlocal(names=several):
+                names.update(several)
     return names
 
 
-def _after_the_head(tree: ast.Module) -> int:
-    """How many lines come first: the docstring, and imports from the future."""
-    place = 0
+def _inserted(code: str, tree: ast.Module, imports: list[str]) -> str:
+    lines = list(io.StringIO(code, newline=""))  # cut where Python sees lines, and nowhere else
+    place = _after_the_head(tree, lines)
+    ending = "\r\n" if lines[0].endswith("\r\n") else "\n"
+    return "".join([*lines[:place], *(line + ending for line in imports), *lines[place:]])
+
+
+def _after_the_head(tree: ast.Module, lines: list[str]) -> int:
+    """How many lines come first: what says how to run it, the description, imports from the future."""
+    place = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
     for number, node in enumerate(tree.body):
         is_docstring = number == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+        is_head = is_docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+        if not is_head:
+            if node.lineno <= place:
+                raise ValueError("the first statement stands on the line of the description")
             break
         place = node.end_lineno or place
     return place

@@ -32,9 +32,17 @@ _BESIDES = frozenset(
 )  # fmt: skip
 """Words that may stand beside the names of what is to be left alone."""
 _FILE_NAME = re.compile(r"(?<![\w/.-])((?:[\w-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,4})(?![\w/])")
-_BARE_NAME = re.compile(r"(?:\bfile|文件)\s*(?:called |named )?['\"`]?\b(?P<name>[A-Z][A-Z0-9_]{3,})\b(?![./-]\w)")
+_CAPITALS = r"['\"`]?(?<![A-Za-z0-9_])(?P<{}>[A-Z][A-Z0-9_]{{3,}})(?![A-Za-z0-9_]|[./-]\w)['\"`]?"
+_BARE_NAME = re.compile(
+    rf"(?:\b[Ff]ile|文件)\s*(?:called |named )?{_CAPITALS.format('after')}"
+    rf"|{_CAPITALS.format('before')}(?: file\b|\s*文件)"
+)
 """What has no kind is a file only where it is called one: `a file SHA256SUMS`."""
-_FORMATS = frozenset({"JSON", "JSONL", "YAML", "TOML", "HTML", "ASCII", "UTF8", "UTF16"})
+_NO_NAMES = frozenset((
+    "JSON", "JSONL", "YAML", "TOML", "HTML", "XLSX", "PARQUET", "ASCII", "UTF8", "UTF16",
+    "MUST", "SHOULD", "SHALL", "WILL", "NOT", "ONLY", "ALWAYS", "NEVER", "THAT", "WITH", "MAY",
+))  # fmt: skip
+"""Formats, and what is said loudly."""
 _NOT_FILES = frozenset({"e.g", "i.e", "etc", "vs", "Node.js", "node.js"})
 
 
@@ -42,8 +50,15 @@ def files_named_in(text: str) -> list[str]:
     """File names in running text, in order, each once: `src/app.py`, `README.md`; not `e.g.` and not URLs."""
     text = re.sub(r"\w+://\S+", " ", text)
     found = [(match.start(), name) for match in _FILE_NAME.finditer(text) if not _is_no_file(name := _name_in(match))]
-    found += [(match.start(), match["name"]) for match in _BARE_NAME.finditer(text) if match["name"] not in _FORMATS]
+    bare = ((match.start(), match["after"] or match["before"]) for match in _BARE_NAME.finditer(text))
+    found += [(place, name) for place, name in bare if name not in _NO_NAMES]
     return list(dict.fromkeys(name for _, name in sorted(found)))
+
+
+def is_named_in(path: str, text: str) -> bool:
+    """Whether a text speaks of a file, by its path or its name, whatever that looks like: `the Makefile`, `./a/b.c`."""
+    name = re.escape(path.rsplit("/", 1)[-1])
+    return re.search(rf"(?<![A-Za-z0-9_.-]){name}(?![A-Za-z0-9_-]|\.[A-Za-z0-9])", text) is not None
 
 
 def _name_in(match: re.Match[str]) -> str:

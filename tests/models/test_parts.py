@@ -89,6 +89,21 @@ x = 2
 """
 
 
+LISTING = """\
+`README.md`
+```markdown
+# Files
+
+```
+a.py
+b.py
+```
+
+Run it with make.
+```
+"""
+
+
 @pytest.mark.req("D2")
 def test_a_document_ends_where_the_next_file_is_named() -> None:
     """It may have blocks of its own, but not the files that come after it: those had been swallowed, unnoticed."""
@@ -97,7 +112,7 @@ def test_a_document_ends_where_the_next_file_is_named() -> None:
         Part("codes.csv", "code,text\n418,teapot\n"),
         Part("codes.py", "CODES = {418: 'teapot'}\n"),
     ]
-    for whole in (NESTED, NAMED_INSIDE):
+    for whole in (NESTED, NAMED_INSIDE, NAMED_INSIDE.replace("```toml", "```"), LISTING):
         assert parts(whole) == [Part("README.md", "\n".join(whole.splitlines()[2:-1]) + "\n")]
 
 

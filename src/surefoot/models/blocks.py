@@ -63,22 +63,11 @@ def blocks(text: str, *, markdown_asked: bool = False, several_files: bool = Fal
         if fence.line < line or not fence.opens:
             continue
         inner = [other for other in fences[number + 1 :] if other.is_inside(fence)]
-        if several_files:
-            inner = inner[: _next_file(lines, inner)]
-        body, closed, line = _body(lines, fence, inner, markdown_asked)
+        body, closed, line = _body(lines, fence, inner, markdown_asked, several_files)
         if any(content.strip() for content in body):
             above = fence.before.strip() or _line_above(lines, fence.line)
             found.append(Block(fence.info, tuple(body), closed, above))
     return found
-
-
-def _next_file(lines: list[str], fences: list[_Fence]) -> int:
-    """How many fences come before the next file is named, with this one closed: inside of it names may stand too."""
-    closed_at = _first_at_depth_zero(fences)
-    for number, fence in enumerate(fences):
-        if closed_at is not None and fence.line > closed_at and names_only_a_file(_line_above(lines, fence.line)):
-            return number
-    return len(fences)
 
 
 def _fences(lines: list[str]) -> list[_Fence]:
@@ -91,11 +80,13 @@ def _fences(lines: list[str]) -> list[_Fence]:
     return found
 
 
-def _body(lines: list[str], fence: _Fence, inner: list[_Fence], markdown_asked: bool) -> tuple[list[str], bool, int]:
+def _body(
+    lines: list[str], fence: _Fence, inner: list[_Fence], markdown_asked: bool, several_files: bool
+) -> tuple[list[str], bool, int]:
     """The lines of a block, whether it is closed, and the line from which to look on."""
     language = re.split(r"\W", fence.info.lower(), maxsplit=1)[0]
     is_markdown = language in MARKDOWN or (markdown_asked and not language)
-    end = _last_balanced(inner) if is_markdown else _first_at_depth_zero(inner)
+    end = _end_of_document(lines, inner, several_files) if is_markdown else _first_at_depth_zero(inner)
     first = fence.line + 1
     if end is not None:
         return _outdented(lines[first:end], fence), True, end + 1
@@ -124,16 +115,25 @@ def _first_at_depth_zero(fences: list[_Fence]) -> int | None:
     return None
 
 
-def _last_balanced(fences: list[_Fence]) -> int | None:
-    """The last bare fence that leaves every block inside closed: inner blocks of Markdown often have no language."""
+def _end_of_document(lines: list[str], fences: list[_Fence], several_files: bool) -> int | None:
+    """The last bare fence that leaves every block inside closed: inner blocks of Markdown often have no language. Or,
+    of several files, the first that leads to the next one."""
     balanced_at: int | None = None
     inside = False
-    for fence in fences:
+    for number, fence in enumerate(fences):
         if not inside and not fence.info:
             balanced_at = fence.line
+            if several_files and number + 1 < len(fences) and _leads_to_a_file(lines, fence, fences[number + 1]):
+                break
         if not inside or not fence.info:
             inside = not inside
     return balanced_at
+
+
+def _leads_to_a_file(lines: list[str], closing: _Fence, opening: _Fence) -> bool:
+    """An empty line after the block, and a file's name before the next: what is inside of a block begins at once."""
+    between = lines[closing.line + 1 : opening.line]
+    return bool(between) and not between[0].strip() and names_only_a_file(_line_above(lines, opening.line))
 
 
 def _outdented(body: list[str], fence: _Fence) -> list[str]:

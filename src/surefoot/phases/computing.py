@@ -75,8 +75,9 @@ def _missing_sources(run: Run) -> set[str]:
 async def program_for(
     run: Run, mine: StepRun, path: str, failed: str, temperature: float, *, anew: bool = False
 ) -> Proposal:
-    """`anew`: a small model is asked plainly. It makes other mistakes then, which is what candidates are for."""
-    plainly = anew and run.model.traits.small
+    """`anew`: a small model is asked plainly. It makes other mistakes then, which is what candidates are for. Where
+    earlier steps have handed something on, it needs to know."""
+    plainly = anew and run.model.traits.small and not handed_on(run, mine.step.id)
     if plainly:
         question = plain_question(run, mine, "", render("program", path=path))
     else:

@@ -14,7 +14,7 @@ from surefoot.phases.taking_back import observed_changes
 from surefoot.questions import TIMED_OUT
 from surefoot.run import Run
 from surefoot.state import ActionResults, StepRun
-from surefoot.taskfiles import files_named_in
+from surefoot.taskfiles import is_named_in
 from surefoot.tools.base import Tool, ToolContext, ToolResult, Writes, call
 from surefoot.values import unchecked
 from surefoot.workspace.faults import as_text
@@ -105,8 +105,7 @@ def tool_context(run: Run) -> ToolContext:
 
     def may_rewrite(path: str) -> bool:
         """What the task names is meant; what this run made is its own."""
-        named = files_named_in(run.task.text)
-        return path in named or path.rsplit("/", 1)[-1] in named or not _was_there(run, path)
+        return is_named_in(path, run.task.text) or not _was_there(run, path)
 
     return ToolContext(
         root=run.root,
