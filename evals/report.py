@@ -73,9 +73,13 @@ def _ratios(grouped: dict[str, list[Result]]) -> str:
         tokens = _tokens([a for a, _ in pairs]) / max(1, _tokens([b for _, b in pairs]))
         lines.append(
             f"- surefoot / {name}: {ratio} the tasks at {tokens:.2f}x the tokens; "
-            f"{won} only surefoot, {lost} only {name} (sign test p = {sign_test(won, lost):.3f})"
+            f"{won} only surefoot, {lost} only {name} (sign test p {_p(sign_test(won, lost))})"
         )
     return "\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
 def sign_test(won: int, lost: int) -> float:
