@@ -8,6 +8,7 @@ from typing import Any
 from surefoot import events as e
 from surefoot.config import ExecutionConfig
 from surefoot.engine import resume_run, start_run
+from surefoot.models.base import ModelTraits
 from surefoot.models.scripted import ScriptedModel
 from surefoot.people import Person
 from surefoot.plan import CommandCheck, DetailedPlan, ExecutionStep, StepDependency
@@ -72,7 +73,13 @@ class Bench:
         return await start_run(self.services(answers), task, self.config(**config))
 
     async def run_plan(
-        self, plan: DetailedPlan, answers: Sequence[Any] = (), *, checks: Sequence[str] = (), **config: Any
+        self,
+        plan: DetailedPlan,
+        answers: Sequence[Any] = (),
+        *,
+        checks: Sequence[str] = (),
+        traits: ModelTraits | None = None,
+        **config: Any,
     ) -> RunState:
         """Starts at the execution of a given plan."""
         from surefoot.machine import Stage
@@ -81,9 +88,8 @@ class Bench:
 
         given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan))
         task = self.task("carry out the given plan", checks)
-        return await start_run(
-            self.services(answers), task, self.config(**config), first=Stage.EXECUTION, given=[given]
-        )
+        services = self.services(answers, **({"traits": traits} if traits else {}))
+        return await start_run(services, task, self.config(**config), first=Stage.EXECUTION, given=[given])
 
     async def resume(self, run_id: str, answers: Sequence[Any]) -> RunState:
         return await resume_run(self.services(answers), run_id)

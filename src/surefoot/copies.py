@@ -41,8 +41,8 @@ async def a_copy(run: Run, name: str, snapshot: str = "") -> AsyncIterator[Place
 
 def can_be_copied(run: Run, *, often: bool) -> bool:
     """By what was there at the beginning."""
-    entries = run.workspace.manifest(run.state.snapshot).entries.values() if run.state.snapshot else ()
-    return sum(entry.size for entry in entries) <= MOST_BYTES and not (often and len(entries) > MOST_FILES)
+    files = run.files_before()
+    return sum(file.size for file in files.values()) <= MOST_BYTES and not (often and len(files) > MOST_FILES)
 
 
 def _fill(run: Run, folder: Path, copy: Path, snapshot: str) -> None:

@@ -14,8 +14,6 @@ _ROWS = 2
 _LONGEST_VALUE = 60
 _MOST_BYTES = 1_000_000
 """Of one value, also of one that is computed: what somebody else made may be made to take a lot."""
-_MOST_STEPS = 1_000_000
-"""Of the database's machine for one question."""
 _UNREADABLE = (OSError, ValueError, MemoryError, apsw.Error)
 
 
@@ -63,14 +61,11 @@ def _described(database: apsw.Connection, limit: int) -> str | None:
 
 
 def _first_rows(database: apsw.Connection, table: str) -> list[str]:
-    database.set_progress_handler(lambda: True, _MOST_STEPS)  # asked after so many steps, it says: enough
     quoted = '"' + table.replace('"', '""') + '"'
     try:
         return [", ".join(map(_shown, row)) for row in database.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
     except _UNREADABLE:
         return []
-    finally:
-        database.set_progress_handler(None)
 
 
 def _shown(value: object) -> str:

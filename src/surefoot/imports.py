@@ -67,12 +67,12 @@ def _missing(tree: ast.Module) -> list[str]:
     known = _ALWAYS_THERE | _bound_in(tree)
     if "*" in known:
         return []  # what comes with a star cannot be told
-    used = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
-    parts = {(node.value.id, node.attr) for node in used if isinstance(node.value, ast.Name)}
+    nodes = list(ast.walk(tree))
+    parts = {(n.value.id, n.attr) for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
     found = {_import_of(name, part) for name, part in parts if name not in known and name != "datetime"}
     if "datetime" not in known:
         found.add(_import_of_datetime({part for name, part in parts if name == "datetime"}))
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
     found |= {f"from {_FROM[name]} import {name}" for name in names - known if name in _FROM}
     return sorted(found - {""}, key=lambda line: (line.startswith("from"), line))
 

@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from surefoot.tools.base import ToolContext
     from surefoot.tools.registry import Toolbox
     from surefoot.verify import Verifier
+    from surefoot.workspace.manifest import Entry
     from surefoot.workspace.sandbox import Sandbox
     from surefoot.workspace.snapshot import Workspace
 
@@ -307,3 +308,7 @@ class Run:
 
     async def snapshot(self) -> str:
         return await asyncio.to_thread(self.workspace.snapshot)
+
+    def files_before(self) -> Mapping[str, "Entry"]:
+        """What was in the workspace when the run began."""
+        return self.workspace.manifest(self.state.snapshot).entries if self.state.snapshot else {}

@@ -40,7 +40,7 @@ _BARE_NAME = re.compile(
 """What has no kind is a file only where it is called one: `a file SHA256SUMS`."""
 _NO_NAMES = frozenset((
     "JSON", "JSONL", "YAML", "TOML", "HTML", "XLSX", "PARQUET", "ASCII", "UTF8", "UTF16",
-    "MUST", "SHOULD", "SHALL", "WILL", "NOT", "ONLY", "ALWAYS", "NEVER", "THAT", "WITH", "MAY",
+    "MUST", "SHOULD", "SHALL", "WILL", "ONLY", "ALWAYS", "NEVER", "THAT", "WITH",
 ))  # fmt: skip
 """Formats, and what is said loudly."""
 _NOT_FILES = frozenset({"e.g", "i.e", "etc", "vs", "Node.js", "node.js"})
@@ -55,12 +55,6 @@ def files_named_in(text: str) -> list[str]:
     return list(dict.fromkeys(name for _, name in sorted(found)))
 
 
-def is_named_in(path: str, text: str) -> bool:
-    """Whether a text speaks of a file, by its path or its name, whatever that looks like: `the Makefile`, `./a/b.c`."""
-    name = re.escape(path.rsplit("/", 1)[-1])
-    return re.search(rf"(?<![A-Za-z0-9_.-]){name}(?![A-Za-z0-9_-]|\.[A-Za-z0-9])", text) is not None
-
-
 def _name_in(match: re.Match[str]) -> str:
     return match.group(1).rstrip(".")
 
@@ -69,6 +63,12 @@ def _is_no_file(name: str) -> bool:
     """Versions, ranges such as `0..9`, initials such as `A.K.L`, and what else has a dot in it."""
     parts = name.split(".")
     return name in _NOT_FILES or "" in parts[1:] or max(map(len, parts)) < 2 or bool(re.fullmatch(r"v?[\d.]+\w?", name))
+
+
+def is_named_in(path: str, text: str) -> bool:
+    """Whether a text has the name of a file in it, whatever that looks like: `the Makefile`, `./a/b.c`."""
+    name = re.escape(path.rsplit("/", 1)[-1])
+    return re.search(rf"(?<![A-Za-z0-9_.-]){name}(?![A-Za-z0-9_-]|\.[A-Za-z0-9])", text) is not None
 
 
 def to_be_left_alone(task: str, existing: Collection[str]) -> set[str]:
@@ -162,7 +162,7 @@ _CODE = frozenset((
     "py", "pyi", "sh", "bash", "js", "mjs", "jsx", "ts", "tsx", "rb", "go", "rs", "c", "cc", "cpp", "h", "hpp", "java",
     "kt", "swift", "php", "lua", "pl", "r", "css", "scss", "vue", "sql",
 ))  # fmt: skip
-_PROSE_NAMES = frozenset(("README", "LICENSE", "COPYING", "NOTICE", "AUTHORS", "CHANGELOG", "CONTRIBUTING", "TODO"))
+_PROSE_NAMES = frozenset(("README", "LICENSE", "COPYING", "NOTICE", "AUTHORS", "CHANGELOG", "CONTRIBUTING"))
 _PROSE = frozenset(("md", "txt", "rst", "html"))
 _SETTINGS = frozenset(("toml", "ini", "cfg", "yaml", "yml", "env", "lock"))
 _DATA = frozenset((

@@ -134,6 +134,18 @@ async def test_a_folder_that_is_too_large_to_be_shown_is_thought_about_first(ben
     assert state.outcome is not None
 
 
+@pytest.mark.req("X5")
+@pytest.mark.parametrize("task", ["Write half.py with half(n).", "Write half.py with half(n), and say so in notes.md."])
+async def test_imports_that_were_forgotten_are_added_to_one_file_and_to_several(bench: Bench, task: str) -> None:
+    code = "def half(n):\n    return math.floor(n / 2)\n"
+    answer = f"`half.py`\n```python\n{code}```\n`notes.md`\n```\nmath.floor is used.\n```\n"
+    state = await run(bench, answer, task=task, checks=("python3 -c 'import half; assert half.half(5) == 2'",))
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert bench.files()["half.py"] == f"import math\n{code}"
+    assert bench.files().get("notes.md", "math.floor is used.\n") == "math.floor is used.\n"
+
+
 MADE = "# Made by make.py. Do not edit.\nCODES = [200]\n"
 
 

@@ -2,13 +2,16 @@
 
 import pytest
 
-from kit import Bench, fenced, understanding
+from kit import Bench, fenced, steps, understanding
 from sandboxes import bubblewrap_here
 from surefoot import events as e
 from surefoot.engine import start_run
 from surefoot.models.base import ModelTraits
 from surefoot.outcome import Verdict
+from surefoot.plan import ExecutionStep
 from surefoot.taskfiles import is_computed, is_source, plain_target
+from surefoot.tools.base import tool
+from surefoot.tools.registry import default_toolbox
 
 ADD_UP = fenced("import csv, json\nrows = list(csv.DictReader(open('sales.csv')))\n"
                 "json.dump({'total': sum(int(r['n']) for r in rows)}, open('total.json', 'w'))")  # fmt: skip
@@ -63,6 +66,28 @@ async def test_a_small_model_is_asked_in_other_words_and_not_shown_its_program(b
     assert asked != first.messages[-1].content
     assert [message.role for message in other.messages] == ["user"]
     assert again.messages == other.messages, "read once"
+
+
+@tool
+def count() -> dict[str, object]:
+    """Count the rows."""
+    return {"rows": 2}
+
+
+@pytest.mark.req("A2", "X5")
+async def test_also_in_other_words_it_is_told_what_earlier_steps_found(bench: Bench) -> None:
+    sales(bench)
+    bench.toolbox = default_toolbox().with_(count)
+    counting = ExecutionStep(id="count", name="count", tool="count")
+    add_up = ExecutionStep(id="add", name="add up", description=TASK, writes=("total.json",))
+    answers = [fenced("open('total.json', 'w').write('40')"), ADD_UP]
+    small = ModelTraits(small=True, inline_bodies=False)
+    plan = steps(counting, add_up, after=[("add", "count")])
+    state = await bench.run_plan(plan, answers, checks=[IS_RIGHT], traits=small)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert len(bench.prompts()) == 2
+    assert all('"rows": 2' in prompt for prompt in bench.prompts())
 
 
 @pytest.mark.req("X5")

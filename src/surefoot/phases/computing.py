@@ -28,8 +28,8 @@ def is_result(run: Run, step: ExecutionStep) -> bool:
     if len(step.writes) != 1 or step.tool:
         return False
     path = step.writes[0]
-    if run.state.snapshot and path in run.workspace.manifest(run.state.snapshot).entries:
-        return False  # it was there before the run: it is changed, not made
+    if path in run.files_before():
+        return False  # it is changed, not made
     others = [name for name in list_files(run.root) if name != path]
     return is_computed(path, f"{run.task.text}\n{step.description}", [*others, *_missing_sources(run)])
 
@@ -67,7 +67,7 @@ def made_up(run: Run, root: Path) -> str:
 
 def _missing_sources(run: Run) -> set[str]:
     """Files that the task names, that were not there when the run began, and that no step is to write."""
-    there = run.workspace.manifest(run.state.snapshot).entries if run.state.snapshot else {}
+    there = run.files_before()
     written = {path for other in run.state.steps.values() for path in other.step.writes}
     return {name for name in files_named_in(run.task.text) if name not in there and name not in written}
 

@@ -105,7 +105,7 @@ def tool_context(run: Run) -> ToolContext:
 
     def may_rewrite(path: str) -> bool:
         """What the task names is meant; what this run made is its own."""
-        return is_named_in(path, run.task.text) or not _was_there(run, path)
+        return is_named_in(path, run.task.text) or path not in run.files_before()
 
     return ToolContext(
         root=run.root,
@@ -125,7 +125,3 @@ def tool_context(run: Run) -> ToolContext:
         summary_chars=1_600 if run.model.traits.small else 4_000,
         read_chars=4_000 if run.model.traits.small else 16_000,
     )
-
-
-def _was_there(run: Run, path: str) -> bool:
-    return bool(run.state.snapshot) and path in run.workspace.manifest(run.state.snapshot).entries

@@ -40,7 +40,7 @@ def _no_blobs(key: str) -> bytes:
     raise KeyError(key)
 
 
-def _nothing(path: str) -> bool:
+def _no_file(path: str) -> bool:
     return False
 
 
@@ -51,7 +51,7 @@ class ToolContext:
     root: Path
     protected: frozenset[str] = frozenset()
     """Relative paths that may be read and not changed."""
-    may_rewrite: Callable[[str], bool] = _nothing
+    may_rewrite: Callable[[str], bool] = _no_file
     """Whether a file may be changed by hand that says of itself that a program makes it."""
     sandbox: "Sandbox | None" = None
     network: bool = False

@@ -4,7 +4,8 @@ import difflib
 
 from surefoot.errors import ToolError
 from surefoot.tools.base import ToolContext, ToolResult, tool
-from surefoot.tools.fileio import read_bytes, refuse_binary, refuse_by_hand, refuse_lost_secrets, write_bytes
+from surefoot.tools.fileio import read_bytes, refuse_binary, refuse_lost_secrets, write_bytes
+from surefoot.tools.generated import refuse_by_hand
 from surefoot.tools.matching import BLOCK_EXAMPLE, Edit, apply_edits, read_blocks
 from surefoot.tools.paths import not_found, relative
 

@@ -6,7 +6,6 @@ cannot lead outside when it is used.
 
 import errno
 import os
-import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
@@ -22,23 +21,6 @@ TEMPORARY_PREFIX = ".surefoot-tmp-"
 """A file of this name is what a killed process left of an unfinished write; it can be removed."""
 
 _SNIFFED = 8_192
-_HEAD_LINES = 5
-_COMMENT = re.compile(r"^\s*(?:#|//|/\*|\*|--|;|%|<!--|\"\"\"|'\'\'|\{-|\(\*|@?rem\b)", re.IGNORECASE)
-_IS_MADE = re.compile(
-    r"@generated\b|\b[Tt]his file (?:is|was|has been) (?:auto-?|automatically )generated\b"
-    r"|\bDO NOT (?:EDIT|MODIFY)\b(?!(?i: anything| below| above| beyond| past| after))"
-)
-"""Says it alone; in these words nobody says anything else."""
-_MADE = re.compile(
-    r"\b(?:auto-?)?generated\b|\b(?:made|built|written|produced|managed) by\b|自动生成|生成的?文件|由.{1,40}生成",
-    re.IGNORECASE,
-)
-_NOT_BY_HAND = re.compile(
-    r"\b(?:do not|don['’]t|never|(?:must|should) not be) (?:manually )?(?:edit|modif|change)|\bmanual editing\b"
-    r"|(?:请勿|不要|切勿|禁止)(?:手动|手工|直接)?(?:编辑|修改|改动)",
-    re.IGNORECASE,
-)
-"""Says it where the file also says what it comes from: that something does not change is said of many things."""
 
 
 def read_bytes(root: Path, file: Path) -> bytes:
@@ -78,19 +60,6 @@ def refuse_lost_secrets(redact: Callable[[str], str], name: str, before: str, af
             f"{name!r} has secrets in it that you were not shown, and this would overwrite them with placeholders",
             argument="content",
             remedy="change only the other lines, with edit_file",
-        )
-
-
-def refuse_by_hand(may_rewrite: Callable[[str], bool], name: str, before: str) -> None:
-    """What a program makes says so in its first comment, and what is changed in it by hand is lost the next time."""
-    head = [line.strip() for line in before.splitlines()[:_HEAD_LINES] if _COMMENT.match(line)]
-    is_made = any(map(_MADE.search, head))
-    said = next((line for line in head if _IS_MADE.search(line) or (is_made and _NOT_BY_HAND.search(line))), "")
-    if said and not may_rewrite(name):
-        raise ToolError(
-            f"{name!r} is not to be changed by hand, it says: {said[:200]}",
-            argument="path",
-            remedy="change what it is made from, and run the program that makes it",
         )
 
 

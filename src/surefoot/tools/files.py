@@ -11,10 +11,10 @@ from surefoot.tools.fileio import (
     move,
     read_bytes,
     refuse_binary,
-    refuse_by_hand,
     refuse_lost_secrets,
     write_bytes,
 )
+from surefoot.tools.generated import refuse_by_hand
 from surefoot.tools.paths import not_found, relative
 from surefoot.tools.walk import Walk, matches_glob, walk
 
