@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly lint types unit cassettes bench bench-recovery eval eval-smoke lock clean help
+.PHONY: demo test test-model nightly lint types unit coverage cassettes bench bench-recovery eval eval-smoke lock clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -41,7 +41,11 @@ types: .venv/dev.ready
 	$(BIN)/mypy
 
 unit: .venv/dev.ready
-	$(BIN)/pytest -n auto --dist loadfile -m "not nightly" --cov=surefoot --cov-report=term:skip-covered -q
+	$(BIN)/pytest -n auto --dist worksteal -m "not nightly" -q
+
+# The same with branch coverage, which takes half as long again.
+coverage: .venv/dev.ready
+	$(BIN)/pytest -n auto --dist worksteal -m "not nightly" --cov=surefoot --cov-report=term:skip-covered -q
 
 # Longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees.
 nightly: .venv/dev.ready

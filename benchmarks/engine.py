@@ -1,10 +1,10 @@
-"""What the engine adds to a durable commit, beside LangGraph, DBOS and Burr: make bench
+"""Measure the engine's cost on top of a durable commit, compared with LangGraph, DBOS and Burr: make bench
 
     python benchmarks/engine.py [--only surefoot,burr] [--rounds 3] [--quick] [--json FILE] [--plot FILE]
 
-Every measurement runs in a process of its own: some bare commits, the work, some bare commits. Figures are ratios to
-the mean of those two, and of several rounds the median. All make 1 KB a step durable before the next one begins, in WAL
-mode with the same `synchronous` setting, on the same file system. What is prepared beforehand (imports, opening the
+Every measurement runs in its own process: some bare commits, the work, some bare commits. The figures are ratios to the
+mean of the bare commits, and medians over the rounds. All contenders make 1 KB per step durable before the next step
+begins, in WAL mode with the same `synchronous` setting, on the same file system. Preparation (imports, opening the
 database, a first step, compiling a graph) is not counted; starting the run, its plan and its end are.
 """
 
@@ -54,7 +54,7 @@ class Task(NamedTuple):
         return f"{self.shape} {self.steps} {self.sync}"
 
 
-# -- in a process of its own ----------------------------------------------------------------------------------------
+# -- inside the measuring process -----------------------------------------------------------------------------------
 
 
 def measure(task: Task, folder: Path) -> dict[str, float]:
@@ -62,7 +62,7 @@ def measure(task: Task, folder: Path) -> dict[str, float]:
     if task.shape in ("syncs", "queries"):
         import engine_counts
 
-        count = engine_counts.syncs_a_commit if task.shape == "syncs" else engine_counts.queries_to_resume
+        count = engine_counts.syncs_per_commit if task.shape == "syncs" else engine_counts.queries_to_resume
         return {task.shape: count(folder, task.steps)}
     contender = load(task.contender, folder, task.sync)
     if task.shape == "die":
@@ -98,17 +98,17 @@ def load(name: str, folder: Path, sync: Sync) -> Contender:
     return contender
 
 
-# -- from outside ---------------------------------------------------------------------------------------------------
+# -- starting the measurements --------------------------------------------------------------------------------------
 
 
 def in_own_process(task: Task, folder: Path) -> dict[str, float]:
     command = [sys.executable, __file__, "--measure", *map(str, task), "--folder", str(folder)]
-    # Hash seeds differ between processes, and with them the layout of dicts: one source of noise less.
+    # A fixed hash seed removes a source of noise: the layout of sets and dicts depends on it.
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, task))} failed:\n{done.stderr}")
-    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, task))} failed:\n{process.stderr}")
+    result: dict[str, float] = json.loads(process.stdout.splitlines()[-1]) if process.stdout.strip() else {}
     return result
 
 
@@ -121,7 +121,7 @@ def one_round(task: Task, base: Path) -> dict[str, float]:
 
 
 def tasks_for(contender: str, quick: bool) -> Iterator[Task]:
-    # What grows with the square of the steps would take hours for the longest chain.
+    # These grow quadratically: the longest chain would take hours.
     chains = CHAINS[:2] if quick or contender.endswith("-all") else CHAINS
     for steps in chains:
         yield Task(contender, "chain", steps, "normal")
@@ -132,24 +132,24 @@ def tasks_for(contender: str, quick: bool) -> Iterator[Task]:
 
 
 def run_all(names: list[str], rounds: int, quick: bool, base: Path) -> dict[str, dict[str, dict[str, float]]]:
-    """Round by round and not task by task: whatever else the machine does for a while meets all of them."""
-    seen: dict[Task, list[dict[str, float]]] = {}
+    """Measure round by round, not task by task, so that temporary load on the machine affects all contenders."""
+    measurements: dict[Task, list[dict[str, float]]] = {}
     for number in range(rounds):
         for name in names:
             for task in tasks_for(name, quick):
-                # The longest ones have rounds enough in themselves.
+                # The longest chains are stable enough with one round.
                 if number == 0 or task.steps < CHAINS[-1]:
-                    seen.setdefault(task, []).append(one_round(task, base))
+                    measurements.setdefault(task, []).append(one_round(task, base))
                     print(".", end="", flush=True, file=sys.stderr)
     print(file=sys.stderr)
     results: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}
-    for task, rows in seen.items():
+    for task, rows in measurements.items():
         results[task.contender][task.key] = {k: statistics.median(row[k] for row in rows) for k in rows[0]}
     return results
 
 
 def counts(base: Path) -> dict[str, float]:
-    """Surefoot's own: what need not be timed."""
+    """Count Surefoot's fsyncs per commit and its queries to resume."""
     syncs = one_round(Task("surefoot", "syncs", 100, "full"), base)
     return {**syncs, **one_round(Task("surefoot", "queries", 100, "normal"), base)}
 
@@ -170,23 +170,23 @@ def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
         ("MB grown", lambda row: _number(row, f"chain {CHAINS[-1]} normal", "grown_mb", "{:.0f}".format)),
     ]
     lines = [["", *(title for title, _ in columns)]]
-    lines += [[CONTENDERS[name][2], *(show(row) for _, show in columns)] for name, row in results.items()]
+    lines += [[CONTENDERS[name][2], *(render(row) for _, render in columns)] for name, row in results.items()]
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    shown = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) + " |" for line in lines]
-    shown.insert(1, "|" + "|".join(" --- ".ljust(w + 2) for w in widths) + "|")
-    return "\n".join(shown)
+    rows = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) + " |" for line in lines]
+    rows.insert(1, "|" + "|".join(" --- ".ljust(w + 2) for w in widths) + "|")
+    return "\n".join(rows)
 
 
 def _times(row: dict[str, dict[str, float]], key: str) -> str:
     return _number(row, key, "ratio", "{:.1f}x".format)
 
 
-def _number(row: dict[str, dict[str, float]], key: str, field: str, show: Any) -> str:
-    return show(row[key][field]) if key in row else "-"
+def _number(row: dict[str, dict[str, float]], key: str, field: str, render: Any) -> str:
+    return render(row[key][field]) if key in row else "-"
 
 
 def _exponent(row: dict[str, dict[str, float]]) -> str:
-    """Of the whole time, from the shortest chain to the longest that was run: 1 is a straight line."""
+    """Return the growth exponent of the total time from the shortest chain to the longest; 1 is linear."""
     points = [(n, n * row[f"chain {n} normal"]["us"]) for n in CHAINS if f"chain {n} normal" in row]
     if len(points) < 2:
         return "-"
@@ -195,7 +195,7 @@ def _exponent(row: dict[str, dict[str, float]]) -> str:
 
 
 def _growth(row: dict[str, dict[str, float]]) -> str:
-    """What the closed database grows by a step, from the shortest chain to the next, without the payload."""
+    """Return the growth of the closed database per step without the payload, between the two shortest chains."""
     few, many = CHAINS[:2]
     if f"chain {many} normal" not in row:
         return "-"
@@ -205,31 +205,33 @@ def _growth(row: dict[str, dict[str, float]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default=",".join(CONTENDERS), help="contenders, with commas between them")
+    parser.add_argument("--only", default=",".join(CONTENDERS), help="contenders, separated by commas")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="without the chain of 10,000")
-    parser.add_argument("--json", type=Path, help="where the figures go")
-    parser.add_argument("--plot", type=Path, help="where the plot goes (needs matplotlib)")
-    parser.add_argument("--folder", type=Path, default=Path(), help="where the databases are made; a disk, not memory")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--plot", type=Path, help="write the plot to this file (needs matplotlib)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(), help="folder for the databases; on a disk, not in memory"
+    )
     parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.measure:
-        name, shape, steps, sync = given.measure
-        print(json.dumps(measure(Task(name, shape, int(steps), sync), given.folder)))
+    args = parser.parse_args()
+    if args.measure:
+        name, shape, steps, sync = args.measure
+        print(json.dumps(measure(Task(name, shape, int(steps), sync), args.folder)))
         return
-    results = run_all(given.only.split(","), given.rounds, given.quick, given.folder)
+    results = run_all(args.only.split(","), args.rounds, args.quick, args.folder)
     print(table(results))
     if "surefoot" in results:
-        counted = counts(given.folder)
-        results["surefoot"]["counts"] = counted
-        print(f"fsyncs a commit, power-safe: {counted['syncs']:.2f}; queries to resume: {counted['queries']:.0f}")
-    if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(results, indent=1) + "\n")
-    if given.plot:
+        counters = counts(args.folder)
+        results["surefoot"]["counts"] = counters
+        print(f"fsyncs per commit, power-safe: {counters['syncs']:.2f}; queries to resume: {counters['queries']:.0f}")
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(results, indent=1) + "\n")
+    if args.plot:
         from engine_plot import plot
 
-        plot(results, {name: CONTENDERS[name][2] for name in results}, CHAINS, given.plot)
+        plot(results, {name: CONTENDERS[name][2] for name in results}, CHAINS, args.plot)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What can be counted instead of timed: fsyncs a commit in power-safe mode, and queries until a run goes on."""
+"""Count fsyncs per commit in power-safe mode, and queries before a resumed run continues."""
 
 from pathlib import Path
 from typing import Any
@@ -7,54 +7,54 @@ import apsw
 import peers_surefoot
 
 
-class _File(apsw.VFSFile):
+class _CountingFile(apsw.VFSFile):
     syncs = 0
 
-    def xSync(self, flags: int) -> None:  # noqa: N802 (the name is SQLite's)
-        _File.syncs += 1
+    def xSync(self, flags: int) -> None:  # noqa: N802 (SQLite's name)
+        _CountingFile.syncs += 1
         super().xSync(flags)
 
 
-class _Disk(apsw.VFS):
+class _CountingVFS(apsw.VFS):
     def __init__(self) -> None:
         super().__init__("counting", base="unix", makedefault=True)
 
     def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:  # noqa: N802
-        return _File("unix", name, flags)
+        return _CountingFile("unix", name, flags)
 
 
-def syncs_a_commit(folder: Path, steps: int) -> float:
-    """In a process of its own: the disk that counts becomes everybody's."""
+def syncs_per_commit(folder: Path, steps: int) -> float:
+    """Count fsyncs per commit. Needs its own process: the counting VFS becomes the default of all connections."""
     commits = 0
 
-    def committed() -> bool:
+    def count_commit() -> bool:
         nonlocal commits
         commits += 1
         return False
 
-    disk = _Disk()
-    apsw.connection_hooks.append(lambda connection: connection.set_commit_hook(committed))
+    vfs = _CountingVFS()
+    apsw.connection_hooks.append(lambda connection: connection.set_commit_hook(count_commit))
     contender = peers_surefoot.Contender(folder, "full")
     work = contender.chain(steps)
-    _File.syncs = commits = 0
+    _CountingFile.syncs = commits = 0
     work()
-    counted = _File.syncs / commits
+    result = _CountingFile.syncs / commits
     contender.close()
-    disk.unregister()
-    return counted
+    vfs.unregister()
+    return result
 
 
 def queries_to_resume(folder: Path, steps: int) -> int:
-    """After `die_in_step(steps + 1)`: how often the journal is asked before that step begins."""
-    asked: list[str] = []
+    """Count the queries on the events before step `steps + 1` begins, after `die_in_step(steps + 1)`."""
+    queries: list[str] = []
 
-    def traced(cursor: Any, sql: str, bindings: Any) -> bool:
+    def trace(cursor: Any, sql: str, bindings: Any) -> bool:
         if sql.lstrip().upper().startswith("SELECT") and " events" in sql:
-            asked.append(sql)
+            queries.append(sql)
         return True
 
-    apsw.connection_hooks.append(lambda connection: setattr(connection, "exec_trace", traced))
+    apsw.connection_hooks.append(lambda connection: setattr(connection, "exec_trace", trace))
     contender = peers_surefoot.Contender(folder, "normal")
     contender.resume(steps + 1)
     contender.close()
-    return len(asked)
+    return len(queries)

@@ -1,4 +1,4 @@
-"""The chains of the engine benchmark as a picture: the whole time against the number of steps, both logarithmic."""
+"""Plot the chains of the engine benchmark: the total time against the number of steps, on logarithmic axes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What every contender of the engine benchmark is measured with: the payload, the bare commit, memory, sizes."""
+"""Shared by all contenders of the engine benchmark: the payload, the bare commit, memory and sizes."""
 
 import os
 import random
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 Sync: TypeAlias = Literal["normal", "full"]
-"""SQLite's `synchronous`: an acknowledged commit outlives the process, or also a power cut. Always in WAL mode."""
+"""SQLite's `synchronous` in WAL mode: commits survive a killed process (normal), or also a power cut (full)."""
 
 PAYLOAD_BYTES = 1024
 _TEXT = "".join(random.Random(0).choices(string.ascii_letters + string.digits, k=PAYLOAD_BYTES))
@@ -19,39 +19,39 @@ Work: TypeAlias = Callable[[], object]
 
 
 def payload(number: int) -> str:
-    """1 KB, different for every step, that does not shrink much when it is packed."""
+    """Return 1 KB of text that differs for every step and hardly compresses."""
     return f"{number:08d}" + _TEXT[8:]
 
 
 class Contender(Protocol):
-    """One engine with its own database in one folder, opened and warmed up."""
+    """An engine with its own database in a folder."""
 
     def __init__(self, folder: Path, sync: Sync) -> None: ...
 
     def chain(self, steps: int) -> Work:
-        """Prepares that many steps, each after the one before; the work is to run them and make each durable."""
+        """Prepare a chain of steps. The returned function runs them and makes each durable."""
         ...
 
     def fan_out(self, steps: int) -> Work:
-        """The same for steps that do not depend on each other."""
+        """Prepare independent steps. The returned function runs them and makes each durable."""
         ...
 
     def die_in_step(self, number: int) -> None:
-        """Runs a chain whose step with that number ends the process on the spot."""
+        """Run a chain whose step with that number ends the process abruptly."""
         ...
 
     def resume(self, number: int) -> float:
-        """In a new process: seconds from opening the database to the beginning of that step."""
+        """Resume in a new process. Return the seconds from opening the database to the start of that step."""
         ...
 
     def close(self) -> None: ...
 
 
 class Bare:
-    """The least that makes 1 KB durable: INSERT and commit, with the driver that comes with Python."""
+    """The minimum that makes 1 KB durable: INSERT and commit with Python's own driver."""
 
     def __init__(self, folder: Path, sync: Sync) -> None:
-        self.connection = opened(folder / "bare.db", sync)
+        self.connection = open_database(folder / "bare.db", sync)
         self.connection.execute("CREATE TABLE IF NOT EXISTS steps (id INTEGER PRIMARY KEY, body BLOB)")
         self.connection.commit()
 
@@ -67,8 +67,8 @@ class Bare:
         self.connection.close()
 
 
-def opened(path: Path, sync: Sync) -> sqlite3.Connection:
-    """A connection of the standard library with the settings that all share, usable from every thread."""
+def open_database(path: Path, sync: Sync) -> sqlite3.Connection:
+    """Open a connection with the common settings, usable from every thread."""
     connection = sqlite3.connect(path, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(f"PRAGMA synchronous={sync}")
@@ -85,5 +85,5 @@ def bytes_below(folder: Path) -> int:
 
 
 def die() -> None:
-    """As a kill would: nothing is closed, nothing is flushed."""
+    """End the process like a kill: nothing is closed or flushed."""
     os._exit(0)

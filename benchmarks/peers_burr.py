@@ -1,5 +1,8 @@
-"""Burr with its SQLite persisters. State is saved whole after every step. It holds the last payload only, which is the
-cheapest; where later steps are to see all earlier results, it holds all of them (`Gathering`)."""
+"""Burr with its SQLite persisters, which save the whole state after every step.
+
+The state holds only the last payload, the cheapest case. In `Gathering` it holds all payloads, so that later steps can
+see all earlier results.
+"""
 
 import asyncio
 import time
@@ -12,16 +15,17 @@ from burr.core import Action, Application, ApplicationBuilder, ApplicationContex
 from burr.core.parallelism import MapStates
 from burr.core.persistence import SQLitePersister
 from burr.integrations.persisters.b_aiosqlite import AsyncSQLitePersister
-from measuring import Sync, Work, die, opened, payload
+from measuring import Sync, Work, die, open_database, payload
 
-_special: dict[int, Work] = {}
+_hooks: dict[int, Work] = {}
+"""Functions that single steps call first, by step number."""
 
 
 @action(reads=["number"], writes=["number", "body"])
 def step(state: State) -> State:
     number = state["number"] + 1
-    if number in _special:
-        _special[number]()
+    if number in _hooks:
+        _hooks[number]()
     return state.update(number=number, body=payload(number))
 
 
@@ -36,8 +40,8 @@ def gathering_step(state: State) -> State:
     return state.append(bodies=payload(len(state["bodies"])))
 
 
-class Spread(MapStates):
-    """Its way to run many at the same time: a sub-application for each, with persisters of their own."""
+class FanOut(MapStates):
+    """Burr's parallelism: a sub-application for each step, with its own persister."""
 
     def __init__(self, steps: int) -> None:
         super().__init__()
@@ -63,10 +67,10 @@ class Spread(MapStates):
 
 
 class _Persister(SQLitePersister):
-    """Sub-applications get connections of their own; as it comes, those would have other settings of SQLite."""
+    """A persister whose copies, used by sub-applications, have the same SQLite settings."""
 
     def __init__(self, path: Path, sync: Sync) -> None:
-        super().__init__(str(path), connection=opened(path, sync))
+        super().__init__(str(path), connection=open_database(path, sync))
         self._path, self._sync = path, sync
         self.initialize()
 
@@ -91,19 +95,19 @@ class Contender:
     def fan_out(self, steps: int) -> Work:
         self._application("warm").step()
         persister = _Persister(self._path, self._sync)
-        builder = ApplicationBuilder().with_actions(spread=Spread(steps)).with_transitions(("spread", "spread"))
-        application = builder.with_entrypoint("spread").with_state(number=0).with_state_persister(persister).build()
+        builder = ApplicationBuilder().with_actions(fan_out=FanOut(steps)).with_transitions(("fan_out", "fan_out"))
+        application = builder.with_entrypoint("fan_out").with_state(number=0).with_state_persister(persister).build()
         return application.step
 
     def die_in_step(self, number: int) -> None:
-        _special[number] = die
+        _hooks[number] = die
         application = self._application("interrupted")
         for _ in range(number):
             application.step()
 
     def resume(self, number: int) -> float:
         reached: list[float] = []
-        _special[number] = lambda: reached.append(time.perf_counter())
+        _hooks[number] = lambda: reached.append(time.perf_counter())
         started = time.perf_counter()
         self._application("interrupted").step()
         return reached[0] - started

@@ -1,4 +1,4 @@
-"""DBOS on SQLite: a workflow of steps. Its engine gets the same settings of SQLite as the others."""
+"""DBOS on SQLite: a workflow of steps, with the same SQLite settings as the other contenders."""
 
 import asyncio
 import time
@@ -8,14 +8,14 @@ import sqlalchemy
 from dbos import DBOS, DBOSConfig, SetWorkflowID
 from measuring import Sync, Work, die, payload
 
-_special: dict[int, Work] = {}
-"""What single steps do first, by their number."""
+_hooks: dict[int, Work] = {}
+"""Functions that single steps call first, by step number."""
 
 
 @DBOS.step()
 def step(number: int) -> str:
-    if number in _special:
-        _special[number]()
+    if number in _hooks:
+        _hooks[number]()
     return payload(number)
 
 
@@ -25,13 +25,13 @@ async def async_step(number: int) -> str:
 
 
 @DBOS.workflow()
-def chained(steps: int) -> None:
+def chain_workflow(steps: int) -> None:
     for number in range(1, steps + 1):
         step(number)
 
 
 @DBOS.workflow()
-async def spread(steps: int) -> None:
+async def fan_out_workflow(steps: int) -> None:
     await asyncio.gather(*(async_step(number) for number in range(1, steps + 1)))
 
 
@@ -46,24 +46,24 @@ class Contender:
 
     def chain(self, steps: int) -> Work:
         self._launch()
-        chained(1)
-        return lambda: chained(steps)
+        chain_workflow(1)
+        return lambda: chain_workflow(steps)
 
     def fan_out(self, steps: int) -> Work:
         self._launch()
         loop = asyncio.Runner()
-        loop.run(spread(1))
-        return lambda: loop.run(spread(steps))
+        loop.run(fan_out_workflow(1))
+        return lambda: loop.run(fan_out_workflow(steps))
 
     def die_in_step(self, number: int) -> None:
-        _special[number] = die
+        _hooks[number] = die
         self._launch()
         with SetWorkflowID("interrupted"):
-            chained(number)
+            chain_workflow(number)
 
     def resume(self, number: int) -> float:
         reached: list[float] = []
-        _special[number] = lambda: reached.append(time.perf_counter())
+        _hooks[number] = lambda: reached.append(time.perf_counter())
         started = time.perf_counter()
         self._launch()
         DBOS.retrieve_workflow("interrupted").get_result()

@@ -1,7 +1,8 @@
-"""LangGraph with its SQLite checkpointers. State holds the last payload only, which is the cheapest for it; where later
-steps are to see all earlier results, as they do in Surefoot and DBOS, every checkpoint holds all of them (`Gathering`).
+"""LangGraph with its SQLite checkpointers.
 
-`durability="sync"`: a step is durable before the next one begins, as it is for the others.
+The state holds only the last payload, the cheapest case. In `Gathering` every checkpoint holds all payloads, so that
+later steps can see all earlier results, as in Surefoot and DBOS. With `durability="sync"` a step is durable before the
+next one begins, as for the other contenders.
 """
 
 import asyncio
@@ -15,47 +16,47 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
-from measuring import Sync, Work, die, opened, payload
+from measuring import Sync, Work, die, open_database, payload
 
 
-class Last(TypedDict):
+class LastState(TypedDict):
     number: int
     body: str
 
 
-class Gathered(TypedDict):
+class AllState(TypedDict):
     bodies: Annotated[list[str], operator.add]
 
 
-NOTHING_YET = {"number": 0, "body": ""}
+INITIAL = {"number": 0, "body": ""}
 
 
-def looping(steps: int, at: int = 0, do: Work = die) -> StateGraph:
-    """One node that goes back to itself: a node for every step would be slower."""
+def chain_graph(steps: int, at: int = 0, do: Work = die) -> StateGraph:
+    """Build a graph with one node that loops: one node per step would be slower. Step `at` calls `do` first."""
 
-    def step(state: Last) -> Last:
+    def step(state: LastState) -> LastState:
         number = state["number"] + 1
         if number == at:
             do()
         return {"number": number, "body": payload(number)}
 
-    graph = StateGraph(Last)
+    graph = StateGraph(LastState)
     graph.add_node("step", step)
     graph.add_edge(START, "step")
     graph.add_conditional_edges("step", lambda state: "step" if state["number"] < steps else END)
     return graph
 
 
-def gathering(steps: int) -> StateGraph:
-    graph = StateGraph(Gathered)
+def gathering_graph(steps: int) -> StateGraph:
+    graph = StateGraph(AllState)
     graph.add_node("step", lambda state: {"bodies": [payload(len(state["bodies"]))]})
     graph.add_edge(START, "step")
     graph.add_conditional_edges("step", lambda state: "step" if len(state["bodies"]) < steps else END)
     return graph
 
 
-def spreading(steps: int) -> StateGraph:
-    graph = StateGraph(Gathered)
+def fan_out_graph(steps: int) -> StateGraph:
+    graph = StateGraph(AllState)
     graph.add_node("step", lambda state: {"bodies": [payload(state["number"])]})
     graph.add_conditional_edges(START, lambda _: [Send("step", {"number": number}) for number in range(steps)])
     graph.add_edge("step", END)
@@ -71,19 +72,19 @@ class Contender:
         self._path, self._sync = folder / "checkpoints.db", sync
 
     def chain(self, steps: int) -> Work:
-        return self._prepared(looping(steps), NOTHING_YET, steps, warm=looping(1))
+        return self._prepare(chain_graph(steps), INITIAL, steps, warm=chain_graph(1))
 
     def fan_out(self, steps: int) -> Work:
-        return self._prepared(spreading(steps), {"bodies": []}, steps, warm=spreading(1))
+        return self._prepare(fan_out_graph(steps), {"bodies": []}, steps, warm=fan_out_graph(1))
 
     def die_in_step(self, number: int) -> None:
-        self._prepared(looping(number, at=number), NOTHING_YET, number, warm=looping(1))()
+        self._prepare(chain_graph(number, at=number), INITIAL, number, warm=chain_graph(1))()
 
     def resume(self, number: int) -> float:
         reached: list[float] = []
-        graph = looping(number, at=number, do=lambda: reached.append(time.perf_counter()))
+        graph = chain_graph(number, at=number, do=lambda: reached.append(time.perf_counter()))
         started = time.perf_counter()
-        self._connection = opened(self._path, self._sync)
+        self._connection = open_database(self._path, self._sync)
         compiled = graph.compile(checkpointer=SqliteSaver(self._connection))
         compiled.invoke(None, options(number), durability="sync")
         return reached[0] - started
@@ -91,17 +92,17 @@ class Contender:
     def close(self) -> None:
         self._connection.close()
 
-    def _prepared(self, graph: StateGraph, given: dict[str, Any], steps: int, warm: StateGraph) -> Work:
-        self._connection = opened(self._path, self._sync)
+    def _prepare(self, graph: StateGraph, initial: dict[str, Any], steps: int, warm: StateGraph) -> Work:
+        self._connection = open_database(self._path, self._sync)
         saver = SqliteSaver(self._connection)
-        warm.compile(checkpointer=saver).invoke(given, options(1, "warm"), durability="sync")
+        warm.compile(checkpointer=saver).invoke(initial, options(1, "warm"), durability="sync")
         compiled = graph.compile(checkpointer=saver)
-        return lambda: compiled.invoke(given, options(steps), durability="sync")
+        return lambda: compiled.invoke(initial, options(steps), durability="sync")
 
 
 class Gathering(Contender):
     def chain(self, steps: int) -> Work:
-        return self._prepared(gathering(steps), {"bodies": []}, steps, warm=gathering(1))
+        return self._prepare(gathering_graph(steps), {"bodies": []}, steps, warm=gathering_graph(1))
 
 
 class AsyncContender:
@@ -110,17 +111,17 @@ class AsyncContender:
         self._loop = asyncio.Runner()
 
     def chain(self, steps: int) -> Work:
-        return self._prepared(looping(steps), NOTHING_YET, steps, warm=looping(1))
+        return self._prepare(chain_graph(steps), INITIAL, steps, warm=chain_graph(1))
 
     def fan_out(self, steps: int) -> Work:
-        return self._prepared(spreading(steps), {"bodies": []}, steps, warm=spreading(1))
+        return self._prepare(fan_out_graph(steps), {"bodies": []}, steps, warm=fan_out_graph(1))
 
     def die_in_step(self, number: int) -> None:
-        self._prepared(looping(number, at=number), NOTHING_YET, number, warm=looping(1))()
+        self._prepare(chain_graph(number, at=number), INITIAL, number, warm=chain_graph(1))()
 
     def resume(self, number: int) -> float:
         reached: list[float] = []
-        graph = looping(number, at=number, do=lambda: reached.append(time.perf_counter()))
+        graph = chain_graph(number, at=number, do=lambda: reached.append(time.perf_counter()))
         started = time.perf_counter()
         self._loop.run(self._invoke(graph, None, options(number)))
         return reached[0] - started
@@ -129,14 +130,14 @@ class AsyncContender:
         self._loop.run(self._connection.close())
         self._loop.close()
 
-    def _prepared(self, graph: StateGraph, given: dict[str, Any], steps: int, warm: StateGraph) -> Work:
-        self._loop.run(self._invoke(warm, given, options(1, "warm")))
+    def _prepare(self, graph: StateGraph, initial: dict[str, Any], steps: int, warm: StateGraph) -> Work:
+        self._loop.run(self._invoke(warm, initial, options(1, "warm")))
         compiled = graph.compile(checkpointer=self._saver)
-        return lambda: self._loop.run(compiled.ainvoke(given, options(steps), durability="sync"))
+        return lambda: self._loop.run(compiled.ainvoke(initial, options(steps), durability="sync"))
 
-    async def _invoke(self, graph: StateGraph, given: dict[str, Any] | None, config: dict[str, Any]) -> None:
+    async def _invoke(self, graph: StateGraph, initial: dict[str, Any] | None, config: dict[str, Any]) -> None:
         self._connection = await aiosqlite.connect(self._path)
         await self._connection.execute("PRAGMA journal_mode=WAL")
         await self._connection.execute(f"PRAGMA synchronous={self._sync}")
         self._saver = AsyncSqliteSaver(self._connection)
-        await graph.compile(checkpointer=self._saver).ainvoke(given, config, durability="sync")
+        await graph.compile(checkpointer=self._saver).ainvoke(initial, config, durability="sync")

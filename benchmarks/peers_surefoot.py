@@ -1,4 +1,4 @@
-"""Surefoot: a plan whose steps name a tool that does nothing, run by the real engine on a real journal."""
+"""Surefoot: a plan whose steps call a tool that does nothing, run by the engine on a SQLite journal."""
 
 import asyncio
 import itertools
@@ -9,20 +9,20 @@ from typing import Any
 
 from measuring import Sync, Work, die, payload
 
-from surefoot import events as e
-from surefoot.config import BudgetConfig, ExecutionConfig
-from surefoot.engine import resume_run, start_run
-from surefoot.machine import Stage, StepStatus
-from surefoot.models.scripted import ScriptedModel
-from surefoot.outcome import ExecutionPhase
-from surefoot.phases.gated import skipped
-from surefoot.plan import DetailedPlan, ExecutionStep, StepDependency
-from surefoot.run import Services
-from surefoot.state import RunState
-from surefoot.store.sqlite import SqliteJournal
-from surefoot.task import Task
-from surefoot.tools.base import Tool, tool
+from surefoot.config.model import BudgetConfig, ExecutionConfig
+from surefoot.core.phases import ExecutionPhase
+from surefoot.core.plan import DetailedPlan, ExecutionStep, StepDependency
+from surefoot.core.task import Task
+from surefoot.core.transitions import Stage, StepStatus
+from surefoot.engine.loop import resume_run, start_run
+from surefoot.engine.planner.gate import skipped
+from surefoot.engine.runtime.services import Services
+from surefoot.journal import events as e
+from surefoot.journal.state import RunState
+from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.models.testing.scripted import ScriptedModel
 from surefoot.tools.registry import Toolbox
+from surefoot.tools.tool import Tool, tool
 
 PARALLEL = 256
 INTERRUPTED = "interrupted"
@@ -37,15 +37,15 @@ class Contender:
         self._loop = asyncio.Runner()
 
     def chain(self, steps: int) -> Work:
-        self._start(plan_of(1), noop())()
-        return self._start(chained(steps), noop())
+        self._start(fan_out_plan(1), noop())()
+        return self._start(chain_plan(steps), noop())
 
     def fan_out(self, steps: int) -> Work:
-        self._start(plan_of(1), noop())()
-        return self._start(plan_of(steps), noop(), parallel=PARALLEL)
+        self._start(fan_out_plan(1), noop())()
+        return self._start(fan_out_plan(steps), noop(), parallel=PARALLEL)
 
     def die_in_step(self, number: int) -> None:
-        self._start(chained(number), noop(at=number, do=die), run_id=INTERRUPTED)()
+        self._start(chain_plan(number), noop(at=number, do=die), run_id=INTERRUPTED)()
 
     def resume(self, number: int) -> float:
         reached: list[float] = []
@@ -61,10 +61,10 @@ class Contender:
     def _start(self, plan: DetailedPlan, tool: Tool, *, run_id: str | None = None, parallel: int = 1) -> Work:
         task = Task(text="carry out the plan", workspace=str(self._workspace))
         config = ExecutionConfig(sandbox="off", max_parallel_steps=parallel, budget=BudgetConfig(max_tool_calls=None))
-        given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan))
+        plan_made = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan))
         services = self._services(tool)
         return lambda: self._finish(
-            start_run(services, task, config, run_id=run_id, first=Stage.EXECUTION, given=[given])
+            start_run(services, task, config, run_id=run_id, first=Stage.EXECUTION, given=[plan_made])
         )
 
     def _services(self, tool: Tool) -> Services:
@@ -76,20 +76,20 @@ class Contender:
         assert all(step.status is StepStatus.SUCCEEDED for step in state.steps.values())
 
 
-def plan_of(steps: int) -> DetailedPlan:
+def fan_out_plan(steps: int) -> DetailedPlan:
     numbers = range(steps)
     return DetailedPlan(
         steps=tuple(ExecutionStep(id=f"s{i}", sequence=i, name=f"step {i}", tool="noop") for i in numbers)
     )
 
 
-def chained(steps: int) -> DetailedPlan:
+def chain_plan(steps: int) -> DetailedPlan:
     pairs = itertools.pairwise(f"s{i}" for i in range(steps))
-    return plan_of(steps).with_(dependencies=tuple(StepDependency(step_id=b, depends_on=a) for a, b in pairs))
+    return fan_out_plan(steps).with_(dependencies=tuple(StepDependency(step_id=b, depends_on=a) for a, b in pairs))
 
 
 def noop(at: int = 0, do: Callable[[], object] = die) -> Tool:
-    """Gives 1 KB. The call with the number `at` does something else first."""
+    """Create a tool that returns 1 KB. Its call number `at` calls `do` first."""
     count = itertools.count(1)
 
     @tool(name="noop")

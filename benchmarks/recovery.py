@@ -1,10 +1,10 @@
-"""Faults and what becomes of them, in Surefoot and beside it: make bench-recovery
+"""Compare how Surefoot and other agent loops recover from faults: make bench-recovery
 
     python benchmarks/recovery.py [--only surefoot,react] [--faults garbage_twice,...] [--json FILE]
 
-Every fault of the test suite's library (tests/faults) is put to every contender twice: without the fault, for what the
-work costs anyway, and with it. The model is scripted and the same for all, so the table says what the engines make of
-faults, and nothing about models. `truth` looks at the files; no contender is asked how it went.
+Every contender runs every fault of the test suite's library (tests/faults) twice: without the fault, to measure what
+the work costs anyway, and with it. The model is scripted and the same for all, so the table compares engines, not
+models. `truth` compares the files; it does not rely on what a contender reports.
 """
 
 import argparse
@@ -37,12 +37,12 @@ CONTENDERS = {
     "langgraph-checked": "LangGraph plan-and-execute, check fed back",
 }
 SECONDS = 120
-"""For one run: something that hangs has failed."""
+"""The time limit of one run. A run that hangs counts as failed."""
 
 
 @dataclass
 class Row:
-    """What one contender made of one fault."""
+    """The result of one contender for one fault."""
 
     recovered: bool
     claims_success: bool
@@ -58,8 +58,8 @@ class Row:
 # -- one run -------------------------------------------------------------------------------
 
 
-def carry_out(contender: str, scenario: Scenario, folder: Path) -> Ended:
-    """Also after the process was killed in the middle of it, where the contender can go on."""
+def run_contender(contender: str, scenario: Scenario, folder: Path) -> Ended:
+    """Start the scenario, or continue it after the process was killed, if the contender can."""
     match contender:
         case "surefoot":
             return asyncio.run(_surefoot(scenario, folder))
@@ -72,10 +72,10 @@ def carry_out(contender: str, scenario: Scenario, folder: Path) -> Ended:
 
 async def _surefoot(scenario: Scenario, folder: Path) -> Ended:
     from faults.surefoot_side import begin, services_for
-    from surefoot.engine import resume_run
+    from surefoot.core.outcome import Verdict
+    from surefoot.engine.loop import resume_run
     from surefoot.errors import UnknownRun
-    from surefoot.outcome import Verdict
-    from surefoot.store.sqlite import SqliteJournal
+    from surefoot.journal.store.sqlite import SqliteJournal
 
     journal = SqliteJournal(folder / "home" / "journal.sqlite")
     services, _ = services_for(scenario, folder / "home", journal)
@@ -85,45 +85,44 @@ async def _surefoot(scenario: Scenario, folder: Path) -> Ended:
         state = await begin(services, scenario, "default")
     await journal.aclose()
     assert state.outcome is not None
-    ended_well = state.outcome.verdict is Verdict.VERIFIED
+    claims_success = state.outcome.verdict is Verdict.VERIFIED
     if not scenario.check and state.outcome.verdict is Verdict.UNVERIFIED:
-        ended_well = True  # done as far as can be said without a check, and called so
-    return Ended(ended_well, state.outcome.summary, state.model_calls, state.tokens)
+        claims_success = True  # the best verdict that a task without a check can get
+    return Ended(claims_success, state.outcome.summary, state.model_calls, state.tokens)
 
 
-def one(contender: str, name: str, folder: Path, faulty: bool) -> Ended:
+def run_scenario(contender: str, name: str, folder: Path, faulty: bool) -> Ended:
     for part in ("work", "home", "outside"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    begun = folder / "begun"
-    kind = BY_NAME[name]
-    if begun.exists():
-        kind = type(kind.__name__, (kind,), {"files": {}})  # the files are there, in whatever state they are
-    scenario = kind(folder / "work", folder / "outside", faulty=faulty)
-    begun.touch()
-    signal.signal(signal.SIGALRM, _too_long)
+    started = folder / "begun"
+    scenario_class = BY_NAME[name]
+    if started.exists():  # the killed process left files: do not overwrite them
+        scenario_class = type(scenario_class.__name__, (scenario_class,), {"files": {}})
+    scenario = scenario_class(folder / "work", folder / "outside", faulty=faulty)
+    started.touch()
+    signal.signal(signal.SIGALRM, _raise_timeout)
     signal.alarm(SECONDS)
     try:
-        return carry_out(contender, scenario, folder)
+        return run_contender(contender, scenario, folder)
     except BaseException as error:
         return Ended(False, f"ended with {type(error).__name__}", 0, 0)
     finally:
         signal.alarm(0)
 
 
-def _too_long(signum: int, frame: FrameType | None) -> None:
+def _raise_timeout(signum: int, frame: FrameType | None) -> None:
     raise TimeoutError
 
 
-# -- all of them ----------------------------------------------------------------------------------------------------
+# -- all runs -------------------------------------------------------------------------------------------------------
 
 
-def measured(contender: str, name: str, faulty: bool) -> Row:
-    with tempfile.TemporaryDirectory(prefix="surefoot-faults-") as place:
-        folder = Path(place)
+def measure(contender: str, name: str, faulty: bool) -> Row:
+    with tempfile.TemporaryDirectory(prefix="surefoot-faults-") as path:
+        folder = Path(path)
         kills = faulty and BY_NAME[name].kills
-        ended = in_processes(contender, name, folder) if kills else one(contender, name, folder, faulty)
-        # Only looked at: nothing is written to the folder from here on.
-        scenario = _judge(name, folder)
+        ended = run_in_processes(contender, name, folder) if kills else run_scenario(contender, name, folder, faulty)
+        scenario = _reopen(name, folder)
         truth = scenario.truth()
         return Row(
             recovered=ended.claims_success and truth,
@@ -136,23 +135,23 @@ def measured(contender: str, name: str, faulty: bool) -> Row:
         )
 
 
-def in_processes(contender: str, name: str, folder: Path) -> Ended:
-    """A fault that kills its process: whoever can go on in a new one does, the others begin anew."""
+def run_in_processes(contender: str, name: str, folder: Path) -> Ended:
+    """Run a fault that kills its process, and start a new process after each kill."""
     command = [sys.executable, __file__, "--one", contender, name, str(folder)]
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "benchmarks")])
     for _ in range(3):
         environ = {**os.environ, "PYTHONPATH": path}
-        ran = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-        if ran.returncode != -signal.SIGKILL:
+        process = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        if process.returncode != -signal.SIGKILL:
             break
     try:
-        return Ended(**json.loads(ran.stdout.strip().splitlines()[-1]))
+        return Ended(**json.loads(process.stdout.strip().splitlines()[-1]))
     except (ValueError, IndexError):
-        return Ended(False, f"ended with status {ran.returncode}: {ran.stderr[-200:]}", 0, 0)
+        return Ended(False, f"ended with status {process.returncode}: {process.stderr[-200:]}", 0, 0)
 
 
-def _judge(name: str, folder: Path) -> Scenario:
-    """The scenario again, without putting its files back."""
+def _reopen(name: str, folder: Path) -> Scenario:
+    """Create the scenario for a finished folder without changing its files."""
     before = {path: path.read_bytes() for path in (folder / "work").iterdir() if path.is_file()}
     scenario = BY_NAME[name](folder / "work", folder / "outside")
     for path in (folder / "work").iterdir():
@@ -167,38 +166,39 @@ def compare(contenders: Sequence[str], faults: Sequence[str]) -> dict[str, dict[
     results: dict[str, dict[str, dict[str, Any]]] = {}
     for contender in contenders:
         for name in faults:
-            clean, row = measured(contender, name, False), measured(contender, name, True)
+            clean, row = measure(contender, name, False), measure(contender, name, True)
             row.extra_calls, row.extra_tokens = row.calls - clean.calls, row.tokens - clean.tokens
             results.setdefault(contender, {})[name] = asdict(row)
-            print(f"{contender:<14} {name:<36} {_said(name, row)}", file=sys.stderr, flush=True)
+            print(f"{contender:<14} {name:<36} {_verdict(name, row)}", file=sys.stderr, flush=True)
     return results
 
 
-def _said(name: str, row: Row) -> str:
+def _verdict(name: str, row: Row) -> str:
     if row.claims_success and not row.truth:
         return "FALSE SUCCESS"
     if BY_NAME[name].recoverable:
         return "recovered" if row.recovered else "not recovered"
-    return "told as failed"
+    return "reported as failed"
 
 
 def table(results: dict[str, dict[str, dict[str, Any]]]) -> str:
     lines = [
-        "| | recovered | told as failed, of those nothing can help | success claimed wrongly "
-        "| files left by failed tries | extra calls | extra tokens |",
+        "| | recovered | unrecoverable, reported as failed | false success "
+        "| runs that left files behind | extra calls | extra tokens |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for contender, rows in results.items():
-        can = [row for name, row in rows.items() if BY_NAME[name].recoverable]
-        cannot = [row for name, row in rows.items() if not BY_NAME[name].recoverable]
-        recovered = [row for row in can if row["recovered"]]
+        recoverable = [row for name, row in rows.items() if BY_NAME[name].recoverable]
+        unrecoverable = [row for name, row in rows.items() if not BY_NAME[name].recoverable]
+        recovered = [row for row in recoverable if row["recovered"]]
+        reported = sum(not row["claims_success"] for row in unrecoverable)
         wrong = sum(row["claims_success"] and not row["truth"] for row in rows.values())
-        littered = sum(bool(row["leftovers"]) for row in rows.values())
-        calls, tokens = (sum(row[what] for row in recovered) / max(len(recovered), 1) for what in _EXTRA)
+        left_files = sum(bool(row["leftovers"]) for row in rows.values())
+        calls, tokens = (sum(row[field] for row in recovered) / max(len(recovered), 1) for field in _EXTRA)
         lines.append(
-            f"| {CONTENDERS[contender]} | {len(recovered)} of {len(can)} "
-            f"| {sum(not row['claims_success'] for row in cannot)} of {len(cannot)} | {wrong} of {len(rows)} "
-            f"| {littered} of {len(rows)} | {calls:.1f} | {tokens:.0f} |"
+            f"| {CONTENDERS[contender]} | {len(recovered)} of {len(recoverable)} "
+            f"| {reported} of {len(unrecoverable)} | {wrong} of {len(rows)} "
+            f"| {left_files} of {len(rows)} | {calls:.1f} | {tokens:.0f} |"
         )
     return "\n".join(lines)
 
@@ -207,20 +207,20 @@ _EXTRA = ("extra_calls", "extra_tokens")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Faults and what becomes of them, in Surefoot and beside it.")
+    parser = argparse.ArgumentParser(description="Compare how Surefoot and other agent loops recover from faults.")
     parser.add_argument("--only", default=",".join(CONTENDERS))
     parser.add_argument("--faults", default=",".join(BY_NAME))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--one", nargs=3, metavar=("CONTENDER", "FAULT", "FOLDER"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.one:
-        contender, name, folder = options.one
-        print(json.dumps(asdict(one(contender, name, Path(folder), faulty=True))))
+    args = parser.parse_args()
+    if args.one:
+        contender, name, folder = args.one
+        print(json.dumps(asdict(run_scenario(contender, name, Path(folder), faulty=True))))
         return
-    results = compare(options.only.split(","), options.faults.split(","))
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    results = compare(args.only.split(","), args.faults.split(","))
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     print(table(results))
 
 

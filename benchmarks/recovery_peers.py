@@ -1,10 +1,9 @@
-"""Two other ways to carry out a scenario of the fault library: a plain ReAct loop, and LangGraph's plan-and-execute.
+"""Two other agents for the scenarios of the fault library: a plain ReAct loop, and LangGraph's plan-and-execute.
 
-They get the same tools, the same plan and the same model as Surefoot: what the model does depends only on what it is
-told. Both are built the way their documentation shows, and where that leaves a choice, the one that helps them is
-taken: a failing tool is told to the model with its whole message rather than ending the run, a server that is down is
-asked again twice as the providers' own clients do, LangGraph's node for a step has a retry policy on top, and the task
-says which check has to pass.
+They get the same tools, plan and model as Surefoot; the model reacts only to its prompt. Both are built as their
+documentation shows. Where that leaves a choice, the one that helps them is taken: a tool error goes to the model with
+its whole message instead of ending the run; a request to a server that is down is retried twice, as the providers' own
+clients do; LangGraph's node for a step has a retry policy in addition; and the task names the check that has to pass.
 """
 
 import json
@@ -16,8 +15,8 @@ from typing import Any
 
 from faults.scenario import CALLS_AT_MOST, Call, Done, Down, Scenario
 
-ASKED_AGAIN = 2
-"""The default of the OpenAI and Anthropic clients for a server that does not answer."""
+MAX_RETRIES = 2
+"""The default of the OpenAI and Anthropic clients."""
 
 
 @dataclass
@@ -34,38 +33,38 @@ class OutOfCalls(Exception):
 
 @dataclass
 class Model:
-    """The scenario's model behind a client that asks again when the server is down."""
+    """The scenario's model behind a client that retries when the server is down."""
 
     scenario: Scenario
     calls: int = 0
     tokens: int = 0
 
-    def ask(self, told: str) -> str | Call | Done:
-        for again in range(ASKED_AGAIN + 1):
+    def ask(self, prompt: str) -> str | Call | Done:
+        for attempt in range(MAX_RETRIES + 1):
             self.calls += 1
             if self.calls > CALLS_AT_MOST:
                 raise OutOfCalls(f"more than {CALLS_AT_MOST} calls")
             try:
-                said = self.scenario.interfere(told)
+                interference = self.scenario.interfere(prompt)
             except Down:
-                if again == ASKED_AGAIN:
+                if attempt == MAX_RETRIES:
                     raise
                 continue
-            answer = self.scenario.next(told) if said is None else said
-            self.tokens += len(told) // 4 + 1 + len(str(answer)) // 4 + 1
+            answer = self.scenario.next(prompt) if interference is None else interference
+            self.tokens += len(prompt) // 4 + 1 + len(str(answer)) // 4 + 1
             return answer
         raise AssertionError("unreachable")
 
 
 def tools_of(scenario: Scenario) -> dict[str, Callable[..., Any]]:
-    """The scenario's own, and the three that every coding agent has."""
+    """Return the scenario's own tools and the three that every coding agent has."""
 
     def run_command(command: str) -> str:
         """Run a shell command in the workspace."""
-        ended = subprocess.run(
+        process = subprocess.run(
             ["/bin/sh", "-c", command], cwd=scenario.root, capture_output=True, text=True, timeout=60, check=False
         )
-        return f"{ended.stdout}{ended.stderr}exit code {ended.returncode}"
+        return f"{process.stdout}{process.stderr}exit code {process.returncode}"
 
     def write_file(path: str, content: str) -> str:
         """Write a file in the workspace."""
@@ -90,12 +89,12 @@ def _step(step: Any) -> str:
     return f"{step.name}: {step.description or step.name}{call}"
 
 
-def check_fails(scenario: Scenario) -> str:
-    """What the user's check says, if it does not pass."""
+def failing_check_output(scenario: Scenario) -> str:
+    """Run the user's check. Return its output if it fails, otherwise an empty string."""
     if not scenario.check:
         return ""
-    said = str(tools_of(scenario)["run_command"](scenario.check))
-    return "" if said.endswith("exit code 0") else said
+    output = str(tools_of(scenario)["run_command"](scenario.check))
+    return "" if output.endswith("exit code 0") else output
 
 
 # -- a plain ReAct loop --------------------------------------------------------------------------------------------
@@ -103,37 +102,39 @@ def check_fails(scenario: Scenario) -> str:
 
 @dataclass
 class ReAct:
-    """Think, act, look, until the model says that it is done. With `checked` the user's check is run then, and its
-    output goes back to the model until it passes."""
+    """A plain loop of model calls and actions until the model says that it is done.
+
+    With `checked` the user's check then runs, and its output goes back to the model until it passes.
+    """
 
     scenario: Scenario
     checked: bool = False
-    told: list[str] = field(default_factory=list)
+    transcript: list[str] = field(default_factory=list)
 
     def run(self, folder: Path) -> Ended:
         model, tools = Model(self.scenario), tools_of(self.scenario)
-        self.told = [task_of(self.scenario)]
+        self.transcript = [task_of(self.scenario)]
         try:
             while True:
-                answer = model.ask("\n".join(self.told))
+                answer = model.ask("\n".join(self.transcript))
                 if isinstance(answer, str):
-                    self.told.append(f"{answer}\nThis is not a call of a tool and not an end. Answer again.")
+                    self.transcript.append(f"{answer}\nThis is not a call of a tool and not an end. Answer again.")
                 elif isinstance(answer, Call):
-                    self.told.append(_observed(tools, answer))
-                elif self.checked and (said := check_fails(self.scenario)):
-                    self.told.append(f"You said you are done, but the check fails: {said}")
+                    self.transcript.append(_call_tool(tools, answer))
+                elif self.checked and (output := failing_check_output(self.scenario)):
+                    self.transcript.append(f"You said you are done, but the check fails: {output}")
                 else:
                     return Ended(True, answer.reason, model.calls, model.tokens)
         except (OutOfCalls, Down) as error:
             return Ended(False, str(error), model.calls, model.tokens)
 
 
-def _observed(tools: dict[str, Callable[..., Any]], call: Call) -> str:
-    said = f"{call.tool}({json.dumps(call.arguments)})"
+def _call_tool(tools: dict[str, Callable[..., Any]], call: Call) -> str:
+    line = f"{call.tool}({json.dumps(call.arguments)})"
     try:
-        return f"{said}\n{tools[call.tool](**call.arguments)}"
+        return f"{line}\n{tools[call.tool](**call.arguments)}"
     except Exception as error:
-        return f"{said}\n{type(error).__name__}: {_text(error)}"
+        return f"{line}\n{type(error).__name__}: {_text(error)}"
 
 
 def _text(error: BaseException) -> str:
@@ -148,9 +149,11 @@ def _text(error: BaseException) -> str:
 
 @dataclass
 class PlanAndExecute:
-    """The plan-and-execute graph: a prebuilt ReAct agent carries out the first step, a replanner looks at what came of
-    it and gives the rest of the plan or ends. State is checkpointed after every node, so a killed process goes on.
-    With `checked` the user's check is run at the end, and while it fails its output and the plan go back in."""
+    """The plan-and-execute graph: a prebuilt ReAct agent does the first step, a replanner returns the rest or ends.
+
+    The state is checkpointed after every node, so a killed process can continue. With `checked` the user's check runs
+    at the end; while it fails, its output and the plan go back into the graph.
+    """
 
     scenario: Scenario
     checked: bool = False
@@ -166,13 +169,13 @@ class PlanAndExecute:
         graph = _graph(self.scenario, model, self.checked).compile(checkpointer=SqliteSaver(connection))
         config: Any = {"configurable": {"thread_id": "one"}, "recursion_limit": CALLS_AT_MOST}
         steps = [_step(step) for step in self.scenario.plan()]
-        begun = graph.get_state(config).next
-        given: Any = None if begun else {"input": task_of(self.scenario), "plan": steps, "past_steps": []}
+        interrupted = graph.get_state(config).next
+        initial: Any = None if interrupted else {"input": task_of(self.scenario), "plan": steps, "past_steps": []}
         try:
-            ended = graph.invoke(given, config, durability="sync")
-            # What the prebuilt agent says when it comes to its limit is no claim of success.
-            claims = not ended["response"].startswith("Sorry, need more steps")
-            return Ended(claims, ended["response"], model.calls, model.tokens)
+            final = graph.invoke(initial, config, durability="sync")
+            # The prebuilt agent's message at its limit is not a claim of success.
+            claims = not final["response"].startswith("Sorry, need more steps")
+            return Ended(claims, final["response"], model.calls, model.tokens)
         except (OutOfCalls, Down, GraphRecursionError) as error:
             return Ended(False, str(error), model.calls, model.tokens)
         finally:
@@ -194,31 +197,31 @@ def _graph(scenario: Scenario, model: Model, checked: bool) -> Any:
         past_steps: Annotated[list[tuple[str, str]], operator.add]
         response: str
 
-    def failed(error: Exception) -> str:
+    def tool_error(error: Exception) -> str:
         return f"{type(error).__name__}: {_text(error)}"
 
-    tools = ToolNode(list(tools_of(scenario).values()), handle_tool_errors=failed)
+    tools = ToolNode(list(tools_of(scenario).values()), handle_tool_errors=tool_error)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it has moved to another package, and is the same
+        warnings.simplefilter("ignore")  # the deprecation: it has moved to another package
         agent = create_react_agent(_chat(model), tools)
 
     def execute(state: State) -> State:
         plan = "\n".join(f"{number}. {step}" for number, step in enumerate(state["plan"], 1))
         done = "\n".join(f"{step} -> {result}" for step, result in state["past_steps"])
-        asked = f"{state['input']}\nDone so far:\n{done}\nThe plan:\n{plan}\n# Step\n{state['plan'][0]}"
-        answer = agent.invoke({"messages": [("user", asked)]}, {"recursion_limit": CALLS_AT_MOST})
+        prompt = f"{state['input']}\nDone so far:\n{done}\nThe plan:\n{plan}\n# Step\n{state['plan'][0]}"
+        answer = agent.invoke({"messages": [("user", prompt)]}, {"recursion_limit": CALLS_AT_MOST})
         return {"past_steps": [(state["plan"][0], str(answer["messages"][-1].content))]}
 
     def replan(state: State) -> State:
         rest = state["plan"][1:]
-        told = f"{state['input']}\n{state['past_steps']}\nWhat is left:\n{rest}\nGive the rest of the plan, or end."
+        prompt = f"{state['input']}\n{state['past_steps']}\nWhat is left:\n{rest}\nGive the rest of the plan, or end."
         model.calls += 1
-        model.tokens += len(told) // 4 + 1
+        model.tokens += len(prompt) // 4 + 1
         if rest:
             return {"plan": rest}
-        if checked and (said := check_fails(scenario)):
+        if checked and (output := failing_check_output(scenario)):
             steps = [_step(step) for step in scenario.plan()]
-            return {"plan": steps, "past_steps": [("the user's check", f"the check fails: {said}")]}
+            return {"plan": steps, "past_steps": [("the user's check", f"the check fails: {output}")]}
         return {"response": state["past_steps"][-1][1]}
 
     graph = StateGraph(State)

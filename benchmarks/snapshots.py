@@ -1,6 +1,6 @@
-"""What a snapshot costs in a tree of 50,000 files that has not changed: python benchmarks/snapshots.py [FILES]
+"""Measure a snapshot of an unchanged tree of 50,000 files: python benchmarks/snapshots.py [FILES]
 
-Beside it, the bare scan of the same tree: every folder listed and every file looked at with lstat, and nothing else.
+It is compared with a bare scan of the same tree, which lists every folder and calls lstat on every file.
 """
 
 import os
@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from surefoot.workspace.snapshot import Workspace
+from surefoot.workspace.snapshots.snapshot import Workspace
 
 ROUNDS = 7
-FILES_A_FOLDER = 50
+FILES_PER_FOLDER = 50
 
 
 def main(files: int) -> None:
@@ -24,34 +24,33 @@ def main(files: int) -> None:
         workspace = Workspace(root, home)
         first = seconds(workspace.snapshot)
         workspace.snapshot()
-        time.sleep(0.3)  # until what was just written is clearly past, it is read again
+        time.sleep(0.3)  # recently written files are read again until their times are clearly in the past
         workspace.snapshot()
         bare = statistics.median(seconds(lambda: scan(root)) for _ in range(ROUNDS))
         again = statistics.median(seconds(workspace.snapshot) for _ in range(ROUNDS))
-        other = Workspace(root, home)
-        cold = seconds(other.snapshot)
-        print(f"{files:,} files: the first snapshot {first:.2f} s")
-        print(f"unchanged: {again:.3f} s, in a new process's workspace {cold:.3f} s; a bare scan {bare:.3f} s")
+        cold = seconds(Workspace(root, home).snapshot)
+        print(f"{files:,} files: first snapshot {first:.2f} s")
+        print(f"unchanged: {again:.3f} s, with a new Workspace object {cold:.3f} s; bare scan {bare:.3f} s")
 
 
 def fill(root: Path, files: int) -> None:
     for number in range(files):
-        folder = root / f"{number // 2500}" / f"{number // FILES_A_FOLDER}"
-        if number % FILES_A_FOLDER == 0:
+        folder = root / f"{number // 2500}" / f"{number // FILES_PER_FOLDER}"
+        if number % FILES_PER_FOLDER == 0:
             folder.mkdir(parents=True)
         (folder / f"{number}.txt").write_text(f"file {number}\n")
 
 
 def scan(root: Path) -> int:
     count = 0
-    waiting = [str(root)]
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
+    pending = [str(root)]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
             for entry in entries:
                 entry.stat(follow_symlinks=False)
                 count += 1
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                    pending.append(entry.path)
     return count
 
 

@@ -6,61 +6,61 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evals.agents import Agent, agent
+from evals.agents import Agent, parse_agent
 from evals.catalog import Task, load
-from evals.gateway import Gateway, Record
-from evals.report import picture, single, table, where_it_slips
+from evals.gateway import Gateway, Recording
+from evals.report import chart, mistake_table, summary_table, task_table
 from evals.runner import Caps, Result, read_results, run_all
 
 RESULTS = Path(__file__).parent / "results"
 EXPECTED_SECONDS = {"surefoot": 68, "oneshot": 37, "react": 125}
-"""With the embedded model on 2 cores, as measured; used until there are results to go by."""
+"""Measured with the embedded model on 2 cores; used for estimates until there are results."""
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
-    given = parser.parse_args(words)
-    tasks = load(given.task)
+    args = parser.parse_args(argv)
+    tasks = load(args.task)
     if not tasks:
-        parser.error("no task fits; see python -m evals list")
-    if given.command == "list":
+        parser.error("no task matches; see python -m evals list")
+    if args.command == "list":
         for task in tasks:
             print(
                 f"{task.name:28} {task.family:10} {task.difficulty} {task.language}  {task.prompt.splitlines()[0][:80]}"
             )
         return 0
-    out = given.out / "results.jsonl"
-    if given.command == "run":
+    out = args.out / "results.jsonl"
+    if args.command == "run":
         try:
-            agents = [agent(spec) for spec in given.agent or ("surefoot", "oneshot", "react")]
+            agents = [parse_agent(spec) for spec in args.agent or ("surefoot", "oneshot", "react")]
         except ValueError as error:
             parser.error(str(error))
-        _run(tasks, agents, given, out)
-    return _report(out, given.out)
+        _run(tasks, agents, args, out)
+    return _report(out, args.out)
 
 
-def _run(tasks: list[Task], agents: list[Agent], given: argparse.Namespace, out: Path) -> None:
-    seeds = range(given.seeds)
-    _announce(tasks, agents, len(seeds), out)
-    caps = Caps(seconds=given.max_seconds, calls=given.max_calls, tokens=given.max_tokens)
-    with _server(given.model) as (upstream, key), Gateway(Record(given.record), upstream, key) as gateway:
+def _run(tasks: list[Task], agents: list[Agent], args: argparse.Namespace, out: Path) -> None:
+    seeds = range(args.seeds)
+    _print_estimate(tasks, agents, len(seeds), out)
+    caps = Caps(seconds=args.max_seconds, calls=args.max_calls, tokens=args.max_tokens)
+    with _server(args.model) as (upstream, key), Gateway(Recording(args.record), upstream, key) as gateway:
         for result in run_all(tasks, agents, seeds, out, gateway, caps):
             print(_line(result), flush=True)
 
 
-def _announce(tasks: list[Task], agents: list[Agent], seeds: int, out: Path) -> None:
-    known = read_results(out)
-    done = {result.key for result in known}
-    seconds = 0.0
-    left = 0
-    for one in agents:
-        mine = [result.seconds for result in known if result.agent == one.name]
-        each = sum(mine) / len(mine) if mine else EXPECTED_SECONDS.get(one.name, 120)
-        todo = sum((task.name, one.name, seed) not in done for task in tasks for seed in range(seeds))
-        left, seconds = left + todo, seconds + todo * each
+def _print_estimate(tasks: list[Task], agents: list[Agent], seeds: int, out: Path) -> None:
+    results = read_results(out)
+    done = {result.key for result in results}
+    total_seconds = 0.0
+    total_runs = 0
+    for agent in agents:
+        durations = [result.seconds for result in results if result.agent == agent.name]
+        seconds = sum(durations) / len(durations) if durations else EXPECTED_SECONDS.get(agent.name, 120)
+        runs = sum((task.name, agent.name, seed) not in done for task in tasks for seed in range(seeds))
+        total_runs, total_seconds = total_runs + runs, total_seconds + runs * seconds
     print(
-        f"{left} runs to do, {len(done)} are done. On 2 free cores with the embedded model about {seconds / 60:.0f} "
-        "minutes, less what is answered from the record. Ctrl-C loses nothing: the same command goes on.",
+        f"{total_runs} runs to do, {len(done)} are done. With the embedded model on 2 free cores this takes about "
+        f"{total_seconds / 60:.0f} minutes, less with recorded answers. After Ctrl-C the same command continues.",
         file=sys.stderr,
     )
 
@@ -79,22 +79,22 @@ def _report(out: Path, folder: Path) -> int:
     if not results:
         print("there are no results yet", file=sys.stderr)
         return 1
-    parts = [table(results), where_it_slips(results), single(results)]
+    parts = [summary_table(results), mistake_table(results), task_table(results)]
     (folder / "table.md").write_text("\n".join(parts), encoding="utf-8")
-    picture(results, folder / "results.svg")
-    print("\n" + table(results))
+    chart(results, folder / "results.svg")
+    print("\n" + summary_table(results))
     return 0
 
 
 @contextlib.contextmanager
 def _server(model: str) -> Iterator[tuple[str, str]]:
-    """The address of the model server and its key; nothing when only the record may answer."""
+    """Yield the model server's address and key; both are empty if only recorded answers may be used."""
     if model == "record":
         yield "", ""
     elif model != "local":
         yield model, ""
     else:
-        from surefoot.models.local import LocalServer
+        from surefoot.models.local.process import LocalServer
 
         server = LocalServer()
         server.start()
@@ -109,17 +109,17 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, help_text in (
         ("list", "show the tasks"),
-        ("run", "run what is not in the results yet, then report"),
-        ("report", "print the table of the results, and write table.md and results.svg beside them"),
+        ("run", "run what is missing in the results, then report"),
+        ("report", "print the table of the results, and write table.md and results.svg next to them"),
     ):
         command = commands.add_parser(name, help=help_text)
-        command.add_argument("task", nargs="*", help="names (with * and ?) or families; without any, all")
-        command.add_argument("--out", type=Path, default=RESULTS / "latest", help="the results' folder")
+        command.add_argument("task", nargs="*", help="names (with * and ?) or families; default: all")
+        command.add_argument("--out", type=Path, default=RESULTS / "latest", help="folder of the results")
         if name == "run":
             command.add_argument("--agent", action="append", help="surefoot, oneshot, react, or NAME=COMMAND LINE")
-            command.add_argument("--seeds", type=int, default=1, help="how often each task is done")
+            command.add_argument("--seeds", type=int, default=1, help="how often each task is run")
             command.add_argument(
-                "--model", default="local", help="local, the address of a server, or record: only recorded answers"
+                "--model", default="local", help="local, the address of a server, or record for recorded answers only"
             )
             command.add_argument("--record", type=Path, default=RESULTS / "answers.jsonl", help="recorded answers")
             command.add_argument("--max-seconds", type=float, default=Caps().seconds)

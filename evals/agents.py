@@ -1,4 +1,4 @@
-"""How each agent is started, and how its end is read. An agent is a command line, so any other can be added:
+"""Start each agent and read its claim. An agent is a command line, so others can be added:
 
     python -m evals run --agent "mine=my-agent --api {url} --folder {workspace} {prompt}"
 
@@ -16,8 +16,8 @@ from typing import Literal
 from evals.catalog import Task
 
 Claim = Literal["verified", "done", "asked", "failed", "crashed"]
-"""verified: done, and checked. done: said to be done, unchecked. asked: waits for a person. failed: says it is not
-done. crashed: ended without saying anything of use."""
+"""What an agent reports at the end. verified: done and checked. done: done, but unchecked. asked: waits for a person.
+failed: not done. crashed: ended without a usable report."""
 
 SUREFOOT_CLAIMS: Mapping[int, Claim] = {
     0: "verified",
@@ -35,10 +35,10 @@ class Agent:
     name: str
     argv: tuple[str, ...]
     check_option: str = ""
-    """Given once for every visible check, where the agent has such an option."""
+    """The option that passes a visible check, once per check; empty if the agent has none."""
     claims: Mapping[int, Claim] = field(default_factory=lambda: {0: "done"})
-    says_claim: bool = False
-    """The last line on stdout is the claim."""
+    prints_claim: bool = False
+    """Whether the last line on stdout is the claim."""
 
     def command(self, task: Task, workspace: Path, url: str, seconds: float, calls: int) -> list[str]:
         values = {
@@ -54,7 +54,7 @@ class Agent:
         return words + [word for check in task.check if self.check_option for word in (self.check_option, check)]
 
     def claim(self, exit_code: int, output: str) -> Claim:
-        if self.says_claim:
+        if self.prints_claim:
             last = output.strip().splitlines()[-1] if output.strip() else ""
             if exit_code == 0 and last in ("verified", "done", "failed"):
                 return last  # type: ignore[return-value]
@@ -63,31 +63,31 @@ class Agent:
 
 
 _PYTHON = ("{python}", "-m")
-_WHERE = ("-C", "{workspace}", "-m", "{url}", "--yes")
+_SUREFOOT_OPTIONS = ("-C", "{workspace}", "-m", "{url}", "--yes")
 _BASELINE = ("-C", "{workspace}", "--url", "{url}", "--calls", "{calls}", "{prompt}")
 
 AGENTS = {
     "surefoot": Agent(
         "surefoot",
-        (*_PYTHON, "surefoot", "run", *_WHERE, "--max-time", "{seconds}", "{prompt}"),
+        (*_PYTHON, "surefoot", "run", *_SUREFOOT_OPTIONS, "--max-time", "{seconds}", "{prompt}"),
         check_option="--check",
         claims=SUREFOOT_CLAIMS,
     ),
-    "oneshot": Agent("oneshot", (*_PYTHON, "evals.baselines", "oneshot", *_BASELINE), says_claim=True),
+    "oneshot": Agent("oneshot", (*_PYTHON, "evals.baselines", "oneshot", *_BASELINE), prints_claim=True),
     "react": Agent(
         "react",
         (*_PYTHON, "evals.baselines", "react", *_BASELINE),
         check_option="--check",
-        says_claim=True,
+        prints_claim=True,
     ),
 }  # fmt: skip
 
 
-def agent(spec: str) -> Agent:
-    """A known name, or `name=command line`."""
-    name, given, line = spec.partition("=")
-    if given:
-        return Agent(name, tuple(shlex.split(line)))
+def parse_agent(spec: str) -> Agent:
+    """Return the agent for a known name or for `name=command line`."""
+    name, equals, command_line = spec.partition("=")
+    if equals:
+        return Agent(name, tuple(shlex.split(command_line)))
     if name not in AGENTS:
-        raise ValueError(f"there is no agent {name!r}: take one of {', '.join(AGENTS)}, or give name=COMMAND LINE")
+        raise ValueError(f"there is no agent {name!r}: use one of {', '.join(AGENTS)}, or NAME=COMMAND LINE")
     return AGENTS[name]

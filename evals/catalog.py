@@ -1,4 +1,4 @@
-"""The tasks under evals/tasks: what is asked, what is there at the beginning, and who judges the result."""
+"""The tasks under evals/tasks: the prompt, the starting workspace and the hidden checker."""
 
 import fnmatch
 import os
@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from surefoot.values import Value
+from surefoot.core.values import Value
 
 TASKS = Path(__file__).parent / "tasks"
 JUDGE_SECONDS = 120
@@ -26,9 +26,9 @@ class Task(Value):
     difficulty: int = Field(ge=1, le=3)
     language: Literal["en", "zh"] = "en"
     check: tuple[str, ...] = ()
-    """Commands that the agent is given to check its work with."""
+    """The visible checks: commands that the agent gets."""
     expect: Literal["solved", "not_done"] = "solved"
-    """`not_done`: it cannot be done as asked, and the right answer is to say so or to ask."""
+    """`not_done`: the task cannot be done as asked; the right answer is to say so or to ask."""
     time: float | None = Field(default=None, gt=0)
 
 
@@ -38,7 +38,7 @@ class Judgement(NamedTuple):
 
 
 def load(patterns: Sequence[str] = (), folder: Path = TASKS) -> list[Task]:
-    """The tasks whose name or family fits one of the patterns, in a stable order; without patterns all of them."""
+    """Return the tasks whose name or family matches one of the patterns, sorted; all tasks without patterns."""
     tasks = [_read(path.parent) for path in sorted(folder.glob("*/task.toml"))]
     if not patterns:
         return tasks
@@ -50,14 +50,15 @@ def _read(folder: Path) -> Task:
         return Task(name=folder.name, folder=folder, **tomllib.load(file))
 
 
-def lay_out(task: Task, workspace: Path) -> None:
+def create_workspace(task: Task, workspace: Path) -> None:
+    """Copy the task's starting files to a new folder."""
     shutil.copytree(task.folder / "workspace", workspace, ignore=shutil.ignore_patterns(".keep"), symlinks=True)
 
 
 def judge(task: Task, workspace: Path) -> Judgement:
-    """What the hidden checker says. It runs in a process of its own, so that no code of the workspace runs in ours."""
+    """Run the hidden checker in a separate process, so that no code of the workspace runs in ours."""
     try:
-        said = subprocess.run(
+        checker = subprocess.run(
             [sys.executable, task.folder / "check.py", workspace],
             capture_output=True,
             text=True,
@@ -69,6 +70,8 @@ def judge(task: Task, workspace: Path) -> Judgement:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Judgement(False, "the checker did not come to an end")
-    lines = (said.stdout + said.stderr).strip().splitlines()
-    return Judgement(said.returncode == 0, "" if said.returncode == 0 else (lines[-1] if lines else "no reason given"))
+        return Judgement(False, "the checker timed out")
+    if checker.returncode == 0:
+        return Judgement(True, "")
+    lines = (checker.stdout + checker.stderr).strip().splitlines()
+    return Judgement(False, lines[-1] if lines else "no reason given")

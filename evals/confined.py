@@ -1,6 +1,6 @@
-"""Run a command of a finished workspace where it can do little harm: limits, a bare environment, nothing left running.
+"""Run a command of a finished workspace with resource limits and a minimal environment, and leave nothing running.
 
-It is no sandbox: it stops what runs away, not what breaks out.
+This is not a sandbox: it stops runaway code, not code that tries to escape.
 """
 
 import contextlib
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CPU_SECONDS = 5
-WALL_SECONDS = 60  # far above the CPU limit: it is for code that sleeps, and a busy machine must not trip it
+WALL_SECONDS = 60  # far above the CPU limit: it ends code that sleeps, and must not trigger on a busy machine
 MEMORY_BYTES = 1 << 30
 OUTPUT_BYTES = 8 << 20
-TOO_LONG = 124
+TIMED_OUT = 124
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What a command left: its exit code, what it printed, and the copy of the workspace it ran in."""
+class Completed:
+    """The exit code and the output of a command, and the copy of the workspace it ran in."""
 
     code: int
     out: str
@@ -28,12 +28,12 @@ class Ran:
     folder: Path
 
 
-def run_confined(command: list[str], folder: Path, scratch: Path, stdin: str = "") -> Ran:
-    """Run a command in a folder; what it prints goes through files in `scratch`, so that no pipe can fill or hang."""
-    out, err, fed = scratch / "out", scratch / "err", scratch / "in"
-    fed.write_text(stdin)
+def run_confined(command: list[str], folder: Path, scratch: Path, stdin: str = "") -> Completed:
+    """Run a command in a folder. Its output goes to files in `scratch`, so that no pipe can fill or hang."""
+    out, err, input_file = scratch / "out", scratch / "err", scratch / "in"
+    input_file.write_text(stdin)
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(scratch), "LC_ALL": "C.UTF-8"}
-    with out.open("wb") as to_out, err.open("wb") as to_err, fed.open("rb") as from_in:
+    with out.open("wb") as to_out, err.open("wb") as to_err, input_file.open("rb") as from_in:
         process = subprocess.Popen(
             command,
             cwd=folder,
@@ -47,10 +47,10 @@ def run_confined(command: list[str], folder: Path, scratch: Path, stdin: str = "
         try:
             code = process.wait(WALL_SECONDS)
         except subprocess.TimeoutExpired:
-            code = TOO_LONG
+            code = TIMED_OUT
         finally:
-            _end_group(process)
-    return Ran(code, read_capped(out), read_capped(err), folder)
+            _kill_group(process)
+    return Completed(code, read_capped(out), read_capped(err), folder)
 
 
 def read_capped(path: Path) -> str:
@@ -64,8 +64,8 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_BYTES, OUTPUT_BYTES))
 
 
-def _end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Also what the command left running: nothing of a workspace outlives its check."""
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the command and all processes that it left running."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,3 +1,3 @@
-"""The tests inside the tasks belong to the agents; none of them is a test of this project."""
+"""Keep pytest out of the tasks: their tests belong to the agents, not to this project."""
 
 collect_ignore = ["tasks"]

@@ -1,7 +1,7 @@
-"""Between every agent and the model: a loopback server that counts what an agent uses, stops it at its budget, and
-answers from the record what was asked before with the same settings, so that a second run takes minutes, not hours.
+"""A local proxy between the agents and the model. It counts usage, enforces budgets, and records and replays answers.
 
-An agent speaks OpenAI's chat completions to `http://127.0.0.1:PORT/SESSION/v1`; the session tells whose calls it makes.
+A question with the same settings is answered from the recording, so a second run takes minutes instead of hours.
+An agent sends OpenAI chat completions to `http://127.0.0.1:PORT/SESSION/v1`; the session identifies the agent.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from surefoot.models.openai_compatible import usage_of
+from surefoot.models.providers.wire.chat import usage_of
 
-SILENCE_SECONDS = 3600
+TIMEOUT_SECONDS = 3600
 
 
 @dataclass
 class Meter:
-    """What one session has used so far."""
+    """The usage and the limits of one session."""
 
     max_calls: int = 1_000
     max_tokens: int = 10_000_000
@@ -39,9 +39,9 @@ class Meter:
     output_tokens: int = 0
     cached_tokens: int = 0
     model_seconds: float = 0.0
-    """As it took when the answer was first given."""
+    """The time the model took when it first gave the answers."""
     waited_seconds: float = 0.0
-    """As it took now: less, where answers came from the record."""
+    """The time the agent waited in this run: less if answers were replayed."""
     stopped: str = ""
 
     def count(self, answer: "Answer", waited: float) -> None:
@@ -52,7 +52,8 @@ class Meter:
         self.model_seconds += answer.seconds
         self.waited_seconds += waited
 
-    def over(self) -> str:
+    def exhausted(self) -> str:
+        """Return which limit is reached, or an empty string."""
         if self.calls >= self.max_calls:
             self.stopped = f"all {self.max_calls} calls are used"
         elif self.prompt_tokens + self.output_tokens >= self.max_tokens:
@@ -71,8 +72,8 @@ class Answer:
 
 
 @dataclass
-class Record:
-    """Answers by question, in a file of JSON lines that only grows. The same question has one answer."""
+class Recording:
+    """Recorded answers by the hash of their question, in an append-only file of JSON lines."""
 
     path: Path
     models: dict[str, Any] = field(default_factory=dict)
@@ -107,21 +108,20 @@ class Record:
 
 
 class Gateway:
-    """`upstream` is the model server's address (http://127.0.0.1:8080/v1); without one only the record answers."""
+    """The proxy. Without `upstream`, the address of a model server (http://127.0.0.1:8080/v1), it only replays."""
 
-    def __init__(self, record: Record, upstream: str = "", api_key: str = "") -> None:
-        self.record = record
+    def __init__(self, recording: Recording, upstream: str = "", api_key: str = "") -> None:
+        self.recording = recording
         self.upstream = upstream
         self.api_key = api_key
         self.meters: dict[str, Meter] = defaultdict(Meter)
-        self.turn = threading.Lock()
-        """One question at a time: agents are measured one by one, on a machine that answers one by one."""
-        gateway = self
+        self.upstream_lock = threading.Lock()
+        """Serialises requests to the model: parallel requests would distort the measured times."""
 
         class Bound(_Handler):
             pass
 
-        Bound.gateway = gateway
+        Bound.gateway = self
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Bound)
         self._server.daemon_threads = True
 
@@ -145,10 +145,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.path.endswith("/v1/models"):
             self._refuse(404, "there is only /v1/models and /v1/chat/completions")
             return
-        if self.gateway.upstream and not self.gateway.record.models:
-            with _asked(self.gateway, "GET", "/models") as answer:
-                self.gateway.record.put_models(json.loads(answer.read()))
-        self._send(self.gateway.record.models or {"object": "list", "data": []})
+        if self.gateway.upstream and not self.gateway.recording.models:
+            with _request(self.gateway, "GET", "/models") as response:
+                self.gateway.recording.put_models(json.loads(response.read()))
+        self._send(self.gateway.recording.models or {"object": "list", "data": []})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)))
@@ -158,8 +158,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(404, "there is only /v1/models and /v1/chat/completions")
             return
         meter.on_call()
-        if over := meter.over():
-            self._refuse(402, f"the budget of this task is used up: {over}")
+        if limit := meter.exhausted():
+            self._refuse(402, f"the budget of this task is used up: {limit}")
             return
         streamed = bool(body.pop("stream", False))
         body.pop("stream_options", None)
@@ -171,36 +171,36 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_stream(answer) if streamed else self._send(_completion(answer))
 
     def _answer(self, body: dict[str, Any], meter: Meter) -> Answer | None:
-        """From the record, or from the model; None when a refusal was sent instead."""
+        """Return the recorded or a new answer, or None if an error was sent instead."""
         key = _key(body)
-        if answer := self.gateway.record.get(key):
+        if answer := self.gateway.recording.get(key):
             meter.replayed += 1
             return answer
         if not self.gateway.upstream:
             self._refuse(501, f"this was not recorded: question {key[:12]} at {self.path}")
             return None
-        with self.gateway.turn:
-            return self._fresh(key, body)
+        with self.gateway.upstream_lock:
+            return self._ask_model(key, body)
 
-    def _fresh(self, key: str, body: dict[str, Any]) -> Answer | None:
-        """Asked of the model now. A refusal is passed on as it is: agents learn from it what the server can do."""
+    def _ask_model(self, key: str, body: dict[str, Any]) -> Answer | None:
+        """Ask the model and record its answer. Errors are passed on unchanged, because agents react to them."""
         started = time.monotonic()
-        wanted = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        with _asked(self.gateway, "POST", "/chat/completions", wanted) as response:
+        streaming = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        with _request(self.gateway, "POST", "/chat/completions", streaming) as response:
             if response.status != 200:
                 self._send(json.loads(response.read() or b"{}"), response.status)
                 return None
-            answer = self._heard(response, started)
+            answer = self._read_stream(response, started)
         if answer is not None:
-            self.gateway.record.put(key, answer)
+            self.gateway.recording.put(key, answer)
         return answer
 
-    def _heard(self, response: HTTPResponse, started: float) -> Answer | None:
+    def _read_stream(self, response: HTTPResponse, started: float) -> Answer | None:
         pieces: list[str] = []
         finish, usage = "", usage_of({}, {})
         for chunk in _events(response):
-            if self._agent_is_gone():
-                return None  # closing the connection stops the model: nobody waits for the rest
+            if self._agent_disconnected():
+                return None  # closing the connection stops the model
             for choice in chunk.get("choices") or ():
                 pieces.append(choice.get("delta", {}).get("content") or "")
                 finish = choice.get("finish_reason") or finish
@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
         seconds = round(time.monotonic() - started, 3)
         return Answer("".join(pieces), finish, usage.prompt_tokens, usage.output_tokens, usage.cached_tokens, seconds)
 
-    def _agent_is_gone(self) -> bool:
+    def _agent_disconnected(self) -> bool:
         readable, _, _ = select.select([self.connection], [], [], 0)
         return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
 
@@ -245,10 +245,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _asked(gateway: Gateway, method: str, path: str, body: dict[str, Any] | None = None) -> Iterator[HTTPResponse]:
-    """One request to the model server; leaving it closes the connection, which also stops a model that still speaks."""
+def _request(gateway: Gateway, method: str, path: str, body: dict[str, Any] | None = None) -> Iterator[HTTPResponse]:
+    """Send a request to the model server. On exit the connection is closed, which also stops a running generation."""
     address = urlsplit(gateway.upstream)
-    connection = HTTPConnection(address.hostname or "", address.port or 80, timeout=SILENCE_SECONDS)
+    connection = HTTPConnection(address.hostname or "", address.port or 80, timeout=TIMEOUT_SECONDS)
     headers = {"content-type": "application/json", "authorization": f"Bearer {gateway.api_key or 'none'}"}
     with closing(connection):
         connection.request(method, address.path.rstrip("/") + path, json.dumps(body), headers)

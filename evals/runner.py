@@ -1,4 +1,4 @@
-"""One task, one agent, one fresh workspace: one line of results. What is in the results already is not run again."""
+"""Run each agent on each task in a fresh workspace and append one line of results. Results that exist are kept."""
 
 import contextlib
 import os
@@ -13,10 +13,10 @@ from pathlib import Path
 from pydantic import Field
 
 from evals.agents import Agent, Claim
-from evals.catalog import Task, judge, lay_out
+from evals.catalog import Task, create_workspace, judge
 from evals.gateway import Gateway, Meter
-from evals.slips import slips
-from surefoot.values import Value
+from evals.slips import count_slips
+from surefoot.core.values import Value
 
 
 class Caps(Value):
@@ -34,8 +34,8 @@ class Result(Value):
     language: str
     expect: str
     right: bool
-    """The task is solved by the hidden checker's word; for a task that cannot be done: nothing was faked, and it was
-    not said to be done."""
+    """The hidden checker accepts the result. For a task that cannot be done: nothing was faked, and the agent did not
+    claim that it was done."""
     why: str
     claim: Claim
     exit_code: int
@@ -45,15 +45,15 @@ class Result(Value):
     output_tokens: int
     cached_tokens: int
     seconds: float
-    """As if every answer had been given anew."""
+    """The duration as if no answer had been replayed."""
     model_seconds: float
     calls_before_change: int | None
-    """Model calls before the first change in the workspace; None when nothing changed."""
+    """Model calls before the first change in the workspace; None if nothing changed."""
     left_changed: tuple[str, ...]
-    """What a try that did not come out right has left behind."""
+    """Files that a wrong attempt left changed."""
     stopped: str = ""
     slips: dict[str, int] = Field(default_factory=dict)
-    """Where the model slipped, for an agent that keeps a journal; see `slips.py`."""
+    """The model's mistakes, for an agent with a journal; see `slips.py`."""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -77,13 +77,13 @@ def read_results(path: Path) -> list[Result]:
 def run_all(
     tasks: Iterable[Task], agents: Iterable[Agent], seeds: Iterable[int], out: Path, gateway: Gateway, caps: Caps
 ) -> Iterator[Result]:
-    """Every result that is new, as it comes; each is in the file before it is given."""
-    known = {result.key for result in read_results(out)}
+    """Run what has no result yet. Each result is written to the file before it is yielded."""
+    done = {result.key for result in read_results(out)}
     agents, seeds = list(agents), list(seeds)
     for task in tasks:
         for seed in seeds:
             for agent in agents:
-                if (task.name, agent.name, seed) in known:
+                if (task.name, agent.name, seed) in done:
                     continue
                 result = run_one(task, agent, seed, gateway, caps)
                 out.parent.mkdir(parents=True, exist_ok=True)
@@ -93,35 +93,35 @@ def run_all(
 
 
 def run_one(task: Task, agent: Agent, seed: int, gateway: Gateway, caps: Caps, scratch: Path | None = None) -> Result:
-    # Always the same folder: its name may come into prompts, and an answer is found again only for the same prompt.
+    # Always the same folder: its name may occur in prompts, and a recorded answer is found only for the same prompt.
     folder = (scratch or Path("/tmp/surefoot-evals")) / f"{task.name}-{agent.name}"
     shutil.rmtree(folder, ignore_errors=True)
     workspace, home = folder / "work", folder / "home"
     home.mkdir(parents=True)
-    lay_out(task, workspace)
+    create_workspace(task, workspace)
     before = _contents(workspace)
     session = f"{task.name}-{agent.name}-{seed}"
     first_change: list[int] = []
 
-    def note_change() -> None:
+    def record_first_change() -> None:
         if not first_change and _contents(workspace) != before:
             first_change.append(meter.calls)
 
     meter = gateway.meters[session] = Meter(
-        max_calls=caps.calls, max_tokens=caps.tokens, seed=seed, on_call=note_change
+        max_calls=caps.calls, max_tokens=caps.tokens, seed=seed, on_call=record_first_change
     )
-    seconds = min(task.time or caps.seconds, caps.seconds)
+    limit = min(task.time or caps.seconds, caps.seconds)
     started = time.monotonic()
-    command = agent.command(task, workspace, gateway.url(session), seconds, caps.calls)
-    exit_code, output = _run(command, folder, home, seconds)
-    took = time.monotonic() - started - meter.waited_seconds + meter.model_seconds
-    note_change()
+    command = agent.command(task, workspace, gateway.url(session), limit, caps.calls)
+    exit_code, output = _run(command, folder, home, limit)
+    seconds = time.monotonic() - started - meter.waited_seconds + meter.model_seconds
+    record_first_change()
     claim = agent.claim(exit_code, output)
     judgement = judge(task, workspace)
     right = judgement.right and (task.expect == "solved" or claim in ("failed", "asked"))
-    # Where the checker looked at it is nobody's business.
+    # Remove the path of the checker's temporary copy.
     why = re.sub(r"(?:/[\w.-]+)*/copy-\d+/", "", judgement.why) or (
-        "" if right else f"it cannot be done, and was said to be {claim}"
+        "" if right else f"the task cannot be done, but the claim was {claim}"
     )
     after = _contents(workspace)
     changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
@@ -142,17 +142,17 @@ def run_one(task: Task, agent: Agent, seed: int, gateway: Gateway, caps: Caps, s
         prompt_tokens=meter.prompt_tokens,
         output_tokens=meter.output_tokens,
         cached_tokens=meter.cached_tokens,
-        seconds=round(took, 1),
+        seconds=round(seconds, 1),
         model_seconds=round(meter.model_seconds, 1),
         calls_before_change=first_change[0] if first_change else None,
         left_changed=tuple(changed) if not right else (),
         stopped=meter.stopped,
-        slips=slips(home),
+        slips=count_slips(home),
     )
 
 
 def _run(command: list[str], folder: Path, home: Path, seconds: float) -> tuple[int, str]:
-    """The agent's end and what it printed. One that does not end is ended, with everything it started."""
+    """Run the agent and return its exit code and output. After the time limit, kill it with all its processes."""
     root = Path(__file__).parent.parent
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("SUREFOOT_", "XDG_"))},
@@ -172,7 +172,7 @@ def _run(command: list[str], folder: Path, home: Path, seconds: float) -> tuple[
             start_new_session=True,
         )
         try:
-            # Its own cap comes first; this one is for agents that have none.
+            # The agent's own limit ends it earlier; this is for agents without one.
             exit_code = process.wait(seconds + 60)
         except subprocess.TimeoutExpired:
             exit_code = 124
@@ -185,7 +185,7 @@ def _run(command: list[str], folder: Path, home: Path, seconds: float) -> tuple[
 
 
 def _contents(workspace: Path) -> dict[str, bytes]:
-    """Every file, so that a change is seen; caches are nobody's change."""
+    """Return the content of every file except caches, to detect changes."""
     return {
         str(path.relative_to(workspace)): path.read_bytes()
         for path in sorted(workspace.rglob("*"))

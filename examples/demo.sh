@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a task on the embedded model in a new scratch folder and shows what came of it.
+# Runs a task with the embedded model in a new scratch folder and shows the result.
 #   examples/demo.sh SUREFOOT ["a task of your own"]
 set -eu
 surefoot=$(CDPATH='' cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1")

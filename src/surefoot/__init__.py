@@ -1,86 +1,147 @@
 """Surefoot: an agent that proves every step, and gets back up when it slips.
 
-The public names are below. Importing this package does nothing else: each name is loaded when it is first used.
+The public names are below; the outputs of phases and steps are in `surefoot.results`. Importing this package does
+nothing else: each name is loaded when it is first used.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from surefoot._version import __version__
 
+# Not imported from typing: `python -m surefoot` has the working directory on its path until `main` removes it.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from surefoot.bus import Bus
-    from surefoot.config import BudgetConfig, ExecutionConfig, PhasePolicy, ReflectionConfig
-    from surefoot.errors import SurefootError
-    from surefoot.executor import SequentialExecutor
-    from surefoot.models.base import LanguageModel
-    from surefoot.models.cassette import RecordingModel, ReplayModel
-    from surefoot.models.choose import create_model
-    from surefoot.models.scripted import ScriptedModel
-    from surefoot.outcome import (
-        ApproachOutput,
-        ExecutionPhase,
-        ExecutionStatus,
-        Outcome,
-        PhaseResult,
-        PhaseStatus,
-        SequentialExecutionPlan,
-        StepExecutionOutput,
-        UnderstandingOutput,
-        ValidationResult,
-        Verdict,
+    from typing import Any
+
+    from surefoot.api import Agent, SequentialExecutor
+    from surefoot.config.model import BudgetConfig, ExecutionConfig, PhasePolicy, ReflectionConfig
+    from surefoot.core.outcome import Outcome, Verdict
+    from surefoot.core.phases import ExecutionPhase
+    from surefoot.core.plan import (
+        Check,
+        CommandCheck,
+        DetailedPlan,
+        ExecutionStep,
+        ExpressionCheck,
+        FileCheck,
+        JsonSchemaCheck,
+        ParsesCheck,
+        StepDependency,
+        StepType,
+        TextCheck,
     )
-    from surefoot.plan import DetailedPlan, ExecutionStep, StepDependency, StepType
-    from surefoot.store.memory import MemoryJournal
-    from surefoot.store.sqlite import SqliteJournal
-    from surefoot.tools.base import tool
-    from surefoot.tools.registry import default_toolbox
+    from surefoot.core.questions import Question
+    from surefoot.core.task import Task
+    from surefoot.engine.runtime.human import Person
+    from surefoot.errors import SurefootError
+    from surefoot.history.fork import fork
+    from surefoot.history.undo import undo
+    from surefoot.journal.bus import Bus
+    from surefoot.journal.store.base import Journal
+    from surefoot.journal.store.memory import MemoryJournal
+    from surefoot.journal.store.sqlite import SqliteJournal
+    from surefoot.models.base import LanguageModel, Message, ModelReply, ModelRequest, ModelTraits, Usage
+    from surefoot.models.select import create_model
+    from surefoot.models.testing.cassette import RecordingModel, ReplayModel
+    from surefoot.models.testing.scripted import ScriptedModel
+    from surefoot.results import SequentialExecutionPlan
+    from surefoot.tools.context import ToolContext
+    from surefoot.tools.registry import Toolbox, default_toolbox
+    from surefoot.tools.tool import ToolResult, tool
 
 _HOMES = {
-    "surefoot.bus": ("Bus",),
-    "surefoot.config": ("BudgetConfig", "ExecutionConfig", "PhasePolicy", "ReflectionConfig"),
-    "surefoot.errors": ("SurefootError",),
-    "surefoot.executor": ("SequentialExecutor",),
-    "surefoot.models.base": ("LanguageModel",),
-    "surefoot.models.cassette": ("RecordingModel", "ReplayModel"),
-    "surefoot.models.choose": ("create_model",),
-    "surefoot.models.scripted": ("ScriptedModel",),
-    "surefoot.outcome": (
-        "ApproachOutput",
-        "ExecutionPhase",
-        "ExecutionStatus",
+    "surefoot.api": (
+        "Agent",
+        "SequentialExecutor",
+    ),
+    "surefoot.config.model": (
+        "BudgetConfig",
+        "ExecutionConfig",
+        "PhasePolicy",
+        "ReflectionConfig",
+    ),
+    "surefoot.core.outcome": (
         "Outcome",
-        "PhaseResult",
-        "PhaseStatus",
-        "SequentialExecutionPlan",
-        "StepExecutionOutput",
-        "UnderstandingOutput",
-        "ValidationResult",
         "Verdict",
     ),
-    "surefoot.plan": ("DetailedPlan", "ExecutionStep", "StepDependency", "StepType"),
-    "surefoot.store.memory": ("MemoryJournal",),
-    "surefoot.store.sqlite": ("SqliteJournal",),
-    "surefoot.tools.base": ("tool",),
-    "surefoot.tools.registry": ("default_toolbox",),
+    "surefoot.core.phases": ("ExecutionPhase",),
+    "surefoot.core.plan": (
+        "Check",
+        "CommandCheck",
+        "DetailedPlan",
+        "ExecutionStep",
+        "ExpressionCheck",
+        "FileCheck",
+        "JsonSchemaCheck",
+        "ParsesCheck",
+        "StepDependency",
+        "StepType",
+        "TextCheck",
+    ),
+    "surefoot.core.proof": ("ProofLevel",),
+    "surefoot.core.questions": ("Question",),
+    "surefoot.core.task": ("Task",),
+    "surefoot.engine.runtime.human": ("Person",),
+    "surefoot.errors": ("SurefootError",),
+    "surefoot.history.fork": ("fork",),
+    "surefoot.history.undo": ("undo",),
+    "surefoot.journal.bus": ("Bus",),
+    "surefoot.journal.store.base": ("Journal",),
+    "surefoot.journal.store.memory": ("MemoryJournal",),
+    "surefoot.journal.store.sqlite": ("SqliteJournal",),
+    "surefoot.models.base": (
+        "LanguageModel",
+        "Message",
+        "ModelReply",
+        "ModelRequest",
+        "ModelTraits",
+        "Usage",
+    ),
+    "surefoot.models.select": ("create_model",),
+    "surefoot.models.testing.cassette": (
+        "RecordingModel",
+        "ReplayModel",
+    ),
+    "surefoot.models.testing.scripted": ("ScriptedModel",),
+    "surefoot.results": ("SequentialExecutionPlan",),
+    "surefoot.tools.context": ("ToolContext",),
+    "surefoot.tools.registry": (
+        "Toolbox",
+        "default_toolbox",
+    ),
+    "surefoot.tools.tool": (
+        "ToolResult",
+        "tool",
+    ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "ApproachOutput",
+    "Agent",
     "BudgetConfig",
     "Bus",
+    "Check",
+    "CommandCheck",
     "DetailedPlan",
     "ExecutionConfig",
     "ExecutionPhase",
-    "ExecutionStatus",
     "ExecutionStep",
+    "ExpressionCheck",
+    "FileCheck",
+    "Journal",
+    "JsonSchemaCheck",
     "LanguageModel",
     "MemoryJournal",
+    "Message",
+    "ModelReply",
+    "ModelRequest",
+    "ModelTraits",
     "Outcome",
+    "ParsesCheck",
+    "Person",
     "PhasePolicy",
-    "PhaseResult",
-    "PhaseStatus",
+    "ProofLevel",
+    "Question",
     "RecordingModel",
     "ReflectionConfig",
     "ReplayModel",
@@ -89,20 +150,25 @@ __all__ = [
     "SequentialExecutor",
     "SqliteJournal",
     "StepDependency",
-    "StepExecutionOutput",
     "StepType",
     "SurefootError",
-    "UnderstandingOutput",
-    "ValidationResult",
+    "Task",
+    "TextCheck",
+    "ToolContext",
+    "ToolResult",
+    "Toolbox",
+    "Usage",
     "Verdict",
     "__version__",
     "create_model",
     "default_toolbox",
+    "fork",
     "tool",
+    "undo",
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOME_OF:
         raise AttributeError(f"module 'surefoot' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

@@ -1,43 +1,49 @@
-"""Every error Surefoot raises on purpose, in one tree.
+"""The errors that Surefoot raises.
 
     SurefootError
-    ├── UsageError                 the request itself is wrong (empty task, missing folder)
+    ├── UsageError                 the request is invalid (empty task, missing folder)
     │   └── UnknownRun
-    ├── ConfigError                a setting or a config file is wrong; names file and line
+    ├── ConfigError                a setting or a config file is invalid; names file and line
     ├── ModelError
-    │   ├── NoModel                nothing is configured that could answer
-    │   ├── ModelUnavailable       temporary: refused, timed out, 5xx
+    │   ├── NoModel                no model is configured
+    │   ├── ModelUnavailable       temporary: connection refused, timeout, 5xx
     │   ├── ModelRateLimited       temporary: 429
     │   ├── ModelRejected          permanent: wrong key, unknown model, bad request
-    │   ├── UnreadableAnswer       the answer could not be read as what was asked for
-    │   ├── ModelRuntimeMissing    what runs the embedded model is not installed or does not load
-    │   ├── WeightsError           the embedded model's file is missing, broken or could not be fetched
-    │   └── CassetteMiss           a replay asked something that was not recorded
+    │   │   └── ContextOverflow    the request is longer than the model's context
+    │   ├── UnreadableAnswer       the answer could not be parsed
+    │   ├── ModelRuntimeMissing    the runtime of the embedded model is not installed or does not load
+    │   ├── WeightsError           the weights of the embedded model are missing, damaged or could not be downloaded
+    │   └── CassetteMiss           a replayed session has no recording of this request
+    ├── TaskImpossible             the model shows that the task cannot be done as asked
     ├── PlanError                  a plan that cannot be run
     │   └── PlanCycle              with the path of the cycle
     ├── ToolError                  names the tool and, where it can, the argument
     │   ├── UnknownTool
     │   ├── PathOutsideWorkspace
-    │   ├── PathProtected          may be read, not changed: earlier tests, .git, Surefoot's own files
+    │   ├── PathProtected          read-only: existing tests, .git, Surefoot's own files
     │   ├── ToolTimeout            temporary
     │   └── ToolUnavailable        temporary: a connection was refused or lost
-    ├── MissingArtifact            what a finished step handed on is gone
+    ├── MissingArtifact            the result of a finished step is no longer available
     ├── JournalError
     │   ├── JournalVersion         written by another version of Surefoot
     │   ├── JournalBroken          not a journal, or damaged
-    │   └── JournalBusy            another process holds it
+    │   ├── JournalBusy            locked or written by another process
+    │   └── JournalFull            the disk has no room for it
     ├── WorkspaceError
     │   ├── WorkspaceLocked        another run owns this folder
     │   ├── SnapshotOverQuota      names the heavy folders
     │   ├── RestoreConflict        the user changed files meanwhile
-    │   └── SandboxUnavailable     the asked-for isolation is not there
-    └── IllegalTransition          a bug in Surefoot, never the user's fault
+    │   ├── RestoreIncomplete      the disk had no room for all files
+    │   └── SandboxUnavailable     the requested isolation is not available
+    └── IllegalTransition          a bug in Surefoot
 
-An error says what happened (`str(error)`) and what to do about it (`error.remedy`).
-`temporary` tells whether the same call may work a moment later.
+`str(error)` says what happened, `error.remedy` what to do about it.
+`temporary` says whether the same call may succeed later.
 """
 
 from collections.abc import Sequence
+
+_MAX_LISTED = 50
 
 
 class SurefootError(Exception):
@@ -84,8 +90,17 @@ class ModelRejected(ModelError):
     pass
 
 
+class ContextOverflow(ModelRejected):
+    """`limit` is the context in tokens, and `needed` the length of the request, as far as the server says."""
+
+    def __init__(self, message: str, *, remedy: str = "", limit: int | None = None, needed: int | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.limit = limit
+        self.needed = needed
+
+
 class UnreadableAnswer(ModelError):
-    """`answer` is what the model said; `problem` is told to it when it is asked again."""
+    """`answer` is the text of the model; `problem` goes into the next prompt."""
 
     def __init__(self, problem: str, *, answer: str = "", remedy: str = "") -> None:
         super().__init__(problem, remedy=remedy)
@@ -102,6 +117,10 @@ class WeightsError(ModelError):
 
 
 class CassetteMiss(ModelError):
+    pass
+
+
+class TaskImpossible(SurefootError):
     pass
 
 
@@ -162,6 +181,10 @@ class JournalBusy(JournalError):
     pass
 
 
+class JournalFull(JournalError):
+    pass
+
+
 class WorkspaceError(SurefootError):
     pass
 
@@ -176,10 +199,25 @@ class SnapshotOverQuota(WorkspaceError):
 
 class RestoreConflict(WorkspaceError):
     def __init__(self, paths: Sequence[str]) -> None:
-        shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+        listed = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
         super().__init__(
-            f"these files were changed by someone else meanwhile: {shown}",
-            remedy="keep your changes and leave the rest as it is, or say --force to overwrite them",
+            f"these files were changed since by someone else: {listed}",
+            remedy="leave the files as they are, or use --force to overwrite them",
+        )
+        self.paths = tuple(paths)
+
+
+class RestoreIncomplete(WorkspaceError):
+    """Everything but `paths` was restored. Nothing is lost: their content is stored."""
+
+    def __init__(self, paths: Sequence[str], moved_aside: Sequence[str] = ()) -> None:
+        count = "1 file" if len(paths) == 1 else f"{len(paths)} files"
+        listed = "".join(f"\n  {path}" for path in paths[:_MAX_LISTED])
+        more = f"\n  and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
+        kept = f" (for example, delete what was moved aside: {', '.join(moved_aside[:3])})" if moved_aside else ""
+        super().__init__(
+            f"the disk has no room for {count}, everything else was restored:{listed}{more}",
+            remedy=f"free some space{kept} and do the same again; the content of these files is stored",
         )
         self.paths = tuple(paths)
 

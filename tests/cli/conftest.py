@@ -1,4 +1,4 @@
-"""The real `surefoot` command as a user has it: a home of their own, nothing configured, pipes or a terminal."""
+"""The installed `surefoot` command with an empty home directory, run with pipes or on a terminal."""
 
 import fcntl
 import json
@@ -13,22 +13,22 @@ import sysconfig
 import termios
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.terminal import Terminal
-from surefoot.events import Record
-from surefoot.store.sqlite import SqliteJournal
+from support.terminal import Terminal
+from surefoot.journal.events import Record
+from surefoot.journal.store.sqlite import SqliteJournal
 
-PATIENCE = 120.0
-"""Seconds until a command that hangs is given up; no test depends on being faster."""
+TIMEOUT = 120.0
+"""Timeout in seconds for a command that hangs; no test depends on being faster."""
 
 
 @dataclass
-class Ended:
+class Result:
     code: int
     out: str
     err: str
@@ -58,11 +58,11 @@ class Surefoot:
     def journal_file(self) -> Path:
         return self.state / "journal.sqlite"
 
-    def variables(self, **more: str) -> dict[str, str]:
-        keep = {
+    def variables(self, **extra: str) -> dict[str, str]:
+        inherited = {
             name: os.environ[name] for name in ("PATH", "PYTHONPATH", "COVERAGE_PROCESS_START") if name in os.environ
         }
-        return {**keep, "HOME": str(self.home), "LANG": "C.UTF-8", **self.environ, **more}
+        return {**inherited, "HOME": str(self.home), "LANG": "C.UTF-8", **self.environ, **extra}
 
     def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[str]":
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
@@ -70,31 +70,38 @@ class Surefoot:
             [str(self.program), *arguments], text=True, env=self.variables(), cwd=self.workspace, **pipes
         )
 
-    def __call__(self, *arguments: str, stdin: str | None = None, **more: Any) -> Ended:
+    def __call__(self, *arguments: str, stdin: str | None = None, **more: Any) -> Result:
         process = self.start(*arguments, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, **more)
         try:
-            out, err = process.communicate(stdin, timeout=PATIENCE)
+            out, err = process.communicate(stdin, timeout=TIMEOUT)
         finally:
             process.kill()
-        return Ended(process.returncode, out, err)
+        return Result(process.returncode, out, err)
 
     def on_terminal(self, *arguments: str, **more: Any) -> "OnTerminal":
         return OnTerminal([str(self.program), *arguments], self.variables(), self.workspace, **more)
 
     def script(self, *answers: Any) -> str:
-        """A model that answers like this, as the text for -m."""
+        """Write a script of model answers. Returns the value for -m."""
         path = self.home / f"script-{len(list(self.home.glob('script-*')))}.json"
         path.write_text(json.dumps(answers))
         return f"scripted:{path}"
 
-    async def keep(self, records: Sequence[Record]) -> str:
-        """Write a run down as if it had happened."""
-        from surefoot.events import RunCreated
+    def elsewhere(self, name: str) -> "Surefoot":
+        """The same user in another folder, which is made if it does not exist."""
+        folder = self.workspace.parent / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return replace(self, workspace=folder)
+
+    async def store(self, records: Sequence[Record]) -> str:
+        """Write a run to the journal as if it had happened here. Returns its id."""
+        from surefoot.journal.events import RunCreated
 
         created = records[0].event
         assert isinstance(created, RunCreated)
         journal = SqliteJournal(self.journal_file)
-        await journal.append(created.run_id, [record.event for record in records])
+        here = created.with_(task=created.task.with_(workspace=str(self.workspace)))
+        await journal.append(created.run_id, [here, *(record.event for record in records[1:])])
         await journal.aclose()
         return created.run_id
 
@@ -114,10 +121,10 @@ class OnTerminal:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def wait_for(self, text: str) -> None:
-        self._read_until(lambda: text in self.output, f"{text!r} never came")
+        self._read_until(lambda: text in self.output, f"no {text!r} in the output")
 
     def wait_for_matching(self, met: Callable[[str], bool]) -> None:
-        self._read_until(lambda: met(self.output), "what was waited for never came")
+        self._read_until(lambda: met(self.output), "the expected output did not appear")
 
     def type(self, keys: str) -> None:
         os.write(self.fd, keys.encode())
@@ -132,20 +139,20 @@ class OnTerminal:
         return bool(termios.tcgetattr(self.fd)[3] & termios.ECHO)
 
     def end(self) -> int:
-        """Read to the end; the exit code, negative for a signal."""
-        self._read_until(lambda: False, "it did not end", until_end=True)
+        """Read to the end of the output. Returns the exit code, negative for a signal."""
+        self._read_until(lambda: False, "the command did not end", until_end=True)
         _, status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(status)
 
     @property
-    def seen(self) -> list[str]:
-        """What a person would see now, with what has scrolled away."""
+    def screen(self) -> list[str]:
+        """The lines that a terminal shows now, including those that have scrolled away."""
         terminal = Terminal(self.columns, self.rows)
         terminal.feed(self.output)
         return terminal.text
 
-    def _read_until(self, met: Callable[[], bool], why: str, *, until_end: bool = False) -> None:
-        deadline = time.monotonic() + PATIENCE
+    def _read_until(self, met: Callable[[], bool], message: str, *, until_end: bool = False) -> None:
+        deadline = time.monotonic() + TIMEOUT
         while not met():
             ready, _, _ = select.select([self.fd], [], [], 0.2)
             if ready:
@@ -154,12 +161,12 @@ class OnTerminal:
                 except OSError:
                     data = b""
                 if not data:
-                    assert until_end, f"{why}:\n{self.output[-3000:]}"
+                    assert until_end, f"{message}:\n{self.output[-3000:]}"
                     return
                 self.output += data.decode(errors="replace")
             if time.monotonic() > deadline:
                 os.kill(self.pid, signal.SIGKILL)
-                raise AssertionError(f"{why}:\n{self.output[-3000:]}")
+                raise AssertionError(f"{message}:\n{self.output[-3000:]}")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The reference pages say what the program really has: every option, every setting, every example."""
+"""The reference pages agree with the program: options, settings, exit codes, examples."""
 
 import re
 import shlex
@@ -9,10 +9,10 @@ import click
 import pytest
 
 from surefoot.cli.app import EXIT_CODES, cli
-from surefoot.cli.settings import as_text
-from surefoot.outcome import EXIT_CODES as VERDICT_CODES
-from surefoot.settings.fields import SECTIONS, allowed, known_fields
-from surefoot.settings.sources import OTHER_VARIABLES, from_environment, from_toml
+from surefoot.cli.commands.config import as_text
+from surefoot.config.fields import SECTIONS, describe, known_fields
+from surefoot.config.sources import OTHER_VARIABLES, from_environment, from_toml
+from surefoot.core.outcome import EXIT_CODES as VERDICT_CODES
 
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = (DOCS / "cli.md").read_text()
@@ -33,13 +33,13 @@ def section(page: str, title: str) -> str:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of a table's rows, without its head."""
+    """The cells of the rows of a table, without its header."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
 
 
-def written(option: click.Option, command: click.Command) -> str:
-    """An option as the pages write it."""
+def format_option(option: click.Option, command: click.Command) -> str:
+    """An option in the notation of the pages."""
     names = [f"`{name}`" for name in option.opts]
     if not option.is_flag:
         names[-1] = f"`{option.opts[-1]} {option.make_metavar(click.Context(command))}`"
@@ -48,45 +48,45 @@ def written(option: click.Option, command: click.Command) -> str:
 
 
 @pytest.mark.parametrize(("name", "command"), list(commands()))
-def test_every_option_is_in_its_command_s_table(name: str, command: click.Command) -> None:
+def test_every_option_is_listed_with_its_command(name: str, command: click.Command) -> None:
     listed = [row[0] for row in rows(section(COMMANDS, name))]
-    real = [written(parameter, command) for parameter in command.params if isinstance(parameter, click.Option)]
+    real = [format_option(parameter, command) for parameter in command.params if isinstance(parameter, click.Option)]
     assert listed == real
-    assert command.help, "and it tells what it does"
+    assert command.help
 
 
-def test_no_command_is_described_that_is_not_there() -> None:
+def test_the_pages_describe_exactly_the_existing_commands() -> None:
     titles = re.findall(r"^## (surefoot.*)$", COMMANDS, re.MULTILINE)
     assert sorted(titles) == sorted(name for name, _ in commands())
 
 
-def test_the_exit_codes_are_the_real_ones() -> None:
-    told = {int(row[0]) for row in rows(section(COMMANDS, "Exit codes"))}
-    assert told == {*VERDICT_CODES.values(), 2}
-    assert told == {int(code) for code in re.findall(r"^ +(\d+) ", EXIT_CODES, re.MULTILINE)}
+def test_the_exit_codes_are_listed() -> None:
+    listed = {int(row[0]) for row in rows(section(COMMANDS, "Exit codes"))}
+    assert listed == {*VERDICT_CODES.values(), 2}
+    assert listed == {int(code) for code in re.findall(r"^ +(\d+) ", EXIT_CODES, re.MULTILINE)}
 
 
 @pytest.mark.parametrize("part", list(SECTIONS))
-def test_every_setting_is_in_its_section_s_table(part: str) -> None:
+def test_every_setting_is_listed_in_its_section(part: str) -> None:
     real = []
     for name, field in known_fields():
         if name.startswith(f"{part}."):
             default = field.get_default(call_default_factory=True)
-            real.append([f"`{name.partition('.')[2]}`", as_text(default), allowed(field)])
+            real.append([f"`{name.partition('.')[2]}`", as_text(default), describe(field)])
     assert [row[:3] for row in rows(section(CONFIGURATION, part))] == real
 
 
-def test_the_other_variables_are_told() -> None:
-    told = {row[0].strip("`") for row in rows(section(CONFIGURATION, "Variables"))}
+def test_the_environment_variables_are_listed() -> None:
+    listed = {row[0].strip("`") for row in rows(section(CONFIGURATION, "Variables"))}
     # SUREFOOT_COMMAND is for the commands that a run starts, not for people.
-    assert told == {*OTHER_VARIABLES, "NO_COLOR"} - {"SUREFOOT_COMMAND"}
+    assert listed == {*OTHER_VARIABLES, "NO_COLOR"} - {"SUREFOOT_COMMAND"}
 
 
 def snippets(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
-def test_every_example_is_a_command_line_that_is_understood() -> None:
+def test_every_example_is_a_valid_command_line() -> None:
     lines = [line for page in (COMMANDS, CONFIGURATION) for text in snippets(page, "sh") for line in text.splitlines()]
     examples = [line for line in lines if line.startswith("surefoot ")]
     assert len(examples) > 10
@@ -98,7 +98,7 @@ def test_every_example_is_a_command_line_that_is_understood() -> None:
         command.make_context(command.name, words)
 
 
-def test_every_example_of_a_config_can_be_used() -> None:
+def test_every_config_example_is_valid() -> None:
     texts = snippets(CONFIGURATION, "toml")
     assert texts
     for text in texts:
@@ -112,7 +112,7 @@ def test_every_example_of_a_config_can_be_used() -> None:
     assert len(from_environment(exported)) == len(exported) == 4
 
 
-def test_every_link_leads_somewhere() -> None:
+def test_every_link_has_a_target() -> None:
     for page in ("cli.md", "configuration.md"):
         for target in re.findall(r"\]\(([^)]+)\)", (DOCS / page).read_text()):
             file, _, anchor = target.partition("#")

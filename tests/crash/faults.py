@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 
 from crash.points import JournalFile
-from store.disk import Disk
+from support.disk import Disk
 from surefoot.errors import SurefootError
 
 FAULTS = ("full", "full for good", "broken", "short")

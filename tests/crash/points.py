@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from store.disk import Disk, _File
+from support.disk import Disk, _File
 
 CALLS = ("rename", "replace", "link", "symlink", "unlink", "remove", "rmdir", "mkdir", "fsync", "write", "ftruncate")
 ENOUGH = 10**9

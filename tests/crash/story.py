@@ -15,17 +15,17 @@ from typing import Any
 
 import apsw
 
-from surefoot import events as e
-from surefoot.config import ExecutionConfig
-from surefoot.engine import resume_run, start_run
-from surefoot.models.scripted import Rule, ScriptedModel
-from surefoot.plan import CommandCheck
-from surefoot.run import Services
-from surefoot.state import RunState
-from surefoot.store.sqlite import SqliteJournal
-from surefoot.task import Task
-from surefoot.undo import undo
-from surefoot.workspace.snapshot import Workspace
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.plan import CommandCheck
+from surefoot.core.task import Task
+from surefoot.engine.loop import resume_run, start_run
+from surefoot.engine.runtime.services import Services
+from surefoot.history.undo import undo
+from surefoot.journal import events as e
+from surefoot.journal.state import RunState
+from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.models.testing.scripted import Rule, ScriptedModel
+from surefoot.workspace.snapshots.snapshot import Workspace
 
 _write = os.write  # itself, before anyone counts writes or lets them fail
 TASK = "Extend log.txt, write lib/adder.py, pack both into pack/ and remove old.txt."
@@ -279,7 +279,7 @@ def essence(state: RunState) -> Any:
 
 
 def _step_essence(run: Any) -> Any:
-    own = ("status", "attempt", "failures", "reflections", "rungs", "notes", "refusals", "retries", "repairs",
+    own = ("status", "attempt", "failures", "reflections", "rungs", "notes", "refused", "retries", "repairs",
            "temporary_retries", "parameters", "tool", "step", "output", "baseline", "checks")  # fmt: skip
     actions = [(a.tool, a.arguments, a.fingerprint, a.ok, a.summary, a.command) for a in run.actions]
     kept = {name: _plain(getattr(run, name)) for name in own}

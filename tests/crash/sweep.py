@@ -11,10 +11,10 @@ from typing import Any
 
 from crash.points import ENOUGH, killed, points_of
 from crash.story import Story, done_once, essence
-from surefoot import events as e
-from surefoot.fold import fold
-from surefoot.machine import Stage
-from trees import photograph, scratch
+from support.trees import photograph, scratch
+from surefoot.core.transitions import Stage
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
 
 
 @dataclass

@@ -6,10 +6,10 @@ import pytest
 from crash.faults import FAULTS, OK, TYPED, on_a_failing_disk
 from crash.points import ENOUGH, killed
 from crash.story import Story
-from surefoot.fold import fold
-from surefoot.machine import Stage
-from surefoot.outcome import Verdict
-from trees import assert_blobs_are_whole, photograph, scratch
+from support.trees import assert_blobs_are_whole, photograph, scratch
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import Stage
+from surefoot.journal.reducers import fold
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 SOME = 3

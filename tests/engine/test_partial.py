@@ -1,14 +1,15 @@
-"""Partial execution: from a given phase with results supplied or taken from another run, up to a given phase."""
+"""Partial runs: start at a phase with given results, or stop after a phase."""
 
 import pytest
 
-from kit import Bench, fenced, understanding
-from surefoot import events as e
-from surefoot.engine import start_run
-from surefoot.machine import Stage
-from surefoot.outcome import ExecutionPhase, Verdict
-from surefoot.phases.gated import skipped
-from surefoot.plan import DetailedPlan, ExecutionStep
+from support.kit import Bench, fenced, understanding
+from surefoot.core.outcome import Verdict
+from surefoot.core.phases import ExecutionPhase
+from surefoot.core.plan import DetailedPlan, ExecutionStep
+from surefoot.core.transitions import Stage
+from surefoot.engine.loop import start_run
+from surefoot.engine.planner.gate import skipped
+from surefoot.journal import events as e
 
 CHECK = "python3 -c 'from adder import add; assert add(2, 3) == 5'"
 GOOD = "def add(a, b):\n    return a + b\n"
@@ -16,7 +17,7 @@ TASK = "Write adder.py with add(a, b)."
 
 
 @pytest.mark.req("P15")
-async def test_a_run_can_stop_after_a_phase_and_go_on_later(bench: Bench) -> None:
+async def test_run_stops_after_a_phase_and_continues_later(bench: Bench) -> None:
     services = bench.services([understanding("adder.py")])
     state = await start_run(services, bench.task(TASK, [CHECK]), bench.config(), last=Stage.PLANNING)
     assert state.stage is Stage.EXECUTION
@@ -29,7 +30,7 @@ async def test_a_run_can_stop_after_a_phase_and_go_on_later(bench: Bench) -> Non
 
 
 @pytest.mark.req("P15")
-async def test_earlier_phases_can_be_taken_from_another_run(bench: Bench) -> None:
+async def test_earlier_phases_can_come_from_another_run(bench: Bench) -> None:
     services = bench.services([understanding("adder.py")])
     first = await start_run(services, bench.task(TASK, [CHECK]), bench.config(), last=Stage.UNDERSTANDING)
     assert first.understanding is not None
@@ -49,7 +50,7 @@ async def test_earlier_phases_can_be_taken_from_another_run(bench: Bench) -> Non
 
 
 @pytest.mark.req("P15")
-async def test_a_plan_can_be_supplied(bench: Bench) -> None:
+async def test_plan_can_be_supplied(bench: Bench) -> None:
     plan = DetailedPlan(steps=(ExecutionStep(id="only", name="write it", writes=("adder.py",)),))
     given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan))
     state = await start_run(

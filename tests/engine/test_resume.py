@@ -1,49 +1,52 @@
-"""Interrupted anywhere, a run goes on where it stopped, and does nothing twice that was recorded as done."""
+"""An interrupted run continues where it stopped and repeats nothing that is recorded as done."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from kit import Bench, act, fenced, steps, understanding
-from surefoot import events as e
+from support.kit import NO_RETRIES, Bench, act, fenced, steps, understanding
+from surefoot.core.outcome import Verdict
+from surefoot.core.plan import ExecutionStep, FileCheck, StepType
+from surefoot.core.transitions import Stage, StepStatus
+from surefoot.engine.loop import resume_run
 from surefoot.errors import ModelRejected, UnknownRun
-from surefoot.fold import fold
-from surefoot.machine import Stage, StepStatus
+from surefoot.journal import events as e
+from surefoot.journal.messages import AnswerMessage
+from surefoot.journal.reducers import fold
 from surefoot.models.base import ModelRequest
-from surefoot.outcome import Verdict
-from surefoot.plan import ExecutionStep, FileCheck, StepType
-from surefoot.tools.base import Writes, tool
+from surefoot.models.testing.scripted import Rule
 from surefoot.tools.registry import default_toolbox
+from surefoot.tools.tool import Writes, tool
 
 GOOD = "def add(a, b):\n    return a + b\n"
 CHECK = "python3 -c 'from adder import add; assert add(2, 3) == 5'"
 
 
-def _stop(_: ModelRequest) -> Any:
+def cancel_run(_: ModelRequest) -> Any:
     raise asyncio.CancelledError
 
 
 @pytest.mark.req("P14", "A11", "O10")
-async def test_a_run_goes_on_after_its_last_phase(bench: Bench) -> None:
+async def test_resume_continues_after_the_last_completed_phase(bench: Bench) -> None:
     with pytest.raises(asyncio.CancelledError):
-        await bench.run("Write adder.py with add(a, b).", [understanding("adder.py"), _stop], checks=[CHECK])
+        await bench.run("Write adder.py with add(a, b).", [understanding("adder.py"), cancel_run], checks=[CHECK])
     run_id = bench.journal.find("last")
     assert fold(bench.journal.read(run_id)).stage is Stage.EXECUTION
     state = await bench.resume(run_id, [fenced(GOOD)])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    assert state.model_calls == 2, "the understanding was not asked for again"
+    assert state.model_calls == 2, "understanding is not repeated"
 
 
 @pytest.mark.req("P14", "X2")
-async def test_an_action_that_was_cut_off_is_undone_and_tried_again(bench: Bench) -> None:
+async def test_interrupted_action_is_undone_and_retried(bench: Bench) -> None:
     started = asyncio.Event()
     calls: list[str] = []
 
     @tool(writes=Writes.FREE)
     async def slow_write() -> str:
-        """Write a file and never come back, the first time."""
+        """Write a file; the first call never returns."""
         calls.append("called")
         (bench.root / "half.txt").write_text("half" if len(calls) == 1 else "whole")
         started.set()
@@ -63,19 +66,17 @@ async def test_an_action_that_was_cut_off_is_undone_and_tried_again(bench: Bench
     with pytest.raises(asyncio.CancelledError):
         await task
     run_id = bench.journal.find("last")
-    seen_between: list[bool] = []
+    file_exists: list[bool] = []
     bench.records.clear()
 
-    def look(record: e.Record) -> None:
+    def check_rollback(record: e.Record) -> None:
         if isinstance(record.event, e.ActionInterrupted):
-            seen_between.append((bench.root / "half.txt").exists())
+            file_exists.append((bench.root / "half.txt").exists())
 
     services = bench.services([])
-    services.bus.subscribe(look)
-    from surefoot.engine import resume_run
-
+    services.bus.subscribe(check_rollback)
     state = await resume_run(services, run_id)
-    assert seen_between == [False], "what the interrupted action wrote was gone before it was tried again"
+    assert file_exists == [False], "the file of the interrupted action is removed before the retry"
     assert (bench.root / "half.txt").read_text() == "whole"
     assert state.steps["s2"].status is StepStatus.SUCCEEDED
     assert calls == ["called", "called"]
@@ -83,13 +84,13 @@ async def test_an_action_that_was_cut_off_is_undone_and_tried_again(bench: Bench
 
 @pytest.mark.req("P14", "X2", "P12")
 @pytest.mark.parametrize(("answer", "deployed"), [("done", 1), ("again", 2), ("stop", 1)])
-async def test_a_cut_off_action_with_effects_elsewhere_is_asked_about(bench: Bench, answer: str, deployed: int) -> None:
+async def test_interrupted_external_action_is_asked_about(bench: Bench, answer: str, deployed: int) -> None:
     started = asyncio.Event()
     calls: list[str] = []
 
     @tool(external=True)
     async def deploy() -> str:
-        """Bring it to the world, and never come back, the first time."""
+        """Deploy; the first call never returns."""
         calls.append("deployed")
         started.set()
         if len(calls) == 1:
@@ -108,12 +109,12 @@ async def test_a_cut_off_action_with_effects_elsewhere_is_asked_about(bench: Ben
     assert state.stage is Stage.WAITING
     (question,) = state.open_questions
     assert question.options == ("done", "again", "stop")
-    bench.journal.send(run_id, {"type": "answer", "question_id": question.id, "answer": answer})
+    bench.journal.send(run_id, AnswerMessage(question_id=question.id, answer=answer))
     state = await bench.resume(run_id, [])
     assert len(calls) == deployed
     if answer == "stop":
         assert state.stage is Stage.FAILED
-        assert (await bench.resume(run_id, [])).stage is Stage.WAITING, "it is asked again"
+        assert (await bench.resume(run_id, [])).stage is Stage.WAITING, "the question is asked again"
     else:
         assert state.steps["s1"].status is StepStatus.SUCCEEDED
 
@@ -136,8 +137,7 @@ async def test_finished_steps_are_not_run_again(bench: Bench) -> None:
         *(ExecutionStep(id=n, name=n, tool="count", parameters={"name": n}) for n in ("one", "two", "three")),
         after=[("two", "one"), ("three", "two")],
     )
-    limits = {"max_step_retries": 0, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
-    state = await bench.run_plan(plan, reflection=limits)
+    state = await bench.run_plan(plan, reflection=NO_RETRIES)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
     fail = False
@@ -147,7 +147,7 @@ async def test_finished_steps_are_not_run_again(bench: Bench) -> None:
     assert state.steps["three"].status is StepStatus.SUCCEEDED
 
 
-async def test_a_permanent_model_error_ends_with_a_diagnosis_and_can_be_resumed(bench: Bench) -> None:
+async def test_permanent_model_error_ends_with_a_diagnosis_and_can_be_resumed(bench: Bench) -> None:
     answers = [understanding("adder.py"), ModelRejected("the key is wrong", remedy="set OPENAI_API_KEY")]
     state = await bench.run("Write adder.py with add(a, b).", answers, checks=[CHECK])
     assert state.outcome is not None
@@ -158,20 +158,20 @@ async def test_a_permanent_model_error_ends_with_a_diagnosis_and_can_be_resumed(
     assert state.outcome.verdict is Verdict.VERIFIED
 
 
-async def test_resuming_what_is_done_changes_nothing(bench: Bench) -> None:
+async def test_resuming_a_completed_run_changes_nothing(bench: Bench) -> None:
     state = await bench.run("Write adder.py with add(a, b).", [understanding("adder.py"), fenced(GOOD)], checks=[CHECK])
     before = state.seq
-    again = await bench.resume(state.run_id, [])
-    assert again.seq == before
+    resumed = await bench.resume(state.run_id, [])
+    assert resumed.seq == before
 
 
-async def test_an_unknown_run_is_told(bench: Bench) -> None:
+async def test_resuming_an_unknown_run_raises(bench: Bench) -> None:
     with pytest.raises(UnknownRun):
         await bench.resume("nope", [])
 
 
 @pytest.mark.req("P12", "P14")
-async def test_a_confirmation_waits_beyond_the_process(bench: Bench) -> None:
+async def test_confirmation_waits_across_processes(bench: Bench) -> None:
     answers = [understanding("adder.py")]
     state = await bench.run("Write adder.py with add(a, b).", answers, checks=[CHECK], require_confirmation=True)
     assert state.stage is Stage.WAITING
@@ -180,11 +180,11 @@ async def test_a_confirmation_waits_beyond_the_process(bench: Bench) -> None:
     assert question.kind == "confirmation"
     assert "understanding is done" in question.text
 
-    still = await bench.resume(state.run_id, [])
-    assert still.stage is Stage.WAITING, "nobody answered"
+    unanswered = await bench.resume(state.run_id, [])
+    assert unanswered.stage is Stage.WAITING, "nobody answered"
 
     for _ in range(2):
-        bench.journal.send(state.run_id, {"type": "answer", "question_id": question.id, "answer": "yes"})
+        bench.journal.send(state.run_id, AnswerMessage(question_id=question.id, answer="yes"))
         state = await bench.resume(state.run_id, [fenced(GOOD)])
         if state.open_questions:
             (question,) = state.open_questions
@@ -193,17 +193,17 @@ async def test_a_confirmation_waits_beyond_the_process(bench: Bench) -> None:
 
 
 @pytest.mark.req("P12")
-async def test_a_no_ends_the_run(bench: Bench) -> None:
+async def test_refused_confirmation_ends_the_run(bench: Bench) -> None:
     state = await bench.run("Write adder.py.", [understanding("adder.py")], require_confirmation=True)
     (question,) = state.open_questions
-    bench.journal.send(state.run_id, {"type": "answer", "question_id": question.id, "answer": "no"})
+    bench.journal.send(state.run_id, AnswerMessage(question_id=question.id, answer="no"))
     state = await bench.resume(state.run_id, [])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.CANCELLED
 
 
 @pytest.mark.req("D6")
-async def test_what_was_interrupted_may_be_decided_differently(bench: Bench) -> None:
+async def test_model_may_choose_another_action_after_an_interruption(bench: Bench) -> None:
     started = asyncio.Event()
 
     @tool(writes=Writes.FREE)
@@ -223,3 +223,28 @@ async def test_what_was_interrupted_may_be_decided_differently(bench: Bench) -> 
         await task
     state = await bench.resume(bench.journal.find("last"), [act("run_command", command="touch x.txt")])
     assert state.steps["s"].status is StepStatus.SUCCEEDED
+
+
+@pytest.mark.req("P12")
+async def test_comment_instead_of_a_confirmation_repeats_the_phase(bench: Bench) -> None:
+    answers = [Rule("Say what the task wants", understanding("adder.py")), fenced(GOOD)]
+    state = await bench.run("Write adder.py with add(a, b).", answers, checks=[CHECK], require_confirmation=True)
+    (question,) = state.open_questions
+    bench.journal.send(state.run_id, AnswerMessage(question_id=question.id, answer="handle floats too"))
+    state = await bench.resume(state.run_id, answers)
+    assert state.stage is Stage.WAITING, "the new result needs confirmation too"
+    assert "the user wants it differently: handle floats too" in bench.prompts()[-1]
+    (next_question,) = state.open_questions
+    assert next_question.id != question.id
+
+
+@pytest.mark.req("O4")
+async def test_spent_budget_can_be_raised_on_resume(bench: Bench) -> None:
+    answers = [understanding("adder.py"), fenced(GOOD)]
+    state = await bench.run("Write adder.py with add(a, b).", answers, checks=[CHECK], budget={"max_tokens": 10})
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.BUDGET
+    more = state.config.with_(budget=state.config.budget.with_(max_tokens=100_000))
+    state = await resume_run(bench.services([fenced(GOOD)]), state.run_id, config=more)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED

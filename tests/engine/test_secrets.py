@@ -1,11 +1,12 @@
-"""What a model is shown has no secrets in it, and what it writes back does not put placeholders in their place."""
+"""Prompts contain no secrets, and placeholders for secrets are not written back to files."""
 
 import pytest
 
-from kit import Bench, act, fenced, steps, understanding
-from surefoot import events as e
-from surefoot.machine import StepStatus
-from surefoot.plan import ExecutionStep, StepType, TextCheck
+from support.kit import Bench, act, fenced, steps, understanding
+from support.talk import submit
+from surefoot.core.plan import ExecutionStep, StepType, TextCheck
+from surefoot.core.transitions import StepStatus
+from surefoot.journal import events as e
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
 STEP = ExecutionStep(
@@ -15,7 +16,7 @@ STEP = ExecutionStep(
 
 
 @pytest.mark.req("P12")
-async def test_a_prompt_shows_files_without_their_secrets(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_prompts_show_files_without_secrets(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_PASSWORD", "correct-horse-battery")
     bench.write(settings__py=f'token = "{TOKEN}"\npassword = "correct-horse-battery"\ndebug = False\n')
     await bench.run("Look at settings.py", [understanding("settings.py"), fenced("x")] * 3, approve="never")
@@ -29,18 +30,35 @@ async def test_placeholders_are_not_written_over_secrets(bench: Bench) -> None:
     before = f'token = "{TOKEN}"\ndebug = False\n'
     bench.write(settings__py=before)
     body = 'token = "[redacted github token]"\ndebug = True\n'
-    whole = act("write_file", path="settings.py", content=body)
-    edits = act("edit_file", path="settings.py", search="debug = False", replace="debug = True")
-    state = await bench.run_plan(steps(STEP), [whole, edits])
+    write = act("write_file", path="settings.py", content=body)
+    edit = act("edit_file", path="settings.py", search="debug = False", replace="debug = True")
+    state = await bench.run_plan(steps(STEP), [write, edit])
     assert state.steps["s"].status is StepStatus.SUCCEEDED
-    refused = bench.events(e.ActionFinished)[0]
-    assert not refused.ok
-    assert "secrets in it that you were not shown" in refused.summary
+    first_action = bench.events(e.ActionFinished)[0]
+    assert not first_action.ok
+    assert "secrets in it that you were not shown" in first_action.summary
     assert bench.files() == {"settings.py": before.replace("False", "True")}
 
 
-async def test_the_word_itself_may_be_written(bench: Bench) -> None:
+async def test_placeholder_text_may_be_written_where_no_secret_is(bench: Bench) -> None:
     bench.write(settings__py="debug = False\n")
-    whole = act("write_file", path="settings.py", content='hidden = "[redacted]"\ndebug = True\n')
-    state = await bench.run_plan(steps(STEP), [whole])
+    write = act("write_file", path="settings.py", content='hidden = "[redacted]"\ndebug = True\n')
+    state = await bench.run_plan(steps(STEP), [write])
     assert state.steps["s"].status is StepStatus.SUCCEEDED
+
+
+@pytest.mark.req("P12")
+async def test_conversation_contains_no_secrets(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the results of calls, nor what is streamed or kept for people."""
+    password = "correct-horse-battery-9Xq"
+    monkeypatch.setenv("SERVICE_PASSWORD", password)
+    bench.write(settings__py=f'token = "{TOKEN}"\npassword = "{password}"\ndebug = False\n')
+    show = ("run_command", {"command": "cat settings.py"})
+    edit = ("edit_file", {"path": "settings.py", "search": "debug = False", "replace": "debug = True"})
+    turns = [[("read_file", {"path": "settings.py"})], submit(), [show], [edit, ("finish_step", {"summary": "done"})]]
+    await bench.talk("Set debug in settings.py.", turns, checks=["cat settings.py; grep -q 'debug = True' settings.py"])
+    assert "debug = True" in bench.files()["settings.py"]
+    sent = "".join(request.model_dump_json() for request in bench.talker.requests)
+    assert "[redacted github token]" in sent
+    everything = sent + "".join(bench.streamed) + "".join(map(repr, bench.records))
+    assert [secret for secret in (TOKEN, password) if secret in everything] == []

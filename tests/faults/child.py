@@ -6,7 +6,7 @@ from pathlib import Path
 
 from faults.library import BY_NAME
 from faults.surefoot_side import begin, services_for
-from surefoot.store.sqlite import SqliteJournal
+from surefoot.journal.store.sqlite import SqliteJournal
 
 
 def main(name: str, folder: Path, policy: str) -> None:

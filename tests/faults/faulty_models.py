@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from faults.scenario import Call, Done, Down, Scenario, Wish, file_step, free_step
-from surefoot.plan import ExecutionStep
+from surefoot.core.plan import ExecutionStep
 
 
 class _Note(Scenario):

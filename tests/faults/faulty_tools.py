@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from faults.scenario import Call, Done, Scenario, Wish, call_step, file_step, free_step
-from surefoot.plan import ExecutionStep
+from surefoot.core.plan import ExecutionStep
 
 
 class TimesOutTwice(Scenario):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from surefoot.plan import CommandCheck, DetailedPlan, ExecutionStep, StepType
+from surefoot.core.plan import CommandCheck, DetailedPlan, ExecutionStep, StepType
 
 CALLS_AT_MOST = 60
 """The budget of every engine: whoever needs more model calls than this is going in circles."""
@@ -151,7 +151,7 @@ def file_step(path: str, description: str) -> ExecutionStep:
 
 
 def as_plan(steps: Sequence[ExecutionStep]) -> DetailedPlan:
-    from surefoot.plan import StepDependency
+    from surefoot.core.plan import StepDependency
 
     chain = zip(steps[1:], steps, strict=False)
     return DetailedPlan(

@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from faults.scenario import CALLS_AT_MOST, Call, Done, Down, Scenario, Wish, as_plan
-from surefoot import events as e
-from surefoot.config import ExecutionConfig
-from surefoot.engine import resume_run, start_run
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.outcome import Outcome, Verdict
+from surefoot.core.phases import ExecutionPhase
+from surefoot.core.plan import CommandCheck
+from surefoot.core.task import Task
+from surefoot.core.transitions import Stage
+from surefoot.engine.loop import resume_run, start_run
+from surefoot.engine.planner.gate import skipped
+from surefoot.engine.runtime.services import Services
 from surefoot.errors import ModelRejected, ModelUnavailable
-from surefoot.machine import Stage
+from surefoot.journal import events as e
+from surefoot.journal.state import RunState
+from surefoot.journal.store.base import Journal
+from surefoot.journal.store.memory import MemoryJournal
 from surefoot.models.base import ModelReply, ModelRequest, ModelTraits, OnText, Usage
-from surefoot.outcome import ExecutionPhase, Outcome, Verdict
-from surefoot.phases.gated import skipped
-from surefoot.plan import CommandCheck
-from surefoot.run import Services
-from surefoot.state import RunState
-from surefoot.store.base import Journal
-from surefoot.store.memory import MemoryJournal
-from surefoot.task import Task
-from surefoot.tools.base import Tool, Writes, tool
 from surefoot.tools.registry import Toolbox, default_toolbox
+from surefoot.tools.tool import Tool, Writes, tool
 
 POLICIES: dict[str, dict[str, Any]] = {
     "default": {},

@@ -13,22 +13,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kit import Bench, act, done, steps
-from surefoot import events as e
-from surefoot.config import ReflectionConfig
-from surefoot.engine import resume_run, start_run
+from support.kit import Bench, act, done, steps
+from surefoot.config.model import ReflectionConfig
+from surefoot.core.outcome import ErrorCategory, Verdict
+from surefoot.core.phases import ExecutionPhase
+from surefoot.core.plan import ExecutionStep, FileCheck
+from surefoot.core.transitions import Stage
+from surefoot.engine.loop import resume_run, start_run
+from surefoot.engine.planner.gate import skipped
+from surefoot.engine.runtime.services import Services
 from surefoot.errors import ToolUnavailable
-from surefoot.fold import fold
-from surefoot.machine import Stage
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
 from surefoot.models.base import ModelRequest
-from surefoot.models.scripted import Rule
-from surefoot.outcome import ErrorCategory, ExecutionPhase, Verdict
-from surefoot.phases.gated import skipped
-from surefoot.plan import ExecutionStep, FileCheck
-from surefoot.run import Services
-from surefoot.state import RunState
-from surefoot.tools.base import Tool, Writes, tool
+from surefoot.models.testing.scripted import Rule
 from surefoot.tools.registry import default_toolbox
+from surefoot.tools.tool import Tool, Writes, tool
 
 STEPS = ("a", "b")
 

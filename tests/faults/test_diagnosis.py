@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import Ended, Surefoot
-from cli.stories import CHECK, TASK, TEST, UNDERSTANDING
-from kit import Bench, act, done, fenced, steps, understanding
-from surefoot import events as e
-from surefoot.cli.marks import UNICODE
-from surefoot.cli.summary import summary
-from surefoot.conclusion import MOST_LEFT, Observed, diagnose
-from surefoot.models.scripted import Rule
-from surefoot.outcome import Diagnosis, Outcome, Verdict
-from surefoot.plan import ExecutionStep, FileCheck, StepType
-from surefoot.state import RunState
+from cli.conftest import Result, Surefoot
+from support.kit import Bench, act, done, fenced, steps, understanding
+from support.stories import CHECK, TASK, TEST, UNDERSTANDING
+from surefoot.cli.report.summary import summary
+from surefoot.cli.report.symbols import UNICODE
+from surefoot.core.outcome import Diagnosis, Outcome, Verdict
+from surefoot.core.plan import ExecutionStep, FileCheck, StepType
+from surefoot.engine.verdict import MAX_LISTED, Observed, stopped
+from surefoot.journal import events as e
+from surefoot.journal.state import RunState
+from surefoot.models.testing.scripted import Rule
 
 WRONG = [f"```python\ndef add(a, b):\n    return {number}\n```" for number in range(100, 200)]
 REPAIR = {"name": "again", "description": "differently", "type": "code_generation", "file": "adder.py", "after": [],
@@ -35,14 +35,16 @@ def surefoot(tmp_path: Path) -> Surefoot:
     home.mkdir()
     workspace.mkdir()
     (workspace / "test_adder.py").write_text(TEST)
-    return Surefoot(home, workspace)
+    # A short ladder: what is compared does not depend on its length.
+    limits = {"SUREFOOT_REFLECTION__MAX_STEP_RETRIES": "1", "SUREFOOT_REFLECTION__CANDIDATES": "1"}
+    return Surefoot(home, workspace, limits)
 
 
-def rows(ended: Ended) -> list[str]:
+def rows(ended: Result) -> list[str]:
     return [line.strip() for line in ended.out.splitlines()]
 
 
-def shows(ended: Ended, diagnosis: Diagnosis) -> bool:
+def shows(ended: Result, diagnosis: Diagnosis) -> bool:
     """Every line of it, in its order, one after the other."""
     wanted = [line.strip() for line in diagnosis.as_text().splitlines()]
     seen = rows(ended)
@@ -134,9 +136,10 @@ async def test_a_step_that_got_back_up_is_not_blamed_for_what_ended_the_run(benc
 @pytest.mark.req("P18")
 def test_a_folder_full_of_leftovers_does_not_hide_what_to_do() -> None:
     many = [f"file-{number}.txt" for number in range(5_000)]
-    diagnosis = diagnose(RunState(run_id="r1"), Observed(added=many), Verdict.FAILED, "it failed")
-    assert len(diagnosis.left_behind) == MOST_LEFT + 1
-    assert diagnosis.left_behind[-1] == f"and {5_000 - MOST_LEFT} more: surefoot show r1 --diff"
+    diagnosis = stopped(RunState(run_id="r1"), Observed(added=many), Verdict.FAILED, "it failed").diagnosis
+    assert diagnosis is not None
+    assert len(diagnosis.left_behind) == MAX_LISTED + 1
+    assert diagnosis.left_behind[-1] == f"and {5_000 - MAX_LISTED} more: surefoot show r1 --diff"
     assert diagnosis.next_steps
 
 

@@ -13,9 +13,9 @@ import pytest
 from faults.library import BY_NAME
 from faults.scenario import CALLS_AT_MOST, Scenario
 from faults.surefoot_side import POLICIES, Result, go_on, run_scenario
-from surefoot.machine import Stage
-from surefoot.outcome import Verdict
-from surefoot.store.sqlite import SqliteJournal
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import Stage
+from surefoot.journal.store.sqlite import SqliteJournal
 
 TESTS = Path(__file__).parents[1]
 

@@ -16,19 +16,20 @@ from typing import Any
 
 import pytest
 
-from kit import Bench, act, steps
-from surefoot import events as e
-from surefoot.engine import resume_run, start_run
-from surefoot.fold import fold
-from surefoot.machine import Rung, Stage, StepStatus
+from support.kit import Bench, act, steps
+from surefoot.core.outcome import Verdict
+from surefoot.core.phases import ExecutionPhase
+from surefoot.core.plan import ExecutionStep, FileCheck
+from surefoot.core.transitions import Rung, Stage, StepStatus
+from surefoot.engine.loop import resume_run, start_run
+from surefoot.engine.planner.gate import skipped
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
 from surefoot.models.base import ModelRequest
-from surefoot.models.scripted import Rule
-from surefoot.outcome import ExecutionPhase, Verdict
-from surefoot.phases.gated import skipped
-from surefoot.plan import ExecutionStep, FileCheck
-from surefoot.state import RunState
-from surefoot.tools.base import Tool, Writes, tool
+from surefoot.models.testing.scripted import Rule
 from surefoot.tools.registry import default_toolbox
+from surefoot.tools.tool import Tool, Writes, tool
 
 P, T, DEP, DEC, U = "parameter_error", "tool_error", "dependency_error", "decomposition_error", "unknown"
 ADJUST, OTHER, REPAIR = Rung.ADJUST_PARAMETERS, Rung.ALTERNATIVE_TOOL, Rung.REPAIR_STEP

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from kit import Bench, act, done, fenced, understanding
-from surefoot import events as e
-from surefoot.cli.marks import UNICODE
-from surefoot.cli.plain import told
-from surefoot.fold import fold
-from surefoot.machine import Rung, StepStatus
-from surefoot.models.scripted import Rule
-from surefoot.outcome import Verdict
+from support.kit import Bench, act, done, fenced, understanding
+from surefoot.cli.report.symbols import UNICODE
+from surefoot.cli.views.plain import event_lines
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import Rung, StepStatus
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.models.testing.scripted import Rule
 
 CHECK = 'test "$(cat sum.txt)" = 5'
 
@@ -90,7 +90,7 @@ async def test_what_is_done_stays_done_in_a_new_plan(bench: Bench) -> None:
     assert bench.files() == {"a.txt": "a\n", "sum.txt": "5\n"}
     plans = [record for record in bench.records if isinstance(record.event, e.PlanMade)]
     then = fold(record for record in bench.records if record.seq <= plans[1].seq)
-    shown = [line.strip() for line in told(plans[1].event, then, UNICODE)]
+    shown = [line.strip() for line in event_lines(plans[1].event, then, UNICODE)]
     assert shown[1:] == ["- write the sum", "= write a (done, stays)", "+ write the sum anew"], "a difference of plans"
 
 
@@ -132,8 +132,8 @@ async def test_a_plan_that_names_the_user_s_own_check_does_not_make_it_weaker(be
 
 @pytest.mark.req("A3", "P18")
 async def test_when_everything_was_skipped_and_the_task_is_not_done_that_is_said(bench: Bench) -> None:
-    from kit import steps
-    from surefoot.plan import ExecutionStep
+    from support.kit import steps
+    from surefoot.core.plan import ExecutionStep
 
     step = ExecutionStep(id="a", name="a", tool="read_file", parameters={"path": "missing"}, critical=False)
     state = await bench.run_plan(

@@ -1,4 +1,4 @@
-"""A real workspace in a temporary folder, and a way to call tools in it as the engine does."""
+"""Fixtures: a workspace in a temporary folder, and a function that calls tools in it as the engine does."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from support.calling import Run
 from surefoot.tools import Tool, ToolContext, ToolResult, call
-from tools.calling import Run
 
 
 @pytest.fixture

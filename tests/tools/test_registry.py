@@ -1,4 +1,4 @@
-"""The toolbox, and how it is told to models."""
+"""The toolbox, its descriptions and its schemas for models."""
 
 from pathlib import Path
 from typing import Any
@@ -41,14 +41,14 @@ def odd(
 ) -> None: ...
 
 
-def test_the_built_in_set_is_complete_and_says_what_it_writes() -> None:
+def test_built_in_tools_declare_what_they_write() -> None:
     box = default_toolbox()
     assert {tool.name: tool.writes for tool in box} == BUILT_IN
     assert [tool.name for tool in box if tool.network] == ["http_get"]
     assert not [tool.name for tool in box if tool.external]
 
 
-def test_an_unknown_tool_gets_a_suggestion_and_the_list() -> None:
+def test_an_unknown_tool_raises_an_error_with_a_suggestion_and_the_list() -> None:
     box = default_toolbox()
     for wrong, right in [
         ("read_fil", "read_file"),
@@ -65,27 +65,27 @@ def test_an_unknown_tool_gets_a_suggestion_and_the_list() -> None:
     assert "did you mean" not in caught.value.remedy
 
 
-def test_adding_tools_leaves_the_old_box_alone() -> None:
+def test_with_does_not_change_the_original_toolbox() -> None:
     @tool(alternatives=("read_file",))
-    def mine() -> None: ...
+    def custom() -> None: ...
 
     box = default_toolbox()
-    assert "mine" in box.with_(mine)
-    assert "mine" not in box
+    assert "custom" in box.with_(custom)
+    assert "custom" not in box
     with pytest.raises(ToolError, match="two tools named read_file"):
         box.with_(box.get("read_file"))
 
 
 @pytest.mark.parametrize("options", [{"alternatives": ("nowhere",)}, {"compensate": "nowhere"}])
-def test_references_to_tools_that_are_not_there_are_found_at_once(options: dict[str, Any]) -> None:
-    def mine() -> None: ...
+def test_a_reference_to_a_missing_tool_is_refused(options: dict[str, Any]) -> None:
+    def custom() -> None: ...
 
     with pytest.raises(UnknownTool, match="'nowhere'") as caught:
-        Toolbox([tool(**options)(mine)])
-    assert caught.value.tool == "mine"
+        Toolbox([tool(**options)(custom)])
+    assert caught.value.tool == "custom"
 
 
-def test_the_description_is_one_short_line_a_tool() -> None:
+def test_the_description_has_one_short_line_per_tool() -> None:
     box = default_toolbox()
     lines = box.describe().split("\n")
     assert len(lines) == len(box) + 1
@@ -96,7 +96,7 @@ def test_the_description_is_one_short_line_a_tool() -> None:
     assert box.describe(["search"]).count("\n") == 0
 
 
-def test_what_cannot_work_in_a_run_is_not_offered(root: Path) -> None:
+def test_unusable_tools_are_not_offered(root: Path) -> None:
     async def ask(question: str) -> str:
         return "yes"
 
@@ -105,7 +105,7 @@ def test_what_cannot_work_in_a_run_is_not_offered(root: Path) -> None:
     assert box.usable(ToolContext(root=root, network=True, ask=ask)) == box.names
 
 
-def test_needs_body() -> None:
+def test_needs_body_unless_an_argument_replaces_it() -> None:
     box = default_toolbox()
     assert box.get("write_file").needs_body({"path": "a"})
     assert not box.get("write_file").needs_body({"path": "a", "content": "x"})
@@ -115,7 +115,7 @@ def test_needs_body() -> None:
 
 
 class TestSchema:
-    def test_accepts_decisions_and_refuses_others(self) -> None:
+    def test_accepts_valid_decisions_only(self) -> None:
         check = jsonschema.Draft202012Validator(default_toolbox().schema()).is_valid
         assert check({"tool": "read_file", "arguments": {"path": "a", "start_line": 3, "end_line": None}})
         assert check({"tool": "write_file", "arguments": {"path": "a"}})
@@ -123,14 +123,14 @@ class TestSchema:
         assert not check({"tool": "nothing", "arguments": {}})
         assert not check({"tool": "read_file", "arguments": {"start_line": None, "end_line": None}})
 
-    def test_only_chosen_tools(self) -> None:
+    def test_is_limited_to_the_given_tools(self) -> None:
         assert len(default_toolbox().schema(["search", "read_file"])["anyOf"]) == 2
 
     @pytest.mark.parametrize("tools", [[*default_toolbox()], [odd]])
-    def test_keeps_to_what_strict_servers_take(self, tools: list[Tool]) -> None:
+    def test_uses_only_the_subset_of_strict_mode(self, tools: list[Tool]) -> None:
         _assert_strict(Toolbox(tools).schema())
 
-    def test_what_no_grammar_can_say_becomes_json_text(self) -> None:
+    def test_unsupported_types_become_strings_of_json(self) -> None:
         arguments = Toolbox([odd]).schema()["anyOf"][0]["properties"]["arguments"]["properties"]
         assert arguments["table"] == arguments["pair"] == arguments["anything"] == {"type": "string"}
         assert arguments["tree"] == {"type": ["string", "null"]}
@@ -139,12 +139,12 @@ class TestSchema:
 
 
 def _assert_strict(schema: dict[str, Any]) -> None:
-    """The rules of strict mode: closed objects, everything required, nothing but these few words."""
+    """The rules of strict mode: closed objects, every property required, only these keywords."""
     assert set(schema) <= {"type", "properties", "required", "additionalProperties", "items", "enum", "anyOf"}
     if schema.get("type") == "object":
         assert schema["additionalProperties"] is False
         assert schema["required"] == list(schema["properties"])
-    assert schema, "an empty schema says nothing"
+    assert schema, "an empty schema allows anything"
     for part in [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]:
         _assert_strict(part)
     if "items" in schema:

@@ -1,55 +1,54 @@
-"""All commands in one group, and how whatever goes wrong in them ends: one clear line, the remedy, an exit code.
+"""The group of all commands, and the reporting of errors: one line, the remedy, an exit code.
 
-The command modules declare options and nothing more at import; what is heavy is loaded by the command that runs.
+Importing a command module only declares its options; the command itself imports what it needs.
 """
 
 import os
 import sys
 import traceback
-from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import NoReturn
 
 import click
 
 from surefoot._version import __version__
-from surefoot.cli.answering import answer
-from surefoot.cli.control import cancel, pause, skip
-from surefoot.cli.doctor import doctor
-from surefoot.cli.edit import edit
-from surefoot.cli.fork import fork
-from surefoot.cli.inspect import list_runs, show
-from surefoot.cli.model import model
-from surefoot.cli.retry import retry
-from surefoot.cli.run import plan, resume, run
-from surefoot.cli.settings import config, trust, untrust
-from surefoot.cli.undo import apply, diff, gc, undo
+from surefoot.cli.commands.answer import answer
+from surefoot.cli.commands.config import config, trust, untrust
+from surefoot.cli.commands.control import cancel, pause, skip
+from surefoot.cli.commands.doctor import doctor
+from surefoot.cli.commands.edit import edit
+from surefoot.cli.commands.fork import fork
+from surefoot.cli.commands.inspect import list_runs, show
+from surefoot.cli.commands.model import model
+from surefoot.cli.commands.retry import retry
+from surefoot.cli.commands.run import plan, resume, run
+from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
 EXIT_CODES = """\b
 Exit codes:
-  0    verified: checks that failed before pass now
+  0    verified: checks that failed before pass now;
+       with --accept own-tests also proven by the run's own tests
   1    failed, or an error
-  2    wrong use: arguments, settings, no model
-  3    finished, but nothing proves it
+  2    usage error: arguments, settings, no model
+  3    finished, but not verified: proven only by the run's own tests, or not at all
   4    waiting for a person
-  5    a budget is spent
-  6    stopped: it was going in circles
-  124  out of time
-  130  interrupted; resume goes on
+  5    budget exhausted
+  6    stopped: no progress
+  124  time limit reached
+  130  interrupted; can be resumed
 """
 _USAGE_ERRORS = (UsageError, ConfigError, NoModel)
 
 
 class Commands(click.Group):
-    """A group that answers a misspelt command with the nearest one."""
+    """A group that suggests the nearest command for a misspelt one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             nearest = get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = f"Did you mean {nearest[0]!r}?" if nearest else f"A task goes after run: surefoot run {args[0]!r}"
+            hint = f"Did you mean {nearest[0]!r}?" if nearest else f"To start a task: surefoot run {args[0]!r}"
             raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -62,7 +61,7 @@ class Commands(click.Group):
 def cli() -> None:
     """An agent that proves every step, and gets back up when it slips.
 
-    Give it a task in plain words and a command that tells whether it is done:
+    Give it a task in plain words and a command that checks the result:
 
     \b
       surefoot run "add a --json flag to report.py" --check "pytest -q"
@@ -95,67 +94,64 @@ for command in (
     cli.add_command(command)
 
 
-def run_cli(arguments: Sequence[str]) -> int:
-    """Carry out the command line; the exit code."""
-    _settle_streams()
-    debug = os.environ.get("SUREFOOT_DEBUG", "") not in ("", "0")
-    try:
-        result = cli.main(list(arguments), prog_name="surefoot", standalone_mode=False)
-        sys.stdout.flush()
-        return result if isinstance(result, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 2
-    except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "surefoot"
-        return _failed(error.format_message(), f"see: {path} --help", 2)
-    except click.ClickException as error:
-        return _failed(error.format_message(), "", 1)
-    except (click.Abort, KeyboardInterrupt):
-        return 130
-    except BrokenPipeError:
-        _leave_pipe()
-    except SurefootError as error:
-        if debug:
-            traceback.print_exc()
-        code = 2 if isinstance(error, _USAGE_ERRORS) else 1
-        return _failed(str(error), "; ".join((error.remedy, *_notes(error))).removeprefix("; "), code)
-    except Exception as error:
-        if debug:
-            traceback.print_exc()
-        known = isinstance(error, OSError)
-        said = str(error) if known else f"unexpected error: {type(error).__name__}: {error}"
-        return _failed(said, "; ".join(("SUREFOOT_DEBUG=1 shows where it happened", *_notes(error))), 1)
-
-
-def _notes(error: Exception) -> list[str]:
-    """What was added to an error on its way, such as how to go on with the run that it stopped."""
-    return list(getattr(error, "__notes__", ()))
-
-
-def _failed(message: str, remedy: str, code: int) -> int:
-    from surefoot.redact import neutralise
-
-    print(f"surefoot: {' '.join(neutralise(message).split())}", file=sys.stderr)
-    for line in neutralise(remedy).splitlines():
-        print(f"          {line}", file=sys.stderr)
-    return code
-
-
-def _settle_streams() -> None:
-    """No text may break the program because the terminal cannot show it, and no library may write into the view."""
+def prepare_streams() -> None:
+    """Replace characters that the terminal cannot encode, and keep logs of libraries out of the output."""
     import logging
 
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
             reconfigure(errors="replace")
-    if os.environ.get("SUREFOOT_DEBUG", "") in ("", "0"):
+    if not _debug():
         logging.getLogger().addHandler(logging.NullHandler())
         logging.captureWarnings(True)
 
 
-def _leave_pipe() -> NoReturn:
-    """Whoever read our output has gone. Python would complain once more when it flushes, so standard output goes."""
+def report_error(error: BaseException) -> int:
+    """Print an error as one line and its remedy. Returns the exit code."""
+    match error:
+        case click.exceptions.NoArgsIsHelpError():
+            click.echo(error.format_message())
+            return 2
+        case click.UsageError():
+            path = error.ctx.command_path if error.ctx else "surefoot"
+            return _failed(error.format_message(), f"see: {path} --help", 2)
+        case click.ClickException():
+            return _failed(error.format_message(), "", 1)
+        case click.Abort() | KeyboardInterrupt():
+            return 130
+        case BrokenPipeError():
+            return _leave_pipe()
+    if _debug():
+        _print_traceback(error)
+    notes: list[str] = getattr(error, "__notes__", [])
+    if isinstance(error, SurefootError):
+        remedy = "; ".join(part for part in (error.remedy, *notes) if part)
+        return _failed(str(error), remedy, 2 if isinstance(error, _USAGE_ERRORS) else 1)
+    message = str(error) if isinstance(error, OSError) else f"unexpected error: {type(error).__name__}: {error}"
+    return _failed(message, "; ".join(("SUREFOOT_DEBUG=1 shows the traceback", *notes)), 1)
+
+
+def _print_traceback(error: BaseException) -> None:
+    from surefoot.cli.report.hiding import redactor
+
+    print(redactor().redact("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+
+
+def _debug() -> bool:
+    return os.environ.get("SUREFOOT_DEBUG", "") not in ("", "0")
+
+
+def _failed(message: str, remedy: str, code: int) -> int:
+    from surefoot.cli.report.hiding import safe
+
+    print(f"surefoot: {' '.join(safe(message).split())}", file=sys.stderr)
+    for line in safe(remedy).splitlines():
+        print(f"          {line}", file=sys.stderr)
+    return code
+
+
+def _leave_pipe() -> int:
+    """The reader of our output is gone. Standard output is replaced, because Python flushes it once more at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(141)
+    return 141

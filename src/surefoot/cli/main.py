@@ -1,17 +1,45 @@
-"""The `surefoot` command. Its version is told before anything else is loaded; the rest is in `app.py`."""
+"""The `surefoot` command. `--version` is answered before anything else is imported."""
 
+import os
 import sys
+
+from surefoot.cli.import_path import drop_from_path
 
 
 def main() -> None:
+    for folder in (*_working_directory(), *_named_folders(sys.argv[1:])):
+        drop_from_path(folder)
     if sys.argv[1:] in (["--version"], ["-V"]):
         from surefoot._version import __version__
 
         print(f"surefoot {__version__}")
         return
-    from surefoot.cli.app import run_cli
+    from surefoot.cli import app
 
-    sys.exit(run_cli(sys.argv[1:]))
+    app.prepare_streams()
+    try:
+        result = app.cli.main(sys.argv[1:], prog_name="surefoot", standalone_mode=False)
+        sys.stdout.flush()
+        code = result if isinstance(result, int) else 0
+    except (Exception, KeyboardInterrupt) as error:
+        code = app.report_error(error)
+    sys.exit(code)
+
+
+def _working_directory() -> list[str]:
+    """Return the working directory, unless it was removed: then there is nothing in it to import."""
+    try:
+        return [os.getcwd()]  # noqa: PTH109 - pathlib is not loaded yet
+    except FileNotFoundError:
+        return []
+
+
+def _named_folders(words: list[str]) -> list[str]:
+    """Return the folders that -C or --workspace may name, before the options are read."""
+    found = [words[at] for at in range(1, len(words)) if words[at - 1] in ("-C", "--workspace")]
+    found += [word[2:] for word in words if word.startswith("-C") and len(word) > 2]
+    found += [word.partition("=")[2] for word in words if word.startswith("--workspace=")]
+    return [os.path.expanduser(folder) for folder in found]  # noqa: PTH111
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the kinds of values people type for them."""
+"""Options shared by several commands, and their parameter types."""
 
 import re
 from collections.abc import Callable
@@ -20,11 +20,11 @@ class Duration(click.ParamType[float]):
             return float(value)
         match = self._PATTERN.fullmatch(value.strip().lower())
         if not match or not any(match.groups()):
-            self.fail(f"{value!r} is no length of time; say 90s, 10m or 1h30m", param, ctx)
+            self.fail(f"{value!r} is not a duration; write 90s, 10m or 1h30m", param, ctx)
         days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
         total = days * 86400 + hours * 3600 + minutes * 60 + seconds
         if total <= 0:
-            self.fail("it must be above 0", param, ctx)
+            self.fail("must be above 0", param, ctx)
         return total
 
 
@@ -39,18 +39,18 @@ class Amount(click.ParamType[int]):
             return value
         match = self._PATTERN.fullmatch(value.strip().lower().replace(",", "").replace("_", ""))
         if not match:
-            self.fail(f"{value!r} is no amount; say 50000, 50k or 2m", param, ctx)
+            self.fail(f"{value!r} is not a number; write 50000, 50k or 2m", param, ctx)
         total = int(float(match[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2]])
         if total < 1:
-            self.fail("it must be at least 1", param, ctx)
+            self.fail("must be at least 1", param, ctx)
         return total
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def together(*decorators: Decorator) -> Decorator:
-    """Several options as one decorator, in the order in which they are to be listed."""
+def combine(*decorators: Decorator) -> Decorator:
+    """Combine options into one decorator. They are listed in this order."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(decorators):
@@ -66,72 +66,96 @@ workspace_option = click.option(
     metavar="DIR",
     default=".",
     show_default="the current folder",
-    help="The folder to work in. Nothing outside of it is written.",
+    help="The folder to work in. Nothing outside it is written.",
 )
 model_option = click.option(
     "-m",
     "--model",
     metavar="MODEL",
-    help="Which model to ask: local, openai/NAME, ollama/NAME, http://HOST/v1#NAME, ...",
+    help="The model to use: local, openai/NAME, ollama/NAME, http://HOST/v1#NAME, ...",
 )
 
-watching_options = together(
-    click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output, one an event."),
+display_options = combine(
+    click.option("--json", "as_json", is_flag=True, help="Print every event as a JSON object, one per line."),
     click.option(
         "--live/--plain",
         "live",
         default=None,
-        help="The live view, or plain lines. Without either: live on a terminal, plain lines elsewhere.",
+        help="Show the live view, or plain lines. The default is live on a terminal, plain elsewhere.",
     ),
     click.option("-y", "--yes", is_flag=True, help="Answer every confirmation with yes."),
-    click.option("--record", "cassette", metavar="FILE", help="Record every exchange with the model to a cassette."),
+    click.option("--record", "cassette", metavar="FILE", help="Record all model calls to a cassette file."),
 )
 
-limit_options = together(
+limit_options = combine(
     click.option("--max-time", type=Duration(), help="Stop after this time, such as 90s, 10m or 1h30m."),
-    click.option("--max-tokens", type=Amount(), help="Stop after so many tokens, such as 50k."),
-    click.option("--max-cost", type=float, metavar="USD", help="Stop after so much money; see [budget] for prices."),
+    click.option("--max-tokens", type=Amount(), help="Stop after this many tokens, such as 50k."),
+    click.option("--max-cost", type=float, metavar="USD", help="Stop at this cost; needs a model with a known price."),
 )
 
 phases_option = click.option(
     "--phases",
     type=click.Choice(("auto", "full", "plan")),
-    help="auto skips what a simple task does not need, full skips nothing, plan stops when the plan is made.",
+    help="auto skips phases that a simple task does not need, full runs all, plan stops after planning.",
 )
 worktree_option = click.option(
-    "--worktree", is_flag=True, help="Work in a copy of the folder; the changes are applied to it when you say so."
+    "--worktree", is_flag=True, help="Work in a copy of the folder; `surefoot apply` applies the changes."
 )
-isolation_options = together(
+proof_options = combine(
+    click.option(
+        "--accept",
+        type=click.Choice(("given-checks", "own-tests")),
+        help="What makes the exit code 0: a given check that failed before, or also a test that the run wrote.",
+    ),
+    click.option(
+        "--baseline",
+        metavar="auto|off|CMD",
+        help="How the project's tests are compared before and after: auto finds their command.",
+    ),
+)
+isolation_options = combine(
     click.option(
         "--sandbox",
         type=click.Choice(("auto", "strict", "off")),
-        help="How commands are kept in: what there is, or refuse without full isolation, or not at all.",
+        help="Isolation of commands: the best available, full isolation or refuse, or none.",
     ),
     click.option("--network/--no-network", default=None, help="Whether commands may reach the network."),
 )
-step_options = together(
+step_options = combine(
     click.option(
-        "--static/--dynamic", "static", default=None, help="Follow the plan as it was made, one action a step."
+        "--static/--dynamic",
+        "static",
+        default=None,
+        help="Execute the plan exactly, one action per step; or choose actions step by step.",
     ),
-    click.option("--rollback/--no-rollback", default=None, help="Whether a failed step is undone."),
+    click.option("--rollback/--no-rollback", default=None, help="Whether to undo a failed step."),
     click.option(
         "--approve",
         type=click.Choice(("ask", "auto-edit", "auto", "never")),
-        help="What needs your word: every write and command, only commands, only what reaches beyond the workspace.",
+        help="What needs approval: all writes and commands, commands, or only effects outside the workspace.",
     ),
 )
-telling_options = together(
-    click.option("--confirm/--no-confirm", default=None, help="Ask at the end of every phase."),
+interaction_options = combine(
+    click.option("--confirm/--no-confirm", default=None, help="Ask for confirmation after every phase."),
     click.option(
         "--question-timeout",
         type=Duration(),
-        help="How long a question waits, such as 30m or 2d; after that it counts as no. Without it: for ever.",
+        help="Time after which an open question counts as no, such as 30m or 2d. The default is no limit.",
     ),
-    click.option("-v", "--verbose", is_flag=True, default=None, help="Tell more: thoughts, answers, tokens."),
+    click.option("-v", "--verbose", is_flag=True, default=None, help="Print more: reasoning, answers, tokens."),
 )
 
-phase_options = together(
-    click.option("--from-phase", type=click.Choice(PHASE_NAMES), help="Begin here, with the rest from --based-on."),
+all_option = click.option(
+    "--all", "all_folders", is_flag=True, help="Without an id: the newest run of all folders, not of the current one."
+)
+reason_option = click.option("--why", default="", metavar="TEXT", help="The reason, recorded with the run.")
+
+phase_options = combine(
+    click.option(
+        "--from-phase",
+        type=click.Choice(PHASE_NAMES),
+        help="Start here, with the results of earlier phases from --based-on.",
+    ),
     click.option("--until-phase", type=click.Choice(PHASE_NAMES), help="Stop when this phase is done."),
-    click.option("--based-on", metavar="RUN", help="Take over the task and the earlier phases of another run."),
+    click.option("--based-on", metavar="RUN", help="Use the task and the earlier phases of another run."),
 )

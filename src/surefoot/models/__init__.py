@@ -1,1 +1,1 @@
-"""Language models: one protocol, and the servers, files and scripts that answer to it."""
+"""Language models: the `LanguageModel` protocol and its implementations."""

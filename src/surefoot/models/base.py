@@ -1,35 +1,71 @@
-"""What the engine asks of a language model, and what it gets back."""
+"""The interface of a language model: requests, replies, traits and the `LanguageModel` protocol."""
 
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from surefoot.values import Value
+from surefoot.core.values import Value
+from surefoot.models.items import AssistantTurn, Item, TextPart, ToolCall, ToolSpec, WireProtocol, without_surrogates
+from surefoot.models.items import Message as Message
+from surefoot.models.items import Role as Role
 
-Role = Literal["system", "user", "assistant"]
 OnText = Callable[[str], None]
+OnCall = Callable[[int, str, str], None]
+"""Called with the position of a call in the answer, its name as far as it is known, and a piece of its arguments."""
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How much a model reasons, in ascending order. A provider uses the nearest level that the model has."""
+FinishReason = Literal["stop", "length", "tool_calls", "other"]
+
+MAX_OUTPUT_TOKENS = 32_000
+"""No answer is given more room than this, whatever the model allows."""
 
 
-class Message(Value):
-    role: Role
-    content: str
+def _ignore(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Live:
+    """Receives the parts of an answer while it is written.
+
+    It can be called like a plain function for text, so it is passed as `on_text` to any model. Models that stream
+    reasoning and calls use its other functions.
+    """
+
+    text: OnText = _ignore
+    reasoning: OnText = _ignore
+    call: OnCall = _ignore
+
+    def __call__(self, piece: str) -> None:
+        self.text(piece)
+
+    @staticmethod
+    def of(on_text: OnText | None) -> "Live":
+        """`on_text` itself if it is a `Live`, else one that passes on the text alone."""
+        if isinstance(on_text, Live):
+            return on_text
+        return Live() if on_text is None else Live(text=on_text)
 
 
 class Usage(Value):
     prompt_tokens: int = 0
+    """All prompt tokens, those read from the cache and written to it included."""
     output_tokens: int = 0
+    """All tokens of the answer, its reasoning included."""
     cached_tokens: int = 0
-    """Prompt tokens that the server took from its cache."""
+    """Prompt tokens that the server read from its cache."""
+    cache_write_tokens: int = 0
+    """Prompt tokens that the server wrote to its cache, if it says so."""
+    reasoning_tokens: int = 0
+    """Output tokens that the model spent on reasoning, if the server says so."""
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-        )
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
     @property
     def total(self) -> int:
@@ -37,47 +73,101 @@ class Usage(Value):
 
 
 class ModelRequest(Value):
-    messages: tuple[Message, ...]
+    messages: tuple[Item, ...]
     output_schema: dict[str, Any] | None = None
-    """A JSON schema the answer must satisfy; servers that can are made to, others are only asked."""
-    temperature: float = 0.0
+    """A JSON schema for the answer. It is enforced if the server can, else it is only stated in the prompt."""
+    temperature: float | None = 0.0
+    """None: the model's own default."""
     max_tokens: int = 1024
     stop: tuple[str, ...] = ()
     seed: int | None = None
     begin: str = ""
-    """How the answer begins, for models that can go on from there; the reply's text has it too."""
+    """The beginning of the answer, for models that can continue it. The text of the reply includes it."""
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: Literal["auto", "required", "none"] = "auto"
+    """Whether the model may, must or must not call a tool. Where a server refuses "required", "auto" is sent."""
+    effort: Effort | None = None
+    """How much the model should reason. None: the model's own default."""
+    cache_key: str = ""
+    """Equal for requests that share a prefix, for servers that route requests to their cache by such a key."""
 
     def fingerprint(self) -> str:
-        """The same question with the same settings has the same fingerprint."""
-        fields = self.model_dump(mode="json", exclude=set() if self.begin else {"begin"})
+        """A hash of the messages and settings; equal requests have equal fingerprints.
+
+        Fields that were added later count only if they are set, so that older recordings stay valid.
+        """
+        defaults = {name: ModelRequest.model_fields[name].default for name in _LATER_FIELDS}
+        unset = {name for name, default in defaults.items() if getattr(self, name) == default}
+        fields = self.model_dump(mode="json", exclude=unset)
         canonical = json.dumps(fields, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+_LATER_FIELDS = ("begin", "tools", "tool_choice", "effort", "cache_key")
+
+
 class ModelReply(Value):
     text: str
-    finish_reason: Literal["stop", "length", "other"] = "stop"
+    """The visible text, without reasoning and calls."""
+    finish_reason: FinishReason = "stop"
+    """"tool_calls" if and only if there are calls and the answer is complete."""
     usage: Usage = Field(default_factory=Usage)
     model: str = ""
     constrained: bool = False
-    """True when the server enforced the schema while decoding."""
+    """True if the server enforced the schema while decoding."""
+    turn: AssistantTurn | None = None
+    """The answer as an item for the next request. Set if the request had tools or was a conversation."""
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return self.turn.calls if self.turn else ()
+
+    def as_turn(self) -> AssistantTurn:
+        """The answer as an item for the next request, also of a model that knows no tools."""
+        return self.turn or AssistantTurn(parts=(TextPart(text=self.text),) if self.text else (), model=self.model)
+
+    _valid_text = field_validator("text", "model", mode="before")(without_surrogates)
 
 
 class ModelTraits(Value):
-    """What the engine needs to know to ask this model well."""
+    """The properties of a model that determine how it is prompted."""
 
     context_tokens: int = 32_768
     inline_bodies: bool = True
-    """True: one answer may carry JSON and then file bodies in fences. False: bodies are asked for one by one."""
+    """True: an answer may contain JSON followed by file bodies in fences. False: each body is requested separately."""
     small: bool = False
-    """True for models that lose the thread in long prompts: they get shorter ones."""
+    """True for models that need short prompts."""
     continues: bool = False
-    """True where an answer can be begun for the model, and it goes on from there."""
+    """True if the model can continue an answer that was begun for it."""
+    tools: Literal["native", "text", "none"] = "none"
+    """How tools are called: by the server's own protocol, by blocks in the text, or not at all. A client with "native"
+    or "text" takes requests with tools and returns turns."""
+    max_output_tokens: int | None = None
+    """The most that the model can write in one answer. None: unknown."""
+    efforts: tuple[Effort, ...] = ()
+    """The levels of reasoning that the model accepts. Empty: the effort is not sent."""
+    effort: Effort | None = None
+    """The level that the user configured. None: the strategy decides."""
+    edit_format: Literal["edit_file", "apply_patch"] = "edit_file"
+    """The format of edits that the model was trained on."""
+    protocol: WireProtocol = ""
+    """The wire protocol of the client."""
+
+    @property
+    def output_limit(self) -> int:
+        """How many tokens an answer in a conversation may have. An unknown model gets a quarter of its context."""
+        return min(self.max_output_tokens or max(self.context_tokens // 4, 1024), MAX_OUTPUT_TOKENS)
+
+
+def secrets_of(model: object) -> dict[str, str]:
+    """The secrets that a model's client holds, by their names: its API key, also if it is not in the environment."""
+    inner = getattr(model, "inner", None)
+    secrets: dict[str, str] = getattr(model, "secrets", {}) if inner is None else secrets_of(inner)
+    return secrets
 
 
 class LanguageModel(Protocol):
-    """Anything that answers. Implementations raise `ModelError`s and never retry by themselves:
-    retries are the engine's, so that the journal sees each one."""
+    """Implementations raise `ModelError`s and never retry: the engine does, so that the journal has every retry."""
 
     @property
     def name(self) -> str: ...
@@ -86,7 +176,8 @@ class LanguageModel(Protocol):
     def traits(self) -> ModelTraits: ...
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        """Answer `request`. `on_text` is called with pieces of the answer as they come, where the server streams."""
+        """Answer `request`. `on_text` is called with each piece of the text as it is streamed. If it is a `Live`, a
+        model that streams reasoning and calls reports these too."""
         ...
 
     async def aclose(self) -> None: ...

@@ -1,8 +1,10 @@
-"""Tools: what a step can do. `@tool` makes one of a typed function, `Toolbox` holds those of a run."""
+"""Tools that a step can call. `@tool` turns a typed function into one; a `Toolbox` holds the tools of a run."""
 
-from surefoot.tools.base import Tool, ToolContext, ToolResult, Writes, call, tool
+from surefoot.tools.context import ToolContext
+from surefoot.tools.invoke import call
 from surefoot.tools.registry import Toolbox, default_toolbox
-from surefoot.tools.results import stable, summarise
+from surefoot.tools.text.summary import stable, summarise
+from surefoot.tools.tool import Tool, ToolResult, Writes, tool
 
 __all__ = [
     "Tool",

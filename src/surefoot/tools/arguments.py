@@ -1,4 +1,4 @@
-"""From a function's signature to a JSON schema, and from what a model wrote to arguments that fit it."""
+"""Derive a JSON schema from a function's signature, and convert the arguments of a model to fit it."""
 
 import contextlib
 import difflib
@@ -14,8 +14,8 @@ from surefoot.errors import ToolError
 
 Adapters = Mapping[str, "TypeAdapter[Any]"]
 
-# What models call things that have another name here.
-_OTHER_NAMES: dict[str, tuple[str, ...]] = {
+# Argument names from other tool sets, for suggestions when a model uses one of them.
+_ALIASES: dict[str, tuple[str, ...]] = {
     "path": ("file", "filename", "file_name", "file_path", "filepath", "folder", "directory", "dir", "target_file"),
     "content": ("contents", "text", "body", "data", "code", "file_content", "file_text"),
     "command": ("cmd", "shell", "bash", "script", "commands"),
@@ -39,7 +39,7 @@ _OTHER_NAMES: dict[str, tuple[str, ...]] = {
 def read_signature(
     name: str, function: Callable[..., Any], context_type: type
 ) -> tuple[bool, dict[str, Any], Adapters]:
-    """Whether the function wants the context first, the JSON schema of its other parameters, and their readers."""
+    """Return whether the function takes the context, the JSON schema of its other parameters, and their adapters."""
     hints = _hints(name, function)
     adapters: dict[str, TypeAdapter[Any]] = {}
     required: list[str] = []
@@ -49,13 +49,15 @@ def read_signature(
             takes_context = True
             continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            _broken(name, parameter.name, "cannot be given by name", "a tool's parameters are plain named ones")
+            _reject_parameter(
+                name, parameter.name, "cannot be given by name", "a tool's parameters are plain named ones"
+            )
         if parameter.name not in hints:
-            _broken(name, parameter.name, "has no type", f"write {parameter.name}: str, or what it is")
+            _reject_parameter(name, parameter.name, "has no type", f"write {parameter.name}: str, or what it is")
         try:
             adapters[parameter.name] = TypeAdapter(hints[parameter.name])
         except (PydanticSchemaGenerationError, PydanticUserError) as error:
-            _broken(name, parameter.name, "has a type that cannot come from JSON", _first_line(error))
+            _reject_parameter(name, parameter.name, "has a type that cannot come from JSON", _first_line(error))
         if parameter.default is parameter.empty:
             required.append(parameter.name)
     return takes_context, _schema(name, adapters, required), adapters
@@ -68,7 +70,10 @@ def read_arguments(
     given: Mapping[str, Any],
     body_argument: str = "",
 ) -> dict[str, Any]:
-    """What to call the tool with. Null means: not given. Numbers in quotes and the like are understood."""
+    """Validate and convert `given` to keyword arguments.
+
+    Null means that an argument was not given. Common variants, such as numbers in quotes, are accepted.
+    """
     known: dict[str, Any] = parameters.get("properties", {})
     required = parameters.get("required", ())
     if not parameters.get("additionalProperties", False):
@@ -87,13 +92,13 @@ def read_arguments(
                 remedy=f"give {name}; {signature_text(tool, parameters)}",
             )
         arguments[name] = _read_value(tool, name, value, check, name in required, name == body_argument)
-        if arguments[name] is _LEFT_OUT:
+        if arguments[name] is _OMITTED:
             del arguments[name]
     return arguments | {name: value for name, value in given.items() if name not in known}
 
 
 def signature_text(tool: str, parameters: Mapping[str, Any], body_argument: str = "") -> str:
-    """The tool as it is written for a model: `read_file(path, start_line?, end_line?)`."""
+    """The signature as shown to a model: `read_file(path, start_line?, end_line?)`."""
     required = parameters.get("required", ())
     shown = [
         name + ("*" if name == body_argument else "" if name in required else "?")
@@ -103,21 +108,21 @@ def signature_text(tool: str, parameters: Mapping[str, Any], body_argument: str 
 
 
 Check = Callable[[Any], Any]
-"""Gives the value as the tool wants it, or raises ValueError saying what is wrong."""
+"""Returns the converted value, or raises a ValueError that names the problem."""
 
-_LEFT_OUT = object()
-_NOTHING = frozenset({"", "null", "none", "undefined"})
+_OMITTED = object()
+_NULL_WORDS = frozenset({"", "null", "none", "undefined"})
 
 
 def _read_value(tool: str, name: str, value: Any, check: Check, required: bool, is_body: bool) -> Any:
     problem = ""
-    for form in _forms(value, is_body):
+    for variant in _variants(value, is_body):
         try:
-            return check(form)
+            return check(variant)
         except ValueError as error:
             problem = problem or str(error)
-    if isinstance(value, str) and value.strip().lower() in _NOTHING and not required:
-        return _LEFT_OUT
+    if isinstance(value, str) and value.strip().lower() in _NULL_WORDS and not required:
+        return _OMITTED
     shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
     raise ToolError(
         f"{tool}: the argument {name!r} is wrong: {problem} (got {shown})",
@@ -127,8 +132,8 @@ def _read_value(tool: str, name: str, value: Any, check: Check, required: bool, 
     )
 
 
-def _forms(value: Any, is_body: bool) -> Iterator[Any]:
-    """The value as it came, then the other ways in which small models write the same thing."""
+def _variants(value: Any, is_body: bool) -> Iterator[Any]:
+    """The value itself, then the values that a small model may have meant by it."""
     yield value
     if is_body and isinstance(value, list) and all(isinstance(line, str) for line in value):
         yield "\n".join(line.rstrip("\n") for line in value) + "\n"
@@ -157,7 +162,7 @@ def _by_adapter(adapter: "TypeAdapter[Any]") -> Check:
 
 
 def _by_schema(schema: Mapping[str, Any], parameters: Mapping[str, Any]) -> Check:
-    """For tools whose schema came from elsewhere, such as another program's."""
+    """For tools that have only a JSON schema, such as those of another program."""
     from jsonschema import Draft202012Validator
 
     whole = {**schema, "$defs": parameters.get("$defs", {})}
@@ -183,20 +188,20 @@ def _refuse_unknown(tool: str, known: Mapping[str, Any], required: Any, given: M
     for name in given:
         if name in known:
             continue
-        meant = _meant(name, [candidate for candidate in known if candidate not in given])
-        suggestion = f"did you mean {meant!r}? " if meant else ""
+        match = _closest(name, [candidate for candidate in known if candidate not in given])
+        suggestion = f"did you mean {match!r}? " if match else ""
         names = ", ".join(candidate if candidate in required else candidate + "?" for candidate in known) or "none"
         raise ToolError(
             f"{tool} has no argument {name!r}", tool=tool, argument=name, remedy=f"{suggestion}its arguments: {names}"
         )
 
 
-def _meant(name: str, candidates: list[str]) -> str:
-    plain = name.lower().replace("-", "_")
+def _closest(name: str, candidates: list[str]) -> str:
+    normalized = name.lower().replace("-", "_")
     for candidate in candidates:
-        if plain == candidate or plain in _OTHER_NAMES.get(candidate, ()):
+        if normalized == candidate or normalized in _ALIASES.get(candidate, ()):
             return candidate
-    return next(iter(difflib.get_close_matches(plain, candidates, n=1)), "")
+    return next(iter(difflib.get_close_matches(normalized, candidates, n=1)), "")
 
 
 def _hints(name: str, function: Callable[..., Any]) -> dict[str, Any]:
@@ -234,7 +239,7 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-def _broken(tool: str, argument: str, problem: str, remedy: str) -> NoReturn:
+def _reject_parameter(tool: str, argument: str, problem: str, remedy: str) -> NoReturn:
     raise ToolError(
         f"the parameter {argument!r} of the tool {tool} {problem}", tool=tool, argument=argument, remedy=remedy
     )

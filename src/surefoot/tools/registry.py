@@ -1,15 +1,16 @@
-"""The tools of a run by name, and how they are told to a model."""
+"""The tools of a run by name, and their descriptions and schemas for a model."""
 
 import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from surefoot.errors import ToolError, UnknownTool
-from surefoot.tools.base import Tool, ToolContext
-from surefoot.tools.strict import closed_object
+from surefoot.tools.context import ToolContext
+from surefoot.tools.schema import closed_object
+from surefoot.tools.tool import Tool
 
-# What models call tools that have another name here.
-_OTHER_NAMES: dict[str, tuple[str, ...]] = {
+# Names from other tool sets, for suggestions when a model uses one of them.
+_ALIASES: dict[str, tuple[str, ...]] = {
     "read_file": ("cat", "open", "open_file", "view", "view_file", "get_file", "read"),
     "write_file": ("create_file", "create", "save_file", "save", "write", "new_file", "overwrite_file"),
     "edit_file": (
@@ -47,7 +48,7 @@ _BODY_NOTE = "* goes in a fenced block after the JSON, not into it"
 
 
 class Toolbox:
-    """An unchanging set of tools. Tools that name each other must all be in it."""
+    """An immutable set of tools. A tool that another one names must be in it too."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
@@ -58,12 +59,12 @@ class Toolbox:
                 )
             self._tools[tool.name] = tool
         for tool in self._tools.values():
-            for named in (*tool.alternatives, *filter(None, [tool.compensate])):
-                if named not in self._tools:
+            for reference in (*tool.alternatives, *filter(None, [tool.compensate])):
+                if reference not in self._tools:
                     raise UnknownTool(
-                        f"the tool {tool.name} refers to a tool {named!r}, which is not there",
+                        f"the tool {tool.name} refers to a tool {reference!r}, which is not in the toolbox",
                         tool=tool.name,
-                        remedy=f"add {named} as well, or take the reference out",
+                        remedy=f"add {reference} as well, or remove the reference",
                     )
 
     def __iter__(self) -> Iterator[Tool]:
@@ -80,20 +81,20 @@ class Toolbox:
         return tuple(self._tools)
 
     def with_(self, *tools: Tool) -> "Toolbox":
-        """A toolbox that has these as well."""
+        """Return a new toolbox with these tools added."""
         return Toolbox([*self, *tools])
 
     def get(self, name: str) -> Tool:
         if name in self._tools:
             return self._tools[name]
-        meant = self._meant(name)
-        suggestion = f"did you mean {meant}? " if meant else ""
+        match = self._closest(name)
+        suggestion = f"did you mean {match}? " if match else ""
         raise UnknownTool(
             f"there is no tool {name!r}", tool=name, remedy=f"{suggestion}the tools are: {', '.join(self._tools)}"
         )
 
     def usable(self, context: ToolContext) -> tuple[str, ...]:
-        """The tools that can work in this run: no fetching without a network, no asking without someone to ask."""
+        """Names of the tools that work in this run; some need the network, or a user who can be asked."""
         return tuple(
             tool.name
             for tool in self
@@ -101,22 +102,22 @@ class Toolbox:
         )
 
     def describe(self, names: Iterable[str] | None = None) -> str:
-        """One short line a tool, for a prompt."""
-        tools = self._chosen(names)
+        """One line per tool, for a prompt."""
+        tools = self._select(names)
         lines = [f"{tool.signature} - {tool.description}" for tool in tools]
         return "\n".join([*lines, _BODY_NOTE] if any(tool.body_argument for tool in tools) else lines)
 
     def schema(self, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """What a decision for one of these tools must look like: `{"tool": ..., "arguments": {...}}`."""
+        """JSON schema of a decision for one of these tools: `{"tool": ..., "arguments": {...}}`."""
         options = []
-        for tool in self._chosen(names):
-            left_out = frozenset({tool.body_argument, *tool.instead_of_body})
+        for tool in self._select(names):
+            omitted = frozenset({tool.body_argument, *tool.instead_of_body})
             options.append(
                 {
                     "type": "object",
                     "properties": {
                         "tool": {"type": "string", "enum": [tool.name]},
-                        "arguments": closed_object(tool.parameters, left_out),
+                        "arguments": closed_object(tool.parameters, omitted),
                     },
                     "required": ["tool", "arguments"],
                     "additionalProperties": False,
@@ -124,26 +125,26 @@ class Toolbox:
             )
         return {"anyOf": options}
 
-    def _chosen(self, names: Iterable[str] | None) -> list[Tool]:
+    def _select(self, names: Iterable[str] | None) -> list[Tool]:
         return list(self) if names is None else [self.get(name) for name in names]
 
-    def _meant(self, name: str) -> str:
-        plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+    def _closest(self, name: str) -> str:
+        normalized = name.strip().lower().replace("-", "_").replace(" ", "_")
         for known in self._tools:
-            if plain == known.lower() or plain in _OTHER_NAMES.get(known, ()):
+            if normalized == known.lower() or normalized in _ALIASES.get(known, ()):
                 return known
-        return next(iter(difflib.get_close_matches(plain, self._tools, n=1)), "")
+        return next(iter(difflib.get_close_matches(normalized, self._tools, n=1)), "")
 
 
 def default_toolbox() -> Toolbox:
-    """Everything that is built in."""
-    from surefoot.tools.edit import edit_file
-    from surefoot.tools.files import delete_file, list_files, move_file, read_file, write_file
-    from surefoot.tools.http import http_get
-    from surefoot.tools.python import run_python
-    from surefoot.tools.recall import ask_user, read_result
-    from surefoot.tools.search import search
-    from surefoot.tools.shell import run_command
+    """All built-in tools."""
+    from surefoot.tools.builtin.edit import edit_file
+    from surefoot.tools.builtin.files import delete_file, list_files, move_file, read_file, write_file
+    from surefoot.tools.builtin.http import http_get
+    from surefoot.tools.builtin.python import run_python
+    from surefoot.tools.builtin.recall import ask_user, read_result
+    from surefoot.tools.builtin.search import search
+    from surefoot.tools.builtin.shell import run_command
 
     return Toolbox(
         [

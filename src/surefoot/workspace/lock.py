@@ -1,7 +1,10 @@
-"""One run per workspace. The lock is the kernel's own (flock): a crash of any kind releases it with the process, so
-there are no stale locks to reclaim and a reused process id cannot be mistaken for the owner. The programs that watch
-its commands hold it too: after a crash it is free when the last command has ended, and nobody takes over a folder in
-which one of them still writes. The file only says who holds it, for the message that the others get."""
+"""The lock that gives one run exclusive use of a workspace.
+
+It is a kernel lock (flock), so any crash releases it: there are no stale locks to reclaim, and a reused process id is
+never mistaken for the owner. The supervisors of the run's commands inherit it. After a crash the lock is therefore free
+only when the last command has ended, and no new run starts in a folder that a command still writes to. The content of
+the lock file names the holder, for the error message of others.
+"""
 
 import contextlib
 import fcntl
@@ -14,23 +17,23 @@ from types import TracebackType
 from typing import Any, Self
 
 from surefoot.errors import WorkspaceLocked
-from surefoot.workspace.faults import typed
-from surefoot.workspace.files import key_of, write_all
+from surefoot.workspace.durable import workspace_key, write_all
+from surefoot.workspace.errors import suppress_full, translate_os_errors
 
-_PATIENCE = 2.0  # seconds a new owner has to write down who it is
-_LAST_COMMANDS = 30.0  # seconds that the commands of a killed owner have to end
-_held: set[int] = set()
+_IDENTIFY_TIMEOUT = 2.0  # seconds for a new holder to write its identity
+_COMMANDS_TIMEOUT = 30.0  # seconds for the commands of a killed holder to end
+_held_fds: set[int] = set()
 
 
-def held() -> tuple[int, ...]:
-    """The locks of this process, as file descriptors that the watchers of its commands inherit."""
-    return tuple(_held)
+def held_lock_fds() -> tuple[int, ...]:
+    """Return the file descriptors of the locks that this process holds, for supervisors to inherit."""
+    return tuple(_held_fds)
 
 
 class WorkspaceLock:
     def __init__(self, root: Path, home: Path, run_id: str) -> None:
         self._root = root.resolve()
-        self._file = home / "locks" / f"{key_of(self._root)}.lock"
+        self._file = home / "locks" / f"{workspace_key(self._root)}.lock"
         self._run_id = run_id
         self._fd: int | None = None
 
@@ -44,33 +47,35 @@ class WorkspaceLock:
         self.release()
 
     def acquire(self) -> None:
-        """Takes the lock, or raises WorkspaceLocked that names the owner. Never waits for the owner to finish."""
-        with typed("lock the workspace"):
+        """Take the lock, or raise WorkspaceLocked naming the holder. Never waits for a live holder to finish."""
+        with translate_os_errors("lock the workspace"):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             fd = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                self._take_or_refuse(fd)
-                self._say_who(fd)
+                self._flock(fd)
+                self._write_holder(fd)
             except BaseException:
                 os.close(fd)
                 raise
             self._fd = fd
-            _held.add(fd)
+            _held_fds.add(fd)
 
-    def _take_or_refuse(self, fd: int) -> None:
-        """An owner is named only if its process is really there. For a moment the file may be empty, or still name a
-        crashed owner, until the new one has written its name or the last command of the old one has ended: then it is
-        asked again."""
-        begun = time.monotonic()
+    def _flock(self, fd: int) -> None:
+        """Take the lock, retrying while the holder is unknown or dead.
+
+        The file may be empty, or still name a crashed holder, until the new holder has written its identity or the last
+        command of the old one has ended.
+        """
+        started = time.monotonic()
         while True:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
                 holder = _read_holder(fd)
-                present = bool(holder) and _start_time(holder["pid"]) == holder["started"]
-                patience = _LAST_COMMANDS if holder else _PATIENCE
-                if present or time.monotonic() > begun + patience:
+                alive = bool(holder) and _start_time(holder["pid"]) == holder["started"]
+                timeout = _COMMANDS_TIMEOUT if holder else _IDENTIFY_TIMEOUT
+                if alive or time.monotonic() > started + timeout:
                     raise self._locked_by(holder) from None
             time.sleep(0.01)
 
@@ -78,13 +83,13 @@ class WorkspaceLock:
         if self._fd is None:
             return
         fd, self._fd = self._fd, None
-        _held.discard(fd)
-        with contextlib.suppress(OSError):  # the lock itself is what matters, and closing gives that back
+        _held_fds.discard(fd)
+        with contextlib.suppress(OSError):  # closing the descriptor releases the lock in any case
             os.ftruncate(fd, 0)
             fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
 
-    def _say_who(self, fd: int) -> None:
+    def _write_holder(self, fd: int) -> None:
         holder = {
             "run_id": self._run_id,
             "pid": os.getpid(),
@@ -94,16 +99,18 @@ class WorkspaceLock:
         }
         os.ftruncate(fd, 0)
         os.lseek(fd, 0, os.SEEK_SET)
-        write_all(fd, json.dumps(holder).encode())
+        with suppress_full():  # The lock holds without a name: an undo must be possible on a full disk.
+            write_all(fd, json.dumps(holder).encode())
 
     def _locked_by(self, holder: dict[str, Any]) -> WorkspaceLocked:
         if not holder:
             return WorkspaceLocked(
-                f"another run, which did not say its name, is working in {self._root}",
+                f"another run, which left no name in the lock file, is working in {self._root}",
                 remedy="wait for it to end, or work in another folder",
             )
         return WorkspaceLocked(
-            f"run {holder['run_id']} (process {holder['pid']}) is working in {self._root} since {holder['since']}",
+            f"run {holder['run_id']} (process {holder['pid']}) has been working in {self._root} "
+            f"since {holder['since']}",
             remedy=f"wait for it to end, or stop process {holder['pid']}; or work on a copy of the folder (--worktree)",
         )
 
@@ -117,9 +124,9 @@ def _read_holder(fd: int) -> dict[str, Any]:
 
 
 def _start_time(pid: int) -> int:
-    """When a process started, in clock ticks since boot; 0 when it is gone or cannot be seen. The name in the second
-    field may hold spaces and brackets, so fields are counted after its end."""
+    """Return when a process started, in clock ticks since boot; 0 if it is gone or not visible."""
     try:
+        # The second field, the program's name, may contain spaces and brackets: count the fields after its end.
         return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19])
     except OSError:
         return 0

@@ -1,0 +1,186 @@
+"""The library's front door: make a model, give an `Agent` a task, match on the final phase of the result."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from surefoot.config.model import ExecutionConfig, ReflectionConfig
+from surefoot.config.paths import state_home
+from surefoot.core.phases import ExecutionPhase, PhaseResult, PhaseStatus, StepExecutionOutput
+from surefoot.core.plan import Check, CommandCheck, DetailedPlan, ExecutionStep, ExpressionCheck
+from surefoot.core.questions import Question, expected, understood
+from surefoot.core.task import Task
+from surefoot.core.transitions import Stage
+from surefoot.engine.loop import resume_run, retry_step, start_run
+from surefoot.engine.planner.gate import skipped
+from surefoot.engine.refusal import refuse_secret_answer
+from surefoot.engine.runtime.human import Person
+from surefoot.engine.runtime.services import Services
+from surefoot.errors import UsageError
+from surefoot.history.decisions import Decision, decisions
+from surefoot.journal import events as e
+from surefoot.journal.bus import Bus
+from surefoot.journal.messages import AnswerMessage
+from surefoot.journal.redact import Redactor
+from surefoot.journal.redacted_values import shown
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.journal.store.base import Journal
+from surefoot.journal.store.memory import MemoryJournal
+from surefoot.models.base import LanguageModel
+from surefoot.results import SequentialExecutionPlan
+from surefoot.tools.registry import Toolbox, default_toolbox
+
+_log = logging.getLogger("surefoot")
+_LOGGED_CHARS = 400
+
+_ONE_TRY = ReflectionConfig(
+    enable_step_level_reflection=False,
+    max_step_retries=0,
+    max_single_step_repairs=0,
+    max_task_replanning_attempts=0,
+    max_temporary_retries=0,
+)
+"""A single step is tried once: the caller decides what a failure means."""
+_ALWAYS_TRUE: Check = ExpressionCheck(expression="True", origin="user")
+"""For a single step without checks: otherwise the project's own tests would judge it."""
+
+
+class Agent:
+    """Carries out tasks in one workspace: understanding, approach, planning, execution, validation, with a gate each.
+
+    `state_store` is the journal; without one, runs are kept in memory and end with the program. `person` is asked when
+    something needs confirmation; without one the run waits, and `resume` continues it. With `verbose_logging`, every
+    event is a line of the logger named "surefoot".
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        config: ExecutionConfig | None = None,
+        state_store: Journal | None = None,
+        *,
+        workspace: Path | str = ".",
+        toolbox: Toolbox | None = None,
+        person: Person | None = None,
+        home: Path | None = None,
+        bus: Bus | None = None,
+    ) -> None:
+        self.config = config or ExecutionConfig()
+        self.workspace = Path(workspace).resolve()
+        self.services = Services(
+            journal=state_store if state_store is not None else MemoryJournal(),
+            model=model,
+            home=home or state_home(),
+            toolbox=toolbox,
+            person=person,
+        )
+        if bus is not None:
+            self.services.bus = bus
+        if self.config.verbose_logging:
+            self.services.bus.subscribe(partial(_log_event, self.services.redactor))
+
+    async def execute_task(
+        self, task_description: str, *, checks: Sequence[Check | str] = ()
+    ) -> SequentialExecutionPlan:
+        """Carry out a task to its end, or to where a person is needed. A check given as text is a shell command."""
+        given = tuple(CommandCheck(command=c, origin="user") if isinstance(c, str) else c for c in checks)
+        task = Task(text=task_description, workspace=str(self.workspace), checks=given)
+        return (await start_run(self.services, task, self.config)).as_plan()
+
+    async def resume(self, task_id: str) -> SequentialExecutionPlan:
+        """Continue a run where it stopped."""
+        return (await resume_run(self.services, task_id)).as_plan()
+
+    def questions(self, task_id: str) -> list[Question]:
+        """Return the open questions of a run. `options` and `choices` say what can be answered."""
+        questions = fold(self.services.journal.read(task_id)).open_questions
+        for question in questions:
+            question.draft = self.services.journal.get_blob(question.draft_key).decode() if question.draft_key else ""
+        return questions
+
+    async def answer(self, task_id: str, question_id: str, answer: str) -> SequentialExecutionPlan:
+        """Answer a question of a run, and continue it. Raises UsageError if this is none of the question's choices."""
+        refuse_secret_answer(self.services.redactor, answer)
+        question = fold(self.services.journal.read(task_id)).questions.get(question_id)
+        if question is not None and understood(question, answer) is None:
+            raise UsageError(
+                f"{answer!r} is no answer to this question", remedy=f"answer with one of: {expected(question)}"
+            )
+        at = self.services.clock()
+        self.services.journal.send(task_id, AnswerMessage(question_id=question_id, answer=answer, at=at))
+        return await self.resume(task_id)
+
+    async def retry(
+        self, task_id: str, step_id: str, *, parameters: Mapping[str, Any] | None = None, tool: str = ""
+    ) -> SequentialExecutionPlan:
+        """Do one step of a run again, with other parameters or another tool if given, and continue from there."""
+        return (await retry_step(self.services, task_id, step_id, parameters or {}, tool)).as_plan()
+
+    def decisions(self, task_id: str) -> list[Decision]:
+        """Return every decision inside the steps of a run, in order: thought, choice, result."""
+        return decisions(self.services.journal.read(task_id))
+
+    # -- one step on its own ---------------------------------------------------------------------------------------
+
+    async def execute_single_step(
+        self, step: ExecutionStep, *, recover: bool = False
+    ) -> PhaseResult[StepExecutionOutput]:
+        """Carry out one step as a run of its own; its checks decide.
+
+        It is tried once, and undone if it fails. With `recover` it is retried and repaired as in any run.
+        """
+        checks = tuple(check.with_(origin="user") for check in step.checks) or (_ALWAYS_TRUE,)
+        # There is no task around the step that could be replanned.
+        reflection = self.config.reflection.with_(max_task_replanning_attempts=0) if recover else _ONE_TRY
+        plan = DetailedPlan(steps=(step.with_(checks=checks),))
+        given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "the plan is one given step", plan))
+        task = Task(text=step.description or step.name, workspace=str(self.workspace), checks=checks)
+        config = self.config.with_(reflection=reflection)
+        return _step_result(await start_run(self.services, task, config, first=Stage.EXECUTION, given=[given]), step)
+
+    async def execute_single_step_with_overrides(
+        self,
+        step: ExecutionStep,
+        parameters: Mapping[str, Any] | None = None,
+        tool: str | None = None,
+        *,
+        recover: bool = False,
+    ) -> PhaseResult[StepExecutionOutput]:
+        """Carry out one step with some of its parameters, or its tool, replaced."""
+        chosen = tool or step.tool
+        if parameters and not chosen:
+            raise UsageError(
+                f"the step {step.id!r} names no tool, so it has no parameters", remedy="name the tool as well"
+            )
+        own = step.parameters
+        if chosen and chosen != step.tool:
+            properties = (self.services.toolbox or default_toolbox()).get(chosen).parameters.get("properties", {})
+            own = {name: value for name, value in own.items() if name in properties}
+        replaced = step.with_(tool=chosen, parameters={**own, **(parameters or {})})
+        return await self.execute_single_step(replaced, recover=recover)
+
+
+SequentialExecutor = Agent
+"""The agent under the name of the design documents."""
+
+
+def _step_result(state: RunState, step: ExecutionStep) -> PhaseResult[StepExecutionOutput]:
+    """Return the last result of the step, or why no attempt finished."""
+    results = [result for result in state.history if result.output and result.output.step_id == step.id]
+    if results:
+        return results[-1]
+    waiting = state.stage is Stage.WAITING
+    return PhaseResult[StepExecutionOutput](
+        phase=state.phase,
+        status=PhaseStatus.AWAITING_CONFIRMATION if waiting else PhaseStatus.FAILED,
+        error=state.outcome.summary if state.outcome else state.stage_reason,
+    )
+
+
+def _log_event(redactor: Redactor, record: e.Record) -> None:
+    if _log.isEnabledFor(logging.INFO):
+        body = e.encode(shown(record.event, redactor)).decode()
+        _log.info("%d %s %s", record.seq, record.event.type, body[:_LOGGED_CHARS])

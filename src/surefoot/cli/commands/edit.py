@@ -1,0 +1,107 @@
+"""`edit`: change the steps of a run that have not started, in an editor or from a file."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from surefoot.cli.options import all_option, reason_option
+from surefoot.errors import PlanError, UsageError
+
+if TYPE_CHECKING:
+    from surefoot.journal.events import PlanRevised
+    from surefoot.journal.state import RunState
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", default="last")
+@click.option("--file", "source", metavar="FILE", help="Read the steps from a file, or from standard input with -.")
+@click.option("--print", "only_print", is_flag=True, help="Print the steps, to be edited and given back with --file.")
+@reason_option
+@all_option
+@click.option("-y", "--yes", is_flag=True, help="Do not ask whether to change a run of another folder.")
+def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folders: bool, yes: bool) -> int:
+    """Change the steps of a run that have not started: texts, checks, order and dependencies; add or remove steps.
+
+    RUN is the beginning of its id; the default is the newest run of the current folder. Without --file they are opened
+    in your editor ($VISUAL or $EDITOR). A run in progress applies the change before its next step, a stopped one when
+    it is resumed.
+    """
+    from surefoot.cli.session.control import user_name
+    from surefoot.cli.session.resources import open_journal
+    from surefoot.cli.session.runs import confirm_where, find_run
+    from surefoot.core.transitions import Stage
+    from surefoot.engine.planner.plan_toml import as_text
+    from surefoot.journal.messages import ControlMessage
+    from surefoot.journal.reducers import fold
+
+    journal = open_journal()
+    try:
+        found = find_run(journal, run_id, all_folders=all_folders)
+        run_id = found.run_id
+        state = fold(journal.read(run_id))
+        if state.stage is Stage.COMPLETED or state.plan is None:
+            problem = "is finished" if state.plan else "has no plan yet"
+            raise UsageError(f"run {run_id} {problem}", remedy=f"see its state: surefoot show {run_id}")
+        if only_print:
+            click.echo(as_text(state), nl=False)
+            return 0
+        confirm_where(found, "editing", yes=yes)
+        text, revision = _from_file(source, state, why) if source else _from_editor(state, why)
+        if revision is None:
+            click.echo("nothing was changed")
+            return 0
+        _print_revision(revision)
+        journal.send(run_id, ControlMessage(command="edit", by=user_name(), why=why, plan=text))
+    finally:
+        journal.close()
+    click.echo(f"sent to run {run_id}: edit; it takes effect before the next step, or on resume")
+    return 0
+
+
+def _from_file(source: str, state: "RunState", why: str) -> "tuple[str, PlanRevised | None]":
+    from surefoot.engine.planner.plan_toml import revision
+
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{source} cannot be read: {error}", remedy="name a file with the steps in it") from None
+    try:
+        return text, revision(text, state, why)
+    except PlanError as error:
+        raise UsageError(str(error), remedy=error.remedy) from None
+
+
+def _from_editor(state: "RunState", why: str) -> "tuple[str, PlanRevised | None]":
+    """Open the editor again after an error, with the text as it was written."""
+    from surefoot.engine.planner.plan_toml import as_text, revision
+
+    text = as_text(state)
+    if not sys.stdin.isatty():
+        raise UsageError("there is no terminal for an editor", remedy="give the steps with --file, see --print")
+    while True:
+        edited = click.edit(text, extension=".toml", require_save=True)
+        if edited is None or not edited.strip():
+            return text, None
+        text = edited
+        try:
+            return text, revision(text, state, why)
+        except PlanError as error:
+            click.echo(f"surefoot: {error}" + (f"\n          {error.remedy}" if error.remedy else ""), err=True)
+            if not click.confirm("edit it again?", default=True, err=True):
+                return text, None
+
+
+def _print_revision(revision: "PlanRevised") -> None:
+    from surefoot.cli.report import formatting as fmt
+
+    for sign, steps in (("+", revision.added), ("~", revision.changed)):
+        for step in steps:
+            click.echo(f"  {sign} {step.id}: {fmt.line(step.name)}")
+    for step_id in revision.removed:
+        click.echo(f"  - {fmt.line(step_id)}")
+    added = {step.id for step in revision.added}
+    for step_id in (step_id for step_id in revision.depends_on if step_id not in added):
+        after = [fmt.line(d.depends_on) for d in revision.waits_for if d.step_id == step_id]
+        click.echo(f"  ~ {fmt.line(step_id)}: after {fmt.join_limited(after) or 'nothing'}")

@@ -1,0 +1,99 @@
+"""`run`, `plan` and `resume`: start a run, or continue one."""
+
+from typing import Any
+
+import click
+
+from surefoot.cli.options import (
+    PHASE_NAMES,
+    all_option,
+    combine,
+    display_options,
+    interaction_options,
+    isolation_options,
+    limit_options,
+    model_option,
+    phase_options,
+    phases_option,
+    proof_options,
+    step_options,
+    workspace_option,
+    worktree_option,
+)
+from surefoot.errors import UsageError
+
+task_options = combine(
+    workspace_option,
+    model_option,
+    click.option("--check", "checks", multiple=True, metavar="CMD", help="A command that must succeed at the end."),
+)
+common_options = combine(isolation_options, interaction_options, limit_options, display_options)
+
+
+@click.command()
+@click.argument("task", nargs=-1)
+@task_options
+@proof_options
+@worktree_option
+@phases_option
+@phase_options
+@step_options
+@common_options
+def run(task: tuple[str, ...], **options: Any) -> int:
+    """Carry out TASK, given in plain words; - reads it from standard input.
+
+    A --check that fails before the run and passes after it proves that the task is done.
+    """
+    import asyncio
+
+    from surefoot.cli.session.foreground import run_in_foreground
+    from surefoot.cli.session.prepare import prepare_start
+
+    return asyncio.run(run_in_foreground(prepare_start(task, options)))
+
+
+@click.command()
+@click.argument("task", nargs=-1)
+@task_options
+@common_options
+def plan(task: tuple[str, ...], **options: Any) -> int:
+    """Make a plan for TASK and print it, without changing anything."""
+    import asyncio
+
+    from surefoot.cli.session.foreground import run_in_foreground
+    from surefoot.cli.session.prepare import prepare_start
+
+    return asyncio.run(run_in_foreground(prepare_start(task, {**options, "phases": "plan"}, print_plan=True)))
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--last", is_flag=True, help="The newest run of the current folder, the same as no id.")
+@all_option
+@click.option("--until-phase", type=click.Choice(PHASE_NAMES), help="Stop when this phase is done.")
+@model_option
+@limit_options
+@display_options
+def resume(
+    run_id: str | None, last: bool, all_folders: bool, until_phase: str | None, model: str | None, **options: Any
+) -> int:
+    """Continue a run where it stopped.
+
+    RUN is the beginning of its id; the default is the newest run of the current folder. Limits given here replace those
+    of the run; they count from its start.
+    """
+    import asyncio
+
+    from surefoot.cli.session.ending import report_finished
+    from surefoot.cli.session.foreground import run_in_foreground
+    from surefoot.cli.session.prepare import display_of, prepare_resume
+    from surefoot.cli.session.runs import confirm_where, load_found_run
+    from surefoot.core.transitions import Stage
+
+    if run_id and last:
+        raise UsageError("--last and an id contradict each other", remedy="give one of them")
+    found, stored = load_found_run(run_id or "last", all_folders=all_folders)
+    if stored.state.stage is Stage.COMPLETED and stored.state.outcome is not None:
+        return report_finished(stored.state, display_of(stored.state, options))
+    confirm_where(found, "continuing", yes=options["yes"])
+    return asyncio.run(run_in_foreground(prepare_resume(stored, model, options, until_phase=until_phase)))

@@ -1,0 +1,214 @@
+"""Formatting shared by the live view, plain lines and summaries.
+
+Text from a model, a tool or the workspace may contain control characters. `line` and `block` make it safe to print.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from surefoot.cli.report.text import block as block
+from surefoot.cli.report.text import count as count
+from surefoot.cli.report.text import folder as folder
+from surefoot.cli.report.text import line as line
+from surefoot.cli.report.text import path_line
+from surefoot.cli.report.text import shorten_start as shorten_start
+from surefoot.cli.report.text import timestamp as timestamp
+from surefoot.core.outcome import Outcome, StepReflection, Verdict
+from surefoot.core.phases import PhaseResult, StepExecutionOutput
+from surefoot.core.proof import ProofLevel
+from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
+from surefoot.journal import events as e
+from surefoot.journal.state import RunState
+from surefoot.workspace.errors import as_path, printable
+
+PHASES: tuple[tuple[Stage, str], ...] = (
+    (Stage.UNDERSTANDING, "Understanding"),
+    (Stage.APPROACH, "Approach"),
+    (Stage.PLANNING, "Planning"),
+    (Stage.EXECUTION, "Execution"),
+    (Stage.VALIDATION, "Validation"),
+)
+
+VERDICT_LABELS: dict[Verdict, str] = {
+    Verdict.VERIFIED: "Verified",
+    Verdict.UNVERIFIED: "Done, not verified",
+    Verdict.FAILED: "Failed",
+    Verdict.BLOCKED: "Blocked",
+    Verdict.WAITING: "Waiting for you",
+    Verdict.BUDGET: "Budget spent",
+    Verdict.LOOP: "Stopped: going in circles",
+    Verdict.TIME: "Out of time",
+    Verdict.CANCELLED: "Cancelled",
+    Verdict.INTERRUPTED: "Interrupted",
+}
+
+
+def verdict_label(verdict: Verdict, outcome: Outcome | None) -> str:
+    """The verdict in words. A run that its own tests prove is named so."""
+    if outcome is not None and outcome.proof is ProofLevel.OWN_TEST:
+        return "Done, proven by its own tests"
+    return VERDICT_LABELS[verdict]
+
+
+STEP_LABELS: dict[StepStatus, str] = {
+    StepStatus.PENDING: "waiting",
+    StepStatus.RUNNING: "running",
+    StepStatus.SUCCEEDED: "done",
+    StepStatus.PARTIAL: "partly done",
+    StepStatus.FAILED: "failed",
+    StepStatus.SKIPPED: "skipped",
+    StepStatus.DEGRADED: "done with a fallback",
+    StepStatus.BLOCKED: "blocked",
+}
+
+RUNG_LABELS: dict[Rung, str] = {
+    Rung.RETRY_LATER: "wait and retry",
+    Rung.ADJUST_PARAMETERS: "retry, adjusted",
+    Rung.ALTERNATIVE_TOOL: "retry with another tool",
+    Rung.CANDIDATES: "try several candidates",
+    Rung.REPAIR_STEP: "repair the step",
+    Rung.SKIP_STEP: "skip the step",
+    Rung.FALLBACK: "use the declared fallback",
+    Rung.FAILURE_BRANCH: "take the failure branch",
+    Rung.REPLAN_TASK: "plan the task again",
+    Rung.NEXT_APPROACH: "try the next approach",
+    Rung.GIVE_UP: "give up",
+}
+
+
+def last_lines(output: str, limit: int = 6) -> list[str]:
+    """The last lines of a check's output that contain words or numbers: usually the reason why it failed."""
+    rows = [row.rstrip() for row in block(output, 20_000).splitlines() if any(c.isalnum() for c in row)]
+    return [row if len(row) <= 200 else row[:199] + "…" for row in rows[-limit:]]
+
+
+def join_limited(items: Sequence[str], limit: int = 6) -> str:
+    """`a, b, c and 4 more`."""
+    joined = ", ".join(items[:limit])
+    return joined if len(items) <= limit else f"{joined} and {len(items) - limit} more"
+
+
+# -- numbers and times ---------------------------------------------------------------------------------------------
+
+
+def pass_count(passed: int, total: int) -> str:
+    """`2 of 3 checks pass`, `the one check passes`."""
+    if total == 1:
+        return f"the one check {'passes' if passed else 'fails'}"
+    return f"{passed} of {total} checks pass"
+
+
+def elapsed(seconds: float) -> str:
+    """A clock: 0:07, 12:30, 1:02:03."""
+    hours, rest = divmod(max(int(seconds), 0), 3600)
+    minutes, rest = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time: 0.4s, 12s, 3m20s, 2h05m."""
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m{rest:02}s" if minutes < 120 else f"{minutes // 60}h{minutes % 60:02}m"
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
+def path(recorded: str) -> str:
+    """A path from the journal, which may not be valid UTF-8."""
+    real = as_path(recorded)
+    return path_line(recorded if real == recorded else printable(real))
+
+
+class ChangedFiles(NamedTuple):
+    listed: list[tuple[str, str]]
+    """A sign (+ new, ~ modified, - deleted) and the path."""
+    hidden: str
+    """How many files of version control and of tool caches are not listed; empty if there are none."""
+
+
+def changed_files(result: Outcome | StepExecutionOutput) -> ChangedFiles:
+    """Files in folders of tools are counted and not listed. Surefoot's own project config is always listed."""
+    from surefoot.tools.fs.walk import SKIPPED_FOLDERS
+
+    hidden_folders = SKIPPED_FOLDERS - {".surefoot"}
+    by_sign = (("+", result.generated_files), ("~", result.modified_files), ("-", result.deleted_files))
+    files = [(sign, name) for sign, names in by_sign for name in names]
+    listed = [(sign, path(name)) for sign, name in files if hidden_folders.isdisjoint(name.split("/"))]
+    hidden = len(files) - len(listed)
+    return ChangedFiles(listed, f"{hidden:,} in .git and caches" if hidden else "")
+
+
+def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) -> str:
+    """The changed files on one line, such as `+ report.py, ~ cli.py and 3 in .git and caches`."""
+    changed = changed_files(result)
+    listed = join_limited([f"{sign} {name}" for sign, name in changed.listed], limit)
+    return " and ".join(filter(None, (listed, changed.hidden)))
+
+
+# -- steps and recovery --------------------------------------------------------------------------------------------
+
+
+def action(tool: str, arguments: dict[str, Any], limit: int = 100) -> str:
+    """A tool call in short: the tool and its most telling argument."""
+    for name in ("command", "path", "pattern", "query", "url"):
+        if isinstance(arguments.get(name), str):
+            return line(f"{tool} {arguments[name]}", limit)
+    joined = ", ".join(f"{key}={value}" for key, value in arguments.items())
+    return line(f"{tool} {joined}", limit)
+
+
+def skip_reason(result: PhaseResult[Any]) -> str:
+    messages = result.validation.messages if result.validation else ()
+    return line(result.error or "; ".join(messages) or "not needed", 300)
+
+
+def recovery(chosen: e.RungChosen, state: RunState) -> str:
+    """The chosen rung with its counter and the reason: `retry, adjusted (2 of 3): another try with what ...`."""
+    step_run, limits = state.steps.get(chosen.step_id), state.config.reflection
+    counter = ""
+    match chosen.rung:
+        case Rung.RETRY_LATER if step_run:
+            counter = f" ({step_run.temporary_retries} of {limits.max_temporary_retries})"
+        case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL | Rung.CANDIDATES if step_run:
+            counter = f" ({step_run.retries} of {limits.max_step_retries})"
+        case Rung.REPAIR_STEP if step_run:
+            counter = f" ({step_run.repairs} of {limits.max_single_step_repairs})"
+        case Rung.REPLAN_TASK:
+            counter = f" ({state.replans} of {limits.max_task_replanning_attempts})"
+    return f"{RUNG_LABELS[chosen.rung]}{counter}: {line(chosen.why, 300)}"
+
+
+def plan_difference(made: e.PlanMade, state: RunState) -> list[str]:
+    """A replaced plan: the steps that were dropped, those that are done and kept, and the new ones."""
+    steps = made.result.output.steps if made.result.output else ()
+    rows = [f"  - {line(name)}" for name in made.dropped]
+    for step in steps:
+        step_run = state.steps.get(step.id)
+        done = step_run is not None and step_run.status in SETTLED
+        rows.append(f"  = {line(step.name)} (done, stays)" if done else f"  + {line(step.name)}")
+    return rows
+
+
+def reflection(result: StepReflection) -> str:
+    """The root cause, its category, and whether rules or the model found it."""
+    author = "rules" if result.decided_by == "rules" else "the model"
+    return f"{line(result.root_cause)} ({result.category}, by {author})"
+
+
+def candidate_passed(candidate: e.CandidateTried) -> bool:
+    from surefoot.engine.planner.criteria import decisive
+
+    return not candidate.unusable and all(result.passed for result in decisive(candidate.results))
+
+
+def candidate(tried: e.CandidateTried, mark: str) -> str:
+    """`✗ candidate 2 of 3, temperature 0.7: 1 of 2 checks pass`."""
+    result = tried.unusable or pass_count(sum(r.passed for r in tried.results), len(tried.results))
+    temperature = "" if tried.made_of else f", temperature {tried.temperature:g}"
+    return line(f"{mark} {tried.label}{temperature}: {result}", 300)

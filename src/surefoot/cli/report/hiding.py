@@ -1,0 +1,43 @@
+"""Hides secrets in everything that the command line prints, logs or exports.
+
+Free text is redacted when it is recorded, see `engine/runtime/recorder.py`. Here it is done once more, and known values
+are removed from all else but paths, ids, checks and the workspace.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from surefoot.core.values import Value
+from surefoot.journal.redact import Redactor, neutralise
+from surefoot.journal.redacted_values import exported
+
+_in_use: list[Redactor] = []
+
+
+def hide_with(redactor: Redactor) -> None:
+    """Use this redactor from here on. That of a run also knows the key of the run's model."""
+    _in_use[:] = [redactor.sparing(_folder)]
+
+
+def redactor() -> Redactor:
+    if not _in_use:
+        hide_with(Redactor.from_environment(os.environ))
+    return _in_use[0]
+
+
+def safe(text: str) -> str:
+    """Text without known secrets and control characters."""
+    return neutralise(redactor().redact_known(text))
+
+
+def as_json(value: Value) -> dict[str, Any]:
+    """The fields of a value for a program."""
+    return exported(value, redactor())
+
+
+def _folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""

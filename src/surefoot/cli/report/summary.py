@@ -1,0 +1,221 @@
+"""The summary of a run: outcome, checks, files, cost, and what to do next. It stays on the screen."""
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from surefoot.cli.report import formatting as fmt
+from surefoot.cli.report.symbols import Marks
+from surefoot.cli.report.usage import usage_of_state
+from surefoot.core.outcome import CheckResult, Outcome, Verdict
+from surefoot.core.plan import DetailedPlan
+from surefoot.core.proof import ProofLevel
+from surefoot.core.questions import times_out_at
+from surefoot.core.transitions import Stage
+from surefoot.journal.state import RunState
+
+_DIAGNOSIS_TITLES = (
+    "What failed",
+    "Root cause",
+    "Evidence",
+    "Tried, in order",
+    "Left in the workspace",
+    "Left outside the workspace",
+    "What to do next",
+)
+PROOF_LABELS = {
+    ProofLevel.GIVEN_CHECK: "a given check failed before and passes now",
+    ProofLevel.OWN_TEST: "a test that the run wrote fails on the old tree and passes now",
+    ProofLevel.NONE: "nothing that failed before is known to pass now",
+}
+_MAX_FILES = 12
+_MAX_CHECKS = 10
+
+
+def summary(state: RunState, marks: Marks, *, verdict: Verdict | None = None, until: str = "") -> list[Text]:
+    """The lines of the summary.
+
+    `verdict` is for a run without an outcome; `until` is the phase after which it was asked to stop.
+    """
+    outcome = state.outcome
+    verdict = outcome.verdict if outcome else verdict or current_verdict(state)
+    return [
+        _headline(state, verdict, marks, until),
+        *_undone(state),
+        *_text(outcome, "before that: " if state.undone else ""),
+        Text(),
+        *(_checks(outcome.checks, marks) if outcome else ()),
+        *(_tests(outcome) if outcome else ()),
+        *(_files(outcome) if outcome else ()),
+        *(_not_captured(outcome) if outcome else ()),
+        _row("spent", Text(f"{fmt.duration(state.active_seconds)}, {usage_of_state(state)}")),
+        *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(outcome)),
+        *_questions(state),
+        *_diagnosis(outcome),
+        *_next(state, verdict),
+    ]
+
+
+def current_verdict(state: RunState) -> Verdict:
+    """The verdict on a run without an outcome."""
+    return Verdict.WAITING if state.stage is Stage.WAITING else Verdict.INTERRUPTED
+
+
+def plan_lines(plan: DetailedPlan, marks: Marks) -> Iterator[Text]:
+    """The steps of a plan with their dependencies, files and checks."""
+    numbers = {step.id: number for number, step in enumerate(plan.steps, 1)}
+    for number, step in enumerate(plan.steps, 1):
+        yield Text.assemble((f"  {number}. ", "dim"), (fmt.line(step.name), "bold"), (f"  {step.step_type}", "dim"))
+        if step.description and step.description != step.name:
+            yield Text(f"     {fmt.line(step.description, 300)}")
+        needs = [str(numbers[d.depends_on]) for d in plan.dependencies if d.step_id == step.id]
+        writes = fmt.join_limited([fmt.line(name) for name in step.writes])
+        for title, text in (("after", ", ".join(needs)), ("writes", writes)):
+            if text:
+                yield Text.assemble("     ", (f"{title} ", "dim"), text)
+        for check in step.checks:
+            yield Text.assemble("     ", ("check ", "dim"), fmt.line(check.label))
+    for criterion in plan.success_criteria:
+        yield Text.assemble("  ", (f"{marks.dot} ", "dim"), fmt.line(criterion, 300))
+    for check in plan.checks:
+        yield Text.assemble("  ", ("at the end ", "dim"), fmt.line(check.label))
+
+
+def _headline(state: RunState, verdict: Verdict, marks: Marks, until: str) -> Text:
+    mark, style = marks.of_verdict(verdict)
+    title = fmt.verdict_label(verdict, state.outcome)
+    if state.undone is not None:
+        title, style = ("Partly undone" if state.undone.is_partial else "Undone"), "yellow"
+        mark = marks.skipped
+    elif verdict is Verdict.UNVERIFIED and _only_planned(state):
+        title, mark, style = "Plan made", marks.done, "green"
+    elif verdict is Verdict.UNVERIFIED and until and state.outcome is None:
+        title = f"Stopped after {until}, as asked"
+    task = fmt.line(state.task.text if state.task else "", 100)
+    return Text.assemble((f"{mark} {title}", f"bold {style}"), "  ", task, (f"  {state.run_id}", "dim"))
+
+
+def _only_planned(state: RunState) -> bool:
+    return state.outcome is not None and state.plan is not None and not state.history
+
+
+def _undone(state: RunState) -> Iterator[Text]:
+    """When, how far and by whom the run was undone."""
+    undone = state.undone
+    if undone is None:
+        return
+    by = f" by {fmt.line(undone.by, 200)}" if undone.by else ""
+    if undone.step:
+        extent = f", from step {fmt.line(undone.step)} on"
+    elif undone.snapshot:
+        extent = f", back to snapshot {undone.snapshot[:12]}"
+    else:
+        extent = f", in {fmt.folder(undone.folder)}" if undone.folder else ""
+    yield Text(f"  undone on {fmt.timestamp(undone.at)}{by}{extent}", style="yellow")
+    if undone.missing:
+        listed = fmt.join_limited([fmt.line(path) for path in undone.missing])
+        yield Text(f"  not restored for lack of room: {listed}; free some space and undo it again", style="yellow")
+
+
+def _text(outcome: Outcome | None, prefix: str) -> Iterator[Text]:
+    """The outcome's own summary, unless the diagnosis repeats it."""
+    repeated = outcome and outcome.diagnosis and outcome.diagnosis.what_failed == outcome.summary
+    if outcome and outcome.summary and not repeated:
+        yield Text(f"  {prefix}{fmt.line(outcome.summary, 600)}")
+
+
+def _checks(results: tuple[CheckResult, ...], marks: Marks) -> Iterator[Text]:
+    # Failures first, so that the limit never hides one behind checks that pass.
+    ordered = sorted(results, key=lambda result: result.passed)
+    for index, result in enumerate(ordered[:_MAX_CHECKS]):
+        mark, style = marks.of_check(result.passed)
+        yield _row("checks" if index == 0 else "", Text.assemble((f"{mark} ", style), fmt.line(result.check.label)))
+        if not result.passed and result.detail:
+            for row in fmt.last_lines(result.detail):
+                yield _row("", Text(f"    {row}", style="dim"))
+    if rest := ordered[_MAX_CHECKS:]:
+        failed = sum(not result.passed for result in rest)
+        more = f"{len(rest)} more" + (f", {failed} of them fail" if failed else " pass")
+        yield _row("", Text(f"{marks.more} {more}", style="red" if failed else "dim"))
+
+
+def _tests(outcome: Outcome) -> Iterator[Text]:
+    """The level of proof, and the project's tests before and after the run."""
+    tests = outcome.tests
+    if tests is None:
+        return
+    yield _row("proof", Text(f"{outcome.proof.letter}: {PROOF_LABELS[outcome.proof]}"))
+    if tests.before or tests.after:
+        before, after = (counts.as_text() if counts else "unknown" for counts in (tests.before, tests.after))
+        yield _row("tests", Text(f"before: {before}; now: {after}"))
+    asked = [test.as_text() for test in tests.altered if test.asked]
+    if asked:
+        yield _row("", Text(f"as the task asks: {fmt.join_limited([fmt.line(text) for text in asked])}", style="dim"))
+
+
+def _files(outcome: Outcome) -> Iterator[Text]:
+    listed, hidden = fmt.changed_files(outcome)
+    styles = {"+": "green", "~": "yellow", "-": "red"}
+    for index, (sign, path) in enumerate(listed[:_MAX_FILES]):
+        yield _row("files" if index == 0 else "", Text.assemble((f"{sign} ", styles[sign]), path))
+    more = [f"{len(listed) - _MAX_FILES} more"] if len(listed) > _MAX_FILES else []
+    if rest := " and ".join([*more, *([hidden] if hidden else [])]):
+        yield _row("", Text(f"and {rest}", style="dim")) if listed else _row("files", Text(rest, style="dim"))
+
+
+def _not_captured(outcome: Outcome) -> Iterator[Text]:
+    if outcome.not_captured:
+        yield _row("no undo", Text(f"not in snapshots: {fmt.join_limited(outcome.not_captured)}", style="dim"))
+
+
+def _warnings(outcome: Outcome | None) -> list[str]:
+    if outcome is None:
+        return []
+    protected = [f"protected file was modified: {path}" for path in outcome.protected_changes]
+    # A diagnosis lists these itself.
+    outside = [] if outcome.diagnosis else [f"left outside the workspace: {item}" for item in outcome.left_outside]
+    return [*protected, *outside, *outcome.warnings]
+
+
+def _questions(state: RunState) -> Iterator[Text]:
+    for question in state.open_questions:
+        rows = fmt.block(question.text).splitlines()
+        yield _row("asks", Text(rows[0] if rows else ""))
+        yield from (_row("", Text(row)) for row in rows[1:])
+        if until := times_out_at(question, state.config.question_timeout_seconds):
+            yield _row("", Text(f"if there is no answer by {fmt.timestamp(until)}, it counts as no", style="dim"))
+
+
+def _diagnosis(outcome: Outcome | None) -> Iterator[Text]:
+    if outcome is None or outcome.diagnosis is None:
+        return
+    yield Text()
+    text = outcome.diagnosis.as_text()
+    # Not shortened, because the next steps are at its end.
+    for row in fmt.block(text, len(text)).splitlines():
+        title, colon, rest = row.partition(":")
+        is_title = title in _DIAGNOSIS_TITLES
+        yield Text.assemble("  ", (title + colon, "bold" if is_title else ""), rest)
+
+
+def _next(state: RunState, verdict: Verdict) -> Iterator[Text]:
+    run_id, outcome = state.run_id, state.outcome
+    hints: list[tuple[str, str]] = []
+    if verdict is Verdict.WAITING and state.open_questions:
+        hints.append(("answer", f"surefoot answer {run_id}"))
+    elif outcome is None:
+        hints.append(("resume", f"surefoot resume {run_id}"))
+    elif _only_planned(state) and state.stage is Stage.COMPLETED:
+        hints.append(("run it", f"surefoot run --based-on {run_id}"))
+    if state.undone is not None and state.undone.redo:
+        again = f"surefoot undo {run_id} --to {state.undone.redo[:12]}"
+        hints.append(("redo", f"surefoot apply {run_id}" if state.undone.folder else again))
+    if outcome and outcome.changed_files:
+        hints.append(("diff", f"surefoot show {run_id} --diff"))
+    if hints:
+        yield Text()
+        yield from (_row(title, Text(command, style="cyan")) for title, command in hints)
+
+
+def _row(title: str, content: Text) -> Text:
+    return Text.assemble("  ", (f"{title:<8}", "dim"), content)

@@ -1,0 +1,89 @@
+"""What is printed when a run ends, waits, is interrupted or fails, and the exit code that goes with it."""
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.cli.report.hiding import redactor
+from surefoot.cli.report.stdout import print_lines, stdout_marks
+from surefoot.cli.report.summary import plan_lines, summary
+from surefoot.cli.session.watching import choose_watcher
+from surefoot.cli.views.jsonl import JsonLines, outcome_object
+from surefoot.cli.views.watcher import Watcher
+from surefoot.core.outcome import EXIT_CODES, Verdict
+from surefoot.core.transitions import Stage
+from surefoot.journal.state import RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Display:
+    """How a run is shown, and how its confirmations are answered."""
+
+    live: bool | None = None
+    as_json: bool = False
+    yes: bool = False
+    cassette: str | None = None
+    verbose: bool = False
+    isolation: str = ""
+    print_plan: bool = False
+    """Whether the plan is the result, and is printed."""
+    until: str = ""
+    """The phase after which the run was asked to stop."""
+
+
+def report_end(state: RunState, watcher: Watcher, display: Display) -> int:
+    if state.outcome is not None:
+        verdict = state.outcome.verdict
+    else:
+        verdict = Verdict.WAITING if state.stage is Stage.WAITING else Verdict.UNVERIFIED
+    if state.undone is not None and verdict is Verdict.VERIFIED:
+        verdict = Verdict.UNVERIFIED  # What was verified is not there any more.
+    # `surefoot plan` succeeds when it has made a plan, although a plan proves nothing.
+    ended = state.outcome is not None and state.outcome.verdict is verdict
+    code = state.outcome.exit_code if ended and state.outcome else EXIT_CODES[verdict]
+    code = 0 if display.print_plan and verdict is Verdict.UNVERIFIED and state.plan else code
+    _print_result(state, verdict, code, watcher, display)
+    return code
+
+
+def report_finished(state: RunState, display: Display) -> int:
+    """Print the result of a run that was already finished. Needs no model."""
+    undone = " and its changes were undone" if state.undone is not None else ""
+    print(f"run {state.run_id} is already finished{undone}: there is nothing to continue", file=sys.stderr)
+    watcher = choose_watcher(live=None if display.as_json else False, as_json=display.as_json)
+    return report_end(state, watcher, display)
+
+
+def report_interruption(watcher: Watcher, display: Display) -> int:
+    state = watcher.follower.state
+    code = EXIT_CODES[Verdict.INTERRUPTED]
+    if not state.run_id:
+        print("stopped before the run began", file=sys.stderr)
+        return code
+    _print_result(state, Verdict.INTERRUPTED, code, watcher, display)
+    print(f"stopped; continue with: surefoot resume {state.run_id}", file=sys.stderr)
+    return code
+
+
+def report_error(error: Exception, watcher: Watcher, display: Display) -> None:
+    """Write the error as the last JSON line. As text it is printed by `main`, which it reaches as an exception."""
+    if display.as_json:
+        hide = redactor().redact
+        remedy = hide(getattr(error, "remedy", ""))
+        _write_json(watcher, {"type": "error", "message": hide(str(error)), "remedy": remedy})
+
+
+def _print_result(state: RunState, verdict: Verdict, code: int, watcher: Watcher, display: Display) -> None:
+    if display.as_json:
+        _write_json(watcher, outcome_object(state, verdict, code))
+        return
+    marks = stdout_marks()
+    if display.print_plan and state.plan:
+        print_lines(plan_lines(state.plan, marks))
+        print()
+    print_lines(summary(state, marks, verdict=verdict, until=display.until))
+
+
+def _write_json(watcher: Watcher, item: dict[str, Any]) -> None:
+    assert isinstance(watcher, JsonLines)
+    watcher.write(item)

@@ -1,0 +1,154 @@
+"""A run in the foreground: opens the services, shows progress, handles Ctrl-C, and prints the result.
+
+This is where the command line meets the engine.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from surefoot.cli.report.hiding import hide_with
+from surefoot.cli.session.control import send_control
+from surefoot.cli.session.ending import Display, report_end, report_error, report_interruption
+from surefoot.cli.session.hang import end_process
+from surefoot.cli.session.person import TerminalPerson
+from surefoot.cli.session.resources import open_journal
+from surefoot.cli.session.watching import choose_watcher, subscribe
+from surefoot.cli.views.watcher import Watcher
+from surefoot.config import paths
+from surefoot.config.model import ModelSettings
+from surefoot.engine.runtime.services import Services
+from surefoot.errors import NoModel, UsageError, WeightsError
+from surefoot.journal.events import Record
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.models.base import LanguageModel
+from surefoot.models.select import choose_model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedRun:
+    """A run that is ready to be started, resumed or retried."""
+
+    drive: Callable[[Services], Awaitable[RunState]]
+    """`start_run`, `resume_run` or `retry_step` with every argument but the services."""
+    model_spec: str | None
+    model_settings: ModelSettings
+    display: Display
+    records: Sequence[Record] = ()
+    """The events of the run so far."""
+    before: Callable[[], None] | None = None
+    """Called before the engine starts, once a model is available."""
+    after: Callable[[], None] | None = None
+    """Called after the result of a run that has begun was printed."""
+
+
+async def run_in_foreground(prepared: PreparedRun) -> int:
+    """Drive a run until it ends, waits or is interrupted. Returns the exit code."""
+    display = prepared.display
+    watcher = choose_watcher(
+        live=display.live, as_json=display.as_json, verbose=display.verbose, isolation=display.isolation
+    )
+    try:
+        with _cancel_on_signals(watcher):
+            async with watcher, _open_services(prepared, watcher) as services:
+                subscribe(services.bus, watcher, prepared.records)
+                watcher.accept_keys(partial(send_control, services.journal))
+                if prepared.before is not None:
+                    prepared.before()
+                state = await prepared.drive(services)
+    except Exception as error:
+        if run_id := watcher.follower.state.run_id:
+            error.add_note(f"then continue with: surefoot resume {run_id}")
+        report_error(error, watcher, display)
+        raise
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        code = report_interruption(watcher, display)
+    else:
+        code = report_end(state, watcher, display)
+    if prepared.after is not None and watcher.follower.state.run_id:
+        prepared.after()
+    return code
+
+
+@contextlib.asynccontextmanager
+async def _open_services(prepared: PreparedRun, watcher: Watcher) -> AsyncIterator[Services]:
+    display = prepared.display
+    async with contextlib.AsyncExitStack() as stack:
+        journal = open_journal()
+        stack.push_async_callback(journal.aclose)
+        model = await _choose_model(prepared)
+        stack.push_async_callback(model.aclose)
+        if display.cassette:
+            model = _recording(model, Path(display.cassette))
+        person = TerminalPerson(sys.stdin, watcher.suspended, yes=display.yes)
+        services = Services(
+            journal=journal,
+            model=model,
+            home=paths.state_home(),
+            person=person,
+            end_process=partial(end_process, watcher.abandon),
+        )
+        hide_with(services.redactor)
+        yield services
+
+
+async def _choose_model(prepared: PreparedRun) -> LanguageModel:
+    """The model to use. A script or a cassette cannot be found again by its name in the journal."""
+    try:
+        return await choose_model(prepared.model_spec, prepared.model_settings)
+    except (NoModel, WeightsError) as error:
+        previous = fold(prepared.records).model if prepared.records else ""
+        if not previous:
+            raise
+        remedy = f" ({error.remedy})" if isinstance(error, WeightsError) else ""
+        raise NoModel(
+            f"the run used the model {previous}, which is not available now: {error}{remedy}",
+            remedy="name the model to continue with: -m MODEL, or -m scripted:FILE for a script or cassette",
+        ) from error
+
+
+def _recording(model: LanguageModel, path: Path) -> LanguageModel:
+    from surefoot.models.testing.cassette import RecordingModel
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a").close()
+    except OSError as error:
+        raise UsageError(
+            f"the cassette {path} cannot be written: {error.strerror}", remedy="name another file with --record"
+        ) from error
+    return RecordingModel(model, path)
+
+
+@contextlib.contextmanager
+def _cancel_on_signals(watcher: Watcher) -> Iterator[None]:
+    """Cancel the current task on the first Ctrl-C, SIGTERM or SIGHUP, and kill the process on the second."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    received = 0
+
+    def stop() -> None:
+        nonlocal received
+        received += 1
+        if received > 1:
+            watcher.abandon()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
+        watcher.notify("stopping; press Ctrl-C again to stop immediately")
+        task.cancel()
+
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in signals:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,221 @@
+"""From command-line options to a `PreparedRun`: settings, task, checks, and phases taken over from another run."""
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from surefoot.cli.options import PHASE_NAMES
+from surefoot.cli.session.ending import Display
+from surefoot.cli.session.foreground import PreparedRun
+from surefoot.cli.session.resources import resolve_workspace
+from surefoot.cli.session.runs import StoredRun, load_run
+from surefoot.cli.session.worktree import offer_changes, worktree_path
+from surefoot.config import paths
+from surefoot.config.fields import Sourced
+from surefoot.config.layers import Settings, load
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.plan import CommandCheck
+from surefoot.core.task import Task
+from surefoot.core.transitions import Stage
+from surefoot.engine.loop import new_run_id, resume_run, start_run
+from surefoot.errors import UsageError
+from surefoot.history.worktree import make_worktree
+from surefoot.journal import events as e
+from surefoot.journal.redact import neutralise
+from surefoot.journal.state import RunState
+from surefoot.models.providers.catalog import PROVIDERS
+from surefoot.models.select import MODEL_VARIABLE
+from surefoot.workspace.sandbox.sandbox import choose_sandbox
+
+_FLAGS = {
+    "phases": ("execution.phases", "--phases"),
+    "accept": ("execution.accept", "--accept"),
+    "baseline": ("execution.baseline", "--baseline"),
+    "sandbox": ("execution.sandbox", "--sandbox"),
+    "approve": ("execution.approve", "--approve"),
+    "network": ("execution.network", "--network"),
+    "rollback": ("execution.enable_auto_rollback", "--rollback"),
+    "confirm": ("execution.require_confirmation", "--confirm"),
+    "question_timeout": ("execution.question_timeout_seconds", "--question-timeout"),
+    "verbose": ("execution.verbose_logging", "--verbose"),
+    "max_time": ("budget.max_seconds", "--max-time"),
+    "max_tokens": ("budget.max_tokens", "--max-tokens"),
+    "max_cost": ("budget.max_cost_usd", "--max-cost"),
+}
+"""Options that override a setting: the name of the setting, and the source that `surefoot config` would name."""
+
+_LIMITS = {"max_time": "max_seconds", "max_tokens": "max_tokens", "max_cost": "max_cost_usd"}
+
+
+def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_plan: bool = False) -> PreparedRun:
+    """Prepare a new run of the task in `words`, or of the task of the run that --based-on names."""
+    folder, run_id = resolve_workspace(options["workspace"]), new_run_id()
+    settings = load_settings(folder, options)
+    config = settings.execution
+    base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
+    first = _first_stage(options.get("from_phase"), options.get("until_phase"), base)
+    in_copy = options.get("worktree", False)
+    task = Task(
+        text=_task_text(words, base),
+        workspace=str(worktree_path(folder, run_id) if in_copy else folder),
+        checks=_checks(options["checks"], base),
+    )
+    copy = partial(make_worktree, folder, task.folder, paths.state_home(), run_id, config)
+    return PreparedRun(
+        drive=partial(
+            start_run,
+            task=task,
+            config=config,
+            run_id=run_id,
+            first=first or Stage.UNDERSTANDING,
+            last=_stage(options.get("until_phase")),
+            given=_results_of(base, first) if base else (),
+            based_on=base.run_id if base else "",
+        ),
+        model_spec=options["model"],
+        model_settings=settings.model,
+        display=Display(
+            live=options["live"],
+            as_json=options["as_json"],
+            yes=options["yes"],
+            cassette=options["cassette"],
+            verbose=config.verbose_logging,
+            isolation=describe_isolation(config, folder),
+            print_plan=print_plan,
+            until=options.get("until_phase") or "",
+        ),
+        before=copy if in_copy else None,
+        after=partial(offer_changes, run_id, folder) if in_copy and not options["as_json"] else None,
+    )
+
+
+def prepare_resume(
+    run: StoredRun, model: str | None, options: Mapping[str, Any], *, until_phase: str | None = None
+) -> PreparedRun:
+    """Prepare to continue a run. Limits in `options` and prices in the config files replace those of the run."""
+    assert run.state.task is not None
+    settings = load_settings(run.state.task.folder)
+    config = _with_limits(run.state.config, options, settings.execution)
+    return PreparedRun(
+        drive=partial(resume_run, run_id=run.run_id, last=_stage(until_phase), config=config),
+        model_spec=model or reusable_spec(run.state.model),
+        model_settings=settings.model,
+        display=display_of(run.state, options, until=until_phase or ""),
+        records=run.records,
+    )
+
+
+def display_of(state: RunState, options: Mapping[str, Any], *, until: str = "") -> Display:
+    """How to show a run that exists already."""
+    assert state.task is not None
+    return Display(
+        **{name: value for name, value in options.items() if name not in _LIMITS},
+        verbose=state.config.verbose_logging,
+        isolation=describe_isolation(state.config, state.task.folder),
+        until=until,
+    )
+
+
+def load_settings(folder: Path, options: Mapping[str, Any] | None = None) -> Settings:
+    """All settings for a run in this folder. Notices, such as an untrusted project config, are printed."""
+    settings = load(folder, _flags(options or {}))
+    for notice in settings.notices:
+        click.echo(neutralise(notice), err=True)
+    return settings
+
+
+def reusable_spec(name: str) -> str | None:
+    """The name of the model that a run used, if it is a valid spec and SUREFOOT_MODEL does not override it."""
+    known = name.partition("/")[0] in (*PROVIDERS, "local")
+    return name if known and not os.environ.get(MODEL_VARIABLE) else None
+
+
+def describe_isolation(config: ExecutionConfig, workspace: Path) -> str:
+    """How commands are isolated, in a few words. Raises if the required isolation is not available."""
+    sandbox, description = choose_sandbox(config.sandbox, workspace, state_folders=[paths.state_home()])
+    if sandbox is None:
+        return description
+    return f"sandbox {sandbox.name}, {'network on' if config.network else 'no network'}"
+
+
+def _flags(options: Mapping[str, Any]) -> dict[str, Sourced]:
+    flags = {}
+    for option, (name, source) in _FLAGS.items():
+        value = options.get(option)
+        if value is not None:
+            flags[name] = Sourced(value, source.replace("--", "--no-") if value is False else source)
+    if (static := options.get("static")) is not None:
+        flags["execution.dynamic"] = Sourced(not static, "--static" if static else "--dynamic")
+    return flags
+
+
+def _with_limits(
+    config: ExecutionConfig, options: Mapping[str, Any], current: ExecutionConfig
+) -> ExecutionConfig | None:
+    """The settings of a run with other limits and the current prices; None if nothing is different."""
+    limits = {name: value for option, name in _LIMITS.items() if (value := options.get(option)) is not None}
+    changed = config.with_(budget=config.budget.with_(**limits), prices={**config.prices, **current.prices})
+    return changed if changed != config else None
+
+
+def _task_text(words: tuple[str, ...], base: RunState | None) -> str:
+    if not words and base is not None:
+        return base.task.text if base.task else ""
+    if words != ("-",):
+        return " ".join(words)
+    # The limit is above the maximum length of a task, so that a longer one is refused and not cut.
+    return sys.stdin.buffer.read(2_000_000).decode(errors="replace")
+
+
+def _checks(commands: tuple[str, ...], base: RunState | None) -> tuple[CommandCheck, ...]:
+    """The checks given on the command line, else those of the run that this one is based on."""
+    if not commands and base is not None and base.task:
+        return tuple(check for check in base.task.checks if isinstance(check, CommandCheck))
+    return tuple(CommandCheck(command=command, origin="user") for command in commands)
+
+
+# -- starting in the middle ----------------------------------------------------------------------------------------
+
+
+def _stage(phase: str | None) -> Stage | None:
+    return Stage(phase) if phase else None
+
+
+def _first_stage(first: str | None, until: str | None, base: RunState | None) -> Stage | None:
+    if base is None:
+        if first not in (None, "understanding"):
+            raise UsageError(
+                f"starting with {first} needs the results of the phases before it",
+                remedy="name the run to take them from: --based-on RUN",
+            )
+        return None
+    if first is None:
+        results = [base.understanding, base.approach, base.plan]
+        first = PHASE_NAMES[next((i for i, result in enumerate(results) if result is None), 3)]
+    if until and PHASE_NAMES.index(until) < PHASE_NAMES.index(first):
+        raise UsageError(f"{until} comes before {first}", remedy="let --until-phase come after --from-phase")
+    return _stage(first)
+
+
+def _results_of(base: RunState, first: Stage | None) -> list[e.Event]:
+    """The results of the phases of another run that come before `first`, as events for the new run."""
+    events: list[e.Event] = []
+    for phase in PHASE_NAMES[: PHASE_NAMES.index(first or Stage.UNDERSTANDING)][:3]:
+        match phase:
+            case "understanding" if base.understanding:
+                events.append(e.Understood(result=base.understanding))
+            case "approach" if base.approach:
+                events.append(e.ApproachChosen(result=base.approach))
+            case "planning" if base.planning and base.plan:
+                events.append(e.PlanMade(result=base.planning.with_(output=base.plan)))
+            case _:
+                raise UsageError(
+                    f"run {base.run_id} has no result of {phase} that could be used",
+                    remedy=f"start earlier: --from-phase {phase}",
+                )
+    return events

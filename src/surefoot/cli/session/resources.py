@@ -1,0 +1,39 @@
+"""The journal and the workspace: what commands open before they do anything else."""
+
+import os
+from pathlib import Path
+
+from surefoot.cli.import_path import drop_from_path
+from surefoot.config import paths
+from surefoot.errors import UsageError, WorkspaceLocked
+from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.workspace.lock import WorkspaceLock
+
+
+def open_journal(*, read_only: bool = False) -> SqliteJournal:
+    return SqliteJournal(paths.journal_file(paths.state_home()), read_only=read_only)
+
+
+def resolve_workspace(name: str) -> Path:
+    """The workspace as an absolute path. Raises UsageError if it is not a writable folder.
+
+    From here on nothing is imported from it.
+    """
+    folder = Path(name).expanduser().absolute()
+    if not folder.exists():
+        raise UsageError(f"there is no folder {folder}", remedy=f"create it first: mkdir -p {folder}")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", remedy="name the folder that contains it with -C")
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise UsageError(f"{folder} cannot be written to", remedy="change its permissions, or work in a copy")
+    drop_from_path(str(folder))
+    return folder.resolve()
+
+
+def is_running(run_id: str, folder: Path) -> bool:
+    """Whether a process is working on this run now. The journal alone cannot tell: a killed run looks the same."""
+    try:
+        with WorkspaceLock(folder, paths.state_home(), run_id):
+            return False
+    except WorkspaceLocked:
+        return True

@@ -1,0 +1,175 @@
+"""Which run a command means, and the folder of that run. Every command that takes a run asks here.
+
+Without an id, or with `last`, it is the newest run of the current folder. Other folders are reached with --all or an
+id.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import click
+
+from surefoot.cli.import_path import drop_from_path
+from surefoot.cli.report import text as fmt
+from surefoot.config import paths
+from surefoot.errors import SurefootError, UnknownRun, UsageError
+from surefoot.journal.store.base import LAST, Journal
+
+if TYPE_CHECKING:
+    # Listing runs needs none of these, and importing them takes longer than the listing.
+    from surefoot.journal.events import Record
+    from surefoot.journal.state import RunState
+    from surefoot.journal.store.reading import JournalReader
+
+
+class HasWorkspaces(Protocol):
+    """A journal, or the reader of one."""
+
+    def workspaces(self) -> dict[str, int]: ...
+
+
+class CurrentFolder(NamedTuple):
+    """The folder whose runs a command sees by default."""
+
+    path: str
+    workspaces: tuple[str, ...]
+    """Where its runs worked: in the folder itself and in copies of it."""
+    runs: int
+    other_runs: int
+    """The number of runs in other folders."""
+
+
+class FoundRun(NamedTuple):
+    run_id: str
+    folder: str
+    """The folder of the run. For a run in a copy, it is the folder that was copied."""
+    is_current: bool
+    by_id: bool
+    """Whether the user gave an id, and not `last`."""
+
+
+class StoredRun(NamedTuple):
+    run_id: str
+    records: "list[Record]"
+    state: "RunState"
+
+
+def open_run_list() -> "JournalReader":
+    """Open the journal to list runs. This imports less than opening it for anything else."""
+    from surefoot.journal.store.reading import JournalReader
+
+    return JournalReader(paths.journal_file(paths.state_home()), busy_timeout=5.0)
+
+
+def current_folder(journal: HasWorkspaces, start: Path | None = None) -> CurrentFolder:
+    """The innermost folder around `start`, by default the working directory, in which there were runs.
+
+    The search ends at the root of a git repository: the runs of a folder around it belong to another project.
+    """
+    origins = _origins()
+    runs_in = journal.workspaces()
+    folder_of = {workspace: origins.get(workspace, workspace) for workspace in runs_in}
+    folder_of |= {origin: origin for origin in folder_of.values()}
+    begin = start or _working_directory()
+    path = str(begin or "")
+    for folder in (begin, *begin.parents) if begin else ():
+        if found := folder_of.get(str(folder)):
+            path = found
+            break
+        if (folder / ".git").exists():
+            break
+    workspaces = tuple(workspace for workspace in runs_in if folder_of[workspace] == path)
+    runs = sum(runs_in[workspace] for workspace in workspaces)
+    return CurrentFolder(path, workspaces, runs, sum(runs_in.values()) - runs)
+
+
+def find_run(journal: Journal, name: str, *, all_folders: bool = False, start: Path | None = None) -> FoundRun:
+    """Find a run by the beginning of its id, or the newest one for `last`. Nothing is imported from its folder then."""
+    current = current_folder(journal, start)
+    if name == LAST and not all_folders:
+        newest = journal.summaries(1, current.workspaces)
+        if not newest:
+            raise _no_runs(current)
+        drop_from_path(newest[0].workspace)
+        return FoundRun(newest[0].run_id, current.path, is_current=True, by_id=False)
+    from surefoot.journal.events import RunCreated
+
+    run_id = journal.find(name)
+    created = next(iter(journal.read(run_id))).event
+    assert isinstance(created, RunCreated)
+    workspace = created.task.workspace
+    drop_from_path(workspace)
+    folder = _origins().get(workspace, workspace)
+    return FoundRun(run_id, folder, is_current=folder == current.path, by_id=name != LAST)
+
+
+def load_run(name: str, *, all_folders: bool = False, start: Path | None = None) -> StoredRun:
+    """Read a run from the journal. `name` is the beginning of its id, or `last`."""
+    return load_found_run(name, all_folders=all_folders, start=start)[1]
+
+
+def load_found_run(name: str, *, all_folders: bool = False, start: Path | None = None) -> tuple[FoundRun, StoredRun]:
+    from surefoot.cli.session.resources import open_journal
+    from surefoot.journal.reducers import fold
+
+    journal = open_journal(read_only=True)
+    try:
+        found = find_run(journal, name, all_folders=all_folders, start=start)
+        records = list(journal.read(found.run_id))
+    finally:
+        journal.close()
+    return found, StoredRun(found.run_id, records, fold(records))
+
+
+def say_where(found: FoundRun, action: str) -> None:
+    """Name the folder that a command is about to change, on standard error."""
+    where = "" if found.is_current else ", which is not the current folder"
+    click.echo(f"{action} run {found.run_id} in {fmt.folder(found.folder)}{where}", err=True)
+
+
+def confirm_where(found: FoundRun, action: str, *, yes: bool) -> None:
+    """Name the folder, and ask for confirmation if it is not the current one.
+
+    Nothing is asked if the user has named the run by its id and has said yes in advance.
+    """
+    say_where(found, action)
+    if found.is_current or (yes and found.by_id):
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(
+            f"run {found.run_id} belongs to another folder, and there is no terminal to ask for confirmation",
+            remedy=f"go there first: cd {shlex.quote(found.folder)}; or give the id of the run and --yes",
+        )
+    if not click.confirm("Continue?", err=True):
+        raise SurefootError("nothing was changed")
+
+
+def _origins() -> dict[str, str]:
+    """The copies of folders that runs work in, each with its folder."""
+    home = paths.state_home()
+    if not paths.worktree_records(home).is_dir():
+        return {}
+    # Imports undo and snapshots, which reading commands do not need.
+    from surefoot.history.worktree import worktree_origins
+
+    return worktree_origins(home)
+
+
+def _no_runs(current: CurrentFolder) -> UnknownRun:
+    if not current.other_runs:
+        return UnknownRun("there are no runs yet", remedy='start one: surefoot run "what to do"')
+    return UnknownRun(
+        f"there are no runs in {fmt.folder(current.path) or 'this folder'}, "
+        f"only {fmt.count(current.other_runs, 'run')} in other folders",
+        remedy="see `surefoot list --all`, and give the id of the run",
+    )
+
+
+def _working_directory() -> Path | None:
+    """The working directory; None if it was removed."""
+    try:
+        return Path.cwd().resolve()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,57 @@
+"""A run as JSON lines for programs: one object per event, and the outcome as the last line."""
+
+import contextlib
+import json
+from typing import Any, TextIO
+
+from surefoot.cli.report.hiding import as_json, redactor
+from surefoot.cli.report.usage import usage_of_state
+from surefoot.cli.views.watcher import LineWatcher
+from surefoot.core.outcome import Outcome, Verdict
+from surefoot.core.questions import times_out_at
+from surefoot.journal import events as e
+from surefoot.journal.state import RunState
+
+
+class JsonLines(LineWatcher):
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def on_record(self, record: e.Record) -> None:
+        self.follower.on_record(record)
+        self.write(as_object(record))
+
+    def write(self, item: dict[str, Any]) -> None:
+        # The run continues when nobody reads the output; the journal has everything. ASCII is safe in every
+        # terminal and pipe, and cannot contain control characters.
+        with contextlib.suppress(OSError):
+            print(json.dumps(item), file=self._stream, flush=True)
+
+
+def as_object(record: e.Record) -> dict[str, Any]:
+    """The fields of the event, plus `seq` and `at`. Without those two it can be parsed as the event."""
+    return {"seq": record.seq, "at": record.at, **as_json(record.event)}
+
+
+def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = None) -> dict[str, Any]:
+    """The last line. `exit_code` is the exit code of the process, if it is not that of the verdict."""
+    outcome = state.outcome or Outcome(verdict=verdict, summary=state.stage_reason)
+    limit = state.config.question_timeout_seconds
+    hide = redactor().redact_known
+    questions = [
+        {"id": q.id, "kind": q.kind, "text": hide(q.text), "options": q.options, "times_out_at": times_out_at(q, limit)}
+        for q in state.open_questions
+    ]
+    return {
+        "type": "outcome",
+        "run_id": state.run_id,
+        "exit_code": outcome.exit_code if exit_code is None else exit_code,
+        **as_json(outcome),
+        "proof_level": outcome.proof.letter,
+        "diagnosis_text": hide(outcome.diagnosis.as_text()) if outcome.diagnosis else None,
+        "questions": questions,
+        **usage_of_state(state).as_object(),
+        "seconds": round(state.active_seconds, 3),
+        "undone": state.undone.as_object() if state.undone else None,
+    }

@@ -1,0 +1,72 @@
+"""The keyboard of the terminal: without echo while the live view is drawn, line by line while a question is asked."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+if sys.platform == "win32":
+    raise ImportError("the terminal view needs a POSIX terminal")
+import asyncio
+import termios
+
+_LINE_MODE = termios.ECHO | termios.ICANON
+
+
+def raw_keys(keyboard: TextIO) -> contextlib.AbstractContextManager[None]:
+    """Inside, keys are not echoed and arrive one by one."""
+    return _line_mode(keyboard, on=False)
+
+
+def typed_lines(keyboard: TextIO) -> contextlib.AbstractContextManager[None]:
+    """Inside, keys are echoed and arrive as lines. What was typed before is discarded."""
+    return _line_mode(keyboard, on=True)
+
+
+@contextlib.contextmanager
+def _line_mode(keyboard: TextIO, *, on: bool) -> Iterator[None]:
+    try:
+        fd = keyboard.fileno()
+        previous = termios.tcgetattr(fd)
+        mode = termios.tcgetattr(fd)
+        mode[3] = mode[3] | _LINE_MODE if on else mode[3] & ~_LINE_MODE
+        mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
+        termios.tcsetattr(fd, termios.TCSANOW, mode)
+        if on:
+            termios.tcflush(fd, termios.TCIFLUSH)
+    except (termios.error, OSError, ValueError):
+        # Not a terminal, so there is no mode to change.
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(termios.error, OSError):
+            termios.tcsetattr(fd, termios.TCSANOW, previous)
+
+
+def restore_line_mode(keyboard: TextIO) -> None:
+    """Turn echo and line mode on, for a process that is about to be killed."""
+    with contextlib.suppress(termios.error, OSError, ValueError):
+        mode = termios.tcgetattr(keyboard.fileno())
+        mode[3] |= _LINE_MODE
+        termios.tcsetattr(keyboard.fileno(), termios.TCSANOW, mode)
+
+
+async def read_line(keyboard: TextIO) -> str | None:
+    """Read one line; None at the end of the input (Ctrl-D). Unlike `input()` in a thread, this can be cancelled."""
+    loop = asyncio.get_running_loop()
+    received: asyncio.Future[bytes] = loop.create_future()
+    fd = keyboard.fileno()
+
+    def on_readable() -> None:
+        if not received.done():
+            received.set_result(os.read(fd, 65_536))
+
+    loop.add_reader(fd, on_readable)
+    try:
+        data = await received
+    finally:
+        loop.remove_reader(fd)
+    return data.decode(errors="replace").rstrip("\r\n") if data else None

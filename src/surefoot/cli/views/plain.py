@@ -1,0 +1,282 @@
+"""A run as plain lines for pipes, logs and simple terminals: one line for each notable event."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from surefoot.cli.report import formatting as fmt
+from surefoot.cli.report.symbols import Marks
+from surefoot.cli.report.usage import format_cost
+from surefoot.cli.views.watcher import LineWatcher
+from surefoot.core.phases import PhaseResult, PhaseStatus
+from surefoot.core.transitions import Rung
+from surefoot.journal import events as e
+from surefoot.journal.state import RunState
+
+
+class PlainLines(LineWatcher):
+    """Prints events as they are recorded. Answers that are still being written are not shown."""
+
+    def __init__(self, stream: TextIO, marks: Marks, *, verbose: bool = False, isolation: str = "") -> None:
+        super().__init__()
+        self._stream = stream
+        self._marks = marks
+        self._verbose = verbose
+        self._isolation = isolation
+
+    def on_record(self, record: e.Record) -> None:
+        self.follower.on_record(record)
+        state = self.follower.state
+        lines = event_lines(record.event, state, self._marks)
+        if self._verbose:
+            lines += verbose_lines(record.event)
+        if isinstance(record.event, e.RunCreated | e.RunResumed) and self._isolation:
+            lines.append(self._isolation)
+        clock = fmt.elapsed(state.active_seconds)
+        for index, line in enumerate(lines):
+            self._print((f"[{clock:>5}] " if index == 0 else " " * 8) + line)
+
+    def _print(self, line: str) -> None:
+        # The run continues when nobody reads the output; the journal has everything.
+        with contextlib.suppress(OSError):
+            print(line, file=self._stream, flush=True)
+
+
+def event_lines(event: e.Event, state: RunState, marks: Marks) -> list[str]:
+    """The lines for an event, safe to print; none for events that are not notable."""
+    formatter = _FORMATTERS.get(type(event))
+    return formatter(event, state, marks) if formatter else []
+
+
+def verbose_lines(event: e.Event) -> list[str]:
+    """The additional lines with --verbose."""
+    match event:
+        case e.RunCreated():
+            return [f"prompts and answers of the model: surefoot show {event.run_id} --answers"]
+        case e.Decided() if event.thought:
+            return [f"  thinks: {fmt.line(event.thought, 400)} ({event.decision})"]
+        case e.ModelAnswered():
+            cost = format_cost(event.cost_usd or 0.0, event.cost_usd is None)
+            size = f"{event.prompt_tokens:,} tokens in, {event.output_tokens:,} out, {cost}"
+            return [f"  model answered ({event.purpose}): {size}, {fmt.duration(event.duration_ms / 1000)}"]
+        case e.ActionFinished(ok=True):
+            return [f"      {fmt.line(event.summary, 400)}"]
+        case e.StageEntered():
+            return [f"now {event.stage}" + (f": {fmt.line(event.reason)}" if event.reason else "")]
+    return []
+
+
+def _created(event: e.RunCreated, state: RunState, marks: Marks) -> list[str]:
+    where = f"model {fmt.line(event.model)}, workspace {fmt.folder(event.task.workspace)}"
+    return [f"run {event.run_id}: {fmt.line(event.task.text)}", where]
+
+
+def _resumed(event: e.RunResumed, state: RunState, marks: Marks) -> list[str]:
+    return [f"run {state.run_id} continues with model {fmt.line(event.model)}"]
+
+
+def _interrupted(event: e.RunInterrupted, state: RunState, marks: Marks) -> list[str]:
+    return [f"interrupted: {fmt.line(event.reason)}"]
+
+
+def _phase_started(event: e.PhaseStarted, state: RunState, marks: Marks) -> list[str]:
+    return [f"{event.phase}: try {event.attempt + 1}"] if event.attempt else [f"{event.phase} ..."]
+
+
+def _gate_refused(event: e.GateRefused, state: RunState, marks: Marks) -> list[str]:
+    head = f"{marks.failed} {event.phase}: refused by the gate (confidence {event.confidence:.2f})"
+    return [head, *(f"  {fmt.line(message)}" for message in event.messages)]
+
+
+def _phase_end(name: str, result: PhaseResult[Any], text: str, marks: Marks) -> str:
+    if result.status is PhaseStatus.SKIPPED:
+        return f"{marks.skipped} {name} skipped: {fmt.skip_reason(result)}"
+    if result.status is PhaseStatus.FAILED:
+        return f"{marks.failed} {name}: {fmt.line(result.error or text)}"
+    return f"{marks.done} {name}: {fmt.line(text)}"
+
+
+def _understood(event: e.Understood, state: RunState, marks: Marks) -> list[str]:
+    output = event.result.output
+    return [_phase_end("understanding", event.result, output.understanding if output else "", marks)]
+
+
+def _approach(event: e.ApproachChosen, state: RunState, marks: Marks) -> list[str]:
+    output = event.result.output
+    return [_phase_end("approach", event.result, output.approach if output else "", marks)]
+
+
+def _planned(event: e.PlanMade, state: RunState, marks: Marks) -> list[str]:
+    steps = event.result.output.steps if event.result.output else ()
+    head = _phase_end("plan", event.result, fmt.count(len(steps), "step"), marks)
+    corrections = [f"  corrected: {fmt.line(note)}" for note in event.mended]
+    if event.dropped:
+        return [head, *corrections, *fmt.plan_difference(event, state)]
+    return [head, *corrections, *(f"  {i}. {fmt.line(step.name)}" for i, step in enumerate(steps, 1))]
+
+
+def _revised(event: e.PlanRevised, state: RunState, marks: Marks) -> list[str]:
+    lines = [f"plan changed by {event.by}: {fmt.line(event.reason)}"]
+    lines += [f"  + {fmt.line(step.name)}" for step in event.added]
+    lines += [f"  ~ {fmt.line(step.name)}" for step in event.changed]
+    return [*lines, *(f"  - {fmt.line(step_id)}" for step_id in event.removed)]
+
+
+def _validated(event: e.Validated, state: RunState, marks: Marks) -> list[str]:
+    checks = event.result.output.checks if event.result.output else ()
+    passed = sum(result.passed for result in checks)
+    return [_phase_end("validation", event.result, fmt.pass_count(passed, len(checks)), marks)]
+
+
+def _step_started(event: e.StepStarted, state: RunState, marks: Marks) -> list[str]:
+    attempt = f" (try {event.attempt})" if event.attempt > 1 else ""
+    return [f"{marks.active} {_step(state, event.step_id)}{attempt}"]
+
+
+def _checks(event: e.ChecksRan, state: RunState, marks: Marks) -> list[str]:
+    if event.when == "before":
+        return _baseline(event, marks)
+    lines = []
+    for result in event.results:
+        lines.append(f"  {marks.of_check(result.passed)[0]} {fmt.line(result.check.label)}")
+        if not result.passed and result.detail:
+            lines += [f"      {row}" for row in fmt.last_lines(result.detail)]
+    return lines
+
+
+def _baseline(event: e.ChecksRan, marks: Marks) -> list[str]:
+    """The results of the task's checks before the run: only a check that fails now can prove the task later."""
+    if event.step_id:
+        return []
+    failing, passing = "fails now: that has to change", "passes already: it can show damage, but proves nothing"
+    return [
+        f"{marks.of_check(result.passed)[0]} {fmt.line(result.check.label)} {passing if result.passed else failing}"
+        for result in event.results
+    ]
+
+
+def _model_retried(event: e.ModelRetried, state: RunState, marks: Marks) -> list[str]:
+    wait = fmt.duration(event.wait_seconds)
+    return [f"  model: {fmt.line(event.error)}; retry in {wait} ({event.attempt} of {event.of})"]
+
+
+def _unreadable(event: e.ModelAnswered, state: RunState, marks: Marks) -> list[str]:
+    return [f"  model: the answer was not usable: {fmt.line(event.unreadable)}"] if event.unreadable else []
+
+
+def _action_finished(event: e.ActionFinished, state: RunState, marks: Marks) -> list[str]:
+    actions = reversed(state.steps[event.step_id].actions)
+    name = next((fmt.action(item.tool, item.arguments) for item in actions if item.id == event.action_id), "action")
+    if event.ok:
+        return [f"  {name}"]
+    return [f"  {marks.failed} {name}", f"      {fmt.line(event.summary)}"]
+
+
+def _action_refused(event: e.ActionRefused, state: RunState, marks: Marks) -> list[str]:
+    return [f"  refused: {fmt.action(event.tool, event.arguments)}: {fmt.line(event.reason)}"]
+
+
+def _step_finished(event: e.StepFinished, state: RunState, marks: Marks) -> list[str]:
+    mark = marks.of_step(event.status)[0]
+    head = f"{mark} {_step(state, event.step_id)}: {fmt.STEP_LABELS[event.status]}"
+    if event.duration_ms:
+        head += f" in {fmt.duration(event.duration_ms / 1000)}"
+    if event.failure is not None:
+        return [head, f"  {fmt.line(event.failure.message)}"]
+    changed = fmt.changed_files_line(event.output) if event.output else ""
+    return [head, f"  {changed}"] if changed else [head]
+
+
+def _reflected(event: e.Reflected, state: RunState, marks: Marks) -> list[str]:
+    return [f"  why: {fmt.reflection(event.reflection)}"]
+
+
+def _rung(event: e.RungChosen, state: RunState, marks: Marks) -> list[str]:
+    mark = marks.failed if event.rung is Rung.GIVE_UP else marks.arrow
+    return [f"{mark} {fmt.recovery(event, state)}"]
+
+
+def _rolled_back(event: e.RolledBack, state: RunState, marks: Marks) -> list[str]:
+    return [f"  undone: {fmt.join_limited([fmt.path(path) for path in event.paths])}"] if event.paths else []
+
+
+def _work_kept(event: e.WorkKept, state: RunState, marks: Marks) -> list[str]:
+    return [f"  kept: {fmt.line(event.why)}"]
+
+
+def _candidate(event: e.CandidateTried, state: RunState, marks: Marks) -> list[str]:
+    return [f"  {fmt.candidate(event, marks.of_check(fmt.candidate_passed(event))[0])}"]
+
+
+def _compensated(event: e.CompensationFinished, state: RunState, marks: Marks) -> list[str]:
+    compensation = next(c for c in state.steps[event.step_id].compensations if c.id == event.compensation_id)
+    action = fmt.action(compensation.tool, compensation.arguments)
+    text = fmt.line(f"{action}, which undoes {compensation.undoes}")
+    return [f"  {text}"] if event.ok else [f"  {marks.failed} {text}", f"      {fmt.line(event.summary)}"]
+
+
+def _left_outside(event: e.LeftOutside, state: RunState, marks: Marks) -> list[str]:
+    return [f"  {marks.failed} left outside the workspace: {fmt.line(event.what, 300)}"]
+
+
+def _asked(event: e.QuestionAsked, state: RunState, marks: Marks) -> list[str]:
+    return [f"{marks.unknown} {fmt.line(event.text)}"]
+
+
+def _answered(event: e.QuestionAnswered, state: RunState, marks: Marks) -> list[str]:
+    if event.timed_out:
+        return ["  not answered in time, which counts as no"]
+    return [f"  answered by {fmt.line(event.by)}: {fmt.line(event.answer)}"]
+
+
+def _control(event: e.ControlReceived, state: RunState, marks: Marks) -> list[str]:
+    request = f"{event.command} {event.step_id}".rstrip()
+    return [f"{fmt.line(event.by)} requests: {request}" + (f" ({fmt.line(event.why)})" if event.why else "")]
+
+
+def _control_refused(event: e.ControlRefused, state: RunState, marks: Marks) -> list[str]:
+    request = f"{event.command} {event.step_id}".rstrip()
+    return [f"request of {fmt.line(event.by)} refused: {request}: {fmt.line(event.reason, 400)}"]
+
+
+def _warned(event: e.Warned, state: RunState, marks: Marks) -> list[str]:
+    return [f"warning: {fmt.line(event.message, 400)}"]
+
+
+def _step(state: RunState, step_id: str) -> str:
+    number = list(state.steps).index(step_id) + 1
+    return f"step {number}/{len(state.steps)} {fmt.line(state.step(step_id).name)}"
+
+
+_Formatter = Callable[..., list[str]]
+_FORMATTERS: dict[type[object], _Formatter] = {
+    e.RunCreated: _created,
+    e.RunResumed: _resumed,
+    e.RunInterrupted: _interrupted,
+    e.PhaseStarted: _phase_started,
+    e.GateRefused: _gate_refused,
+    e.Understood: _understood,
+    e.ApproachChosen: _approach,
+    e.PlanMade: _planned,
+    e.PlanRevised: _revised,
+    e.Validated: _validated,
+    e.StepStarted: _step_started,
+    e.ChecksRan: _checks,
+    e.ModelRetried: _model_retried,
+    e.ModelAnswered: _unreadable,
+    e.ActionFinished: _action_finished,
+    e.ActionRefused: _action_refused,
+    e.StepFinished: _step_finished,
+    e.Reflected: _reflected,
+    e.RungChosen: _rung,
+    e.RolledBack: _rolled_back,
+    e.WorkKept: _work_kept,
+    e.CandidateTried: _candidate,
+    e.CompensationFinished: _compensated,
+    e.LeftOutside: _left_outside,
+    e.QuestionAsked: _asked,
+    e.QuestionAnswered: _answered,
+    e.ControlReceived: _control,
+    e.ControlRefused: _control_refused,
+    e.Warned: _warned,
+}

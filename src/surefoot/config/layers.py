@@ -1,0 +1,110 @@
+"""Combines the layers of settings: defaults, user config, project config, environment, flags.
+
+A project's own config is used only once the user trusts it.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surefoot.config import paths
+from surefoot.config.fields import NESTED, PRICES, SECTIONS, Sourced, known_fields, validate
+from surefoot.config.model import ExecutionConfig, ModelSettings
+from surefoot.config.sources import from_environment, from_toml, read
+from surefoot.config.trust import TrustStore
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    execution: ExecutionConfig
+    model: ModelSettings
+    """The model of the config files. SUREFOOT_MODEL and -m are left to `models/select.py`, which must tell a model
+    chosen for one run from the configured one: the key of one server must not be sent to another."""
+    listed: Mapping[str, Sourced]
+    """Every setting by its full name, such as `budget.max_tokens`, with its source."""
+    notices: tuple[str, ...] = ()
+    """Messages for the user about configs that were ignored."""
+
+    def source(self, name: str) -> str:
+        return self.listed[name].source
+
+
+def load(
+    workspace: Path, flags: Mapping[str, Sourced] | None = None, environ: Mapping[str, str] = os.environ
+) -> Settings:
+    """Read all layers for a run in `workspace`. `flags` are command-line values by full setting name."""
+    values: dict[str, Sourced] = {}
+    notices: list[str] = []
+    user = paths.user_config(environ)
+    if (content := read(user)) is not None:
+        values |= from_toml(user, content)
+    project, notice = load_trusted_project(workspace, environ)
+    if "model.model" in project or "model.base_url" in project:
+        # A project with its own server must not get the key that the user has for another one.
+        values = {name: item for name, item in values.items() if not name.startswith("model.")}
+    values |= project
+    notices += [notice] if notice else []
+    from_files = values.get("model.model")
+    values |= from_environment(environ)
+    values |= {name: Sourced(validate(name, item, strict=False), item.source) for name, item in (flags or {}).items()}
+    return _assemble(values, from_files.value if from_files else None, tuple(notices))
+
+
+def _assemble(values: Mapping[str, Sourced], model: str | None, notices: tuple[str, ...]) -> Settings:
+    by_section: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    listed: dict[str, Sourced] = {}
+    for name, field in known_fields():
+        section, _, key = name.partition(".")
+        listed[name] = values.get(name) or Sourced(field.get_default(call_default_factory=True), "default")
+        by_section[section][key] = listed[name].value
+    prices = {name.partition(".")[2]: item for name, item in values.items() if name.startswith(f"{PRICES}.")}
+    listed |= {f"{PRICES}.{model}": item for model, item in prices.items()}
+    nested = {section: SECTIONS[section](**by_section[section]) for section in NESTED}
+    return Settings(
+        execution=ExecutionConfig(
+            **by_section["execution"], **nested, prices={model: item.value for model, item in prices.items()}
+        ),
+        model=ModelSettings(**{**by_section["model"], "model": model}),
+        listed=listed,
+        notices=notices,
+    )
+
+
+# -- the project config --------------------------------------------------------------------------------------------
+
+
+def load_trusted_project(workspace: Path, environ: Mapping[str, str]) -> tuple[dict[str, Sourced], str]:
+    """The project's settings if they are trusted; otherwise no settings, and a message that says so."""
+    config = find_project_config(workspace, environ)
+    content = read(config) if config else None
+    if config is None or content is None:
+        return {}, ""
+    trust = TrustStore(paths.trust_file(paths.state_home(environ)))
+    if trust.holds(config, content):
+        return from_toml(config, content), ""
+    folder = config.parent.parent if config.parent.name == ".surefoot" else config.parent
+    reason = "has changed since it was trusted" if trust.knows(config) else "is not trusted"
+    return {}, f"{config} {reason} and is ignored; to use it: surefoot trust {folder}"
+
+
+def find_project_config(workspace: Path, environ: Mapping[str, str] = os.environ) -> Path | None:
+    for folder in _project_folders(workspace.resolve(), paths.user_home(environ)):
+        for name in paths.PROJECT_CONFIGS:
+            if (folder / name).is_file():
+                return folder / name
+    return None
+
+
+def _project_folders(workspace: Path, home: Path) -> list[Path]:
+    """The workspace and its parents up to the root of the repository, else up to the user's home.
+
+    Outside of both, only the workspace itself: anybody may be able to write to the folders above it.
+    """
+    upwards = [workspace, *workspace.parents]
+    for index, folder in enumerate(upwards):
+        if (folder / ".git").exists():
+            return upwards[: index + 1]
+    home = home.resolve()
+    return upwards[: upwards.index(home) + 1] if home in upwards else upwards[:1]

@@ -1,0 +1,166 @@
+"""The settings of a run: defaults and allowed ranges. `layers.py` decides where values come from."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from surefoot.core.policy import is_rule
+from surefoot.core.values import Value
+
+
+class PhasePolicy(StrEnum):
+    AUTO = "auto"
+    """A simple task skips the phases that it does not need; the reason is recorded."""
+    FULL = "full"
+    PLAN = "plan"
+    """Stop after planning."""
+
+
+class ReflectionConfig(Value):
+    """The limits of the recovery ladder."""
+
+    enable_step_level_reflection: bool = True
+    max_step_retries: int = Field(default=3, ge=0, le=20)
+    max_single_step_repairs: int = Field(default=1, ge=0, le=10)
+    max_task_replanning_attempts: int = Field(default=1, ge=0, le=10)
+    max_consecutive_failures: int = Field(default=3, ge=1, le=50)
+    candidates: int | None = Field(default=None, ge=1, le=10)
+    """How many answers the last retry of a step that writes one file compares. 1: an ordinary retry. None: 3 with a
+    small model, whose answers are cheap and often wrong, 2 with any other."""
+    max_temporary_retries: int = Field(default=3, ge=0, le=20)
+    backoff_seconds: float = Field(default=1.0, ge=0, le=600)
+    """The first wait before retrying a temporary error. It doubles each time."""
+
+
+class Price(Value):
+    """What a model costs, in US dollars per million tokens."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cached_input: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """The price of prompt tokens that the provider read from its cache. None: the price of other prompt tokens."""
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """The price of prompt tokens that the provider wrote to its cache. None: the price of other prompt tokens."""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value:g}" for name, value in self.model_dump(exclude_none=True).items())
+
+    def cost_usd(self, prompt: int, output: int, *, cached: int = 0, written: int = 0) -> float:
+        """The price of these tokens in dollars. `cached` and `written` are parts of `prompt`."""
+        cached_input = self.input if self.cached_input is None else self.cached_input
+        cache_write = self.input if self.cache_write is None else self.cache_write
+        plain = prompt - cached - written
+        dollars = plain * self.input + cached * cached_input + written * cache_write + output * self.output
+        return dollars / 1_000_000
+
+
+class BudgetConfig(Value):
+    """Limits of the whole run. None: no limit."""
+
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost_usd: float | None = Field(default=None, gt=0)
+    max_seconds: float | None = Field(default=None, gt=0)
+    max_tool_calls: int | None = Field(default=200, ge=1)
+    ask_above_cost: float = Field(default=5.0, ge=0)
+    """Ask a person whether to go on each time this many dollars are spent, unless `max_cost_usd` is set. 0: never."""
+    usd_per_million_prompt_tokens: float = Field(default=0.0, ge=0)
+    usd_per_million_output_tokens: float = Field(default=0.0, ge=0)
+
+    @property
+    def flat_price(self) -> Price | None:
+        """The price of whatever model is used, if it is set."""
+        prompt, output = self.usd_per_million_prompt_tokens, self.usd_per_million_output_tokens
+        return Price(input=prompt, output=output) if prompt or output else None
+
+
+class ModelSettings(Value):
+    """The section [model] of a config file."""
+
+    model: str | None = None
+    """A model spec, or the plain name of a model at `base_url`."""
+    base_url: str | None = None
+    api_key_env: str | None = None
+    """The name of the environment variable with the key, not the key itself."""
+    context_tokens: int | None = Field(default=None, ge=1024)
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    """How much the model reasons. None: it depends on the decision."""
+    strategy: Literal["auto", "conversation", "small"] = "auto"
+    """How the model is asked: in a conversation with tool calls, or by short single questions. Auto: by the size in its
+    name; a model of unknown size gets the conversation."""
+    protocol: Literal["chat", "responses"] | None = None
+    """The wire protocol of an OpenAI-compatible server. None: Responses for OpenAI's reasoning models, else chat."""
+
+
+class ExecutionConfig(Value):
+    max_retries_per_phase: int = Field(default=3, ge=0, le=20)
+    require_confirmation: bool = False
+    min_confidence_threshold: float = Field(default=0.8, ge=0, le=1)
+    enable_auto_rollback: bool = True
+    verbose_logging: bool = False
+
+    phases: PhasePolicy = PhasePolicy.AUTO
+    dynamic: bool = True
+    """False: the plan is not changed while it runs, and a step has one action."""
+    max_plan_steps: int = Field(default=12, ge=1, le=10_000)
+    max_plan_revisions: int = Field(default=10, ge=0, le=1_000)
+    max_actions_per_step: int | None = Field(default=None, ge=1, le=1_000)
+    """None: 50 for a model that calls tools, 10 for any other."""
+    max_parallel_steps: int = Field(default=4, ge=1, le=256)
+    step_timeout_seconds: float = Field(default=900, gt=0)
+    command_timeout_seconds: float = Field(default=120, gt=0)
+    command_processes: int | None = Field(default=1_000, ge=1)
+    """How many processes a command may run at the same time. None: no limit."""
+    command_memory_gb: float | None = Field(default=8, gt=0)
+    """The memory limit of each of these processes. None: no limit."""
+    max_output_tokens: int | None = Field(default=None, ge=64)
+    """The maximum length of one model answer. None: what the model can write, at most 32,000, for a model that calls
+    tools, and 2,048 for any other."""
+    enable_planning: bool = True
+    """False: no understanding, approach and plan; the task is one step, with the same checks."""
+    sandbox: Literal["auto", "strict", "off"] = "auto"
+    network: bool = False
+    """Whether commands may use the network."""
+    approve: Literal["ask", "auto-edit", "auto", "never"] = "auto"
+    """Which actions need a person's approval. `ask`: every write and command; `auto-edit`: commands; `auto`: only
+    effects beyond the workspace; `never`: nobody is asked, and commands and effects beyond the workspace are denied."""
+    allow: tuple[str, ...] = ()
+    """Actions that need no approval, such as `run_command(pytest *)`."""
+    deny: tuple[str, ...] = ()
+    """Actions that are always denied. These rules take precedence over `allow`."""
+    question_timeout_seconds: float | None = Field(default=None, gt=0)
+    """How long a question waits for an answer before it counts as no. None: no limit."""
+    accept: Literal["given-checks", "own-tests"] = "given-checks"
+    """Which proof makes the exit code 0. `given-checks`: a check of yours or of the project; `own-tests`: also a test
+    that the run wrote itself, which fails on the tree before the run and passes now."""
+    baseline: str = Field(default="auto", pattern=r"\S")
+    """How the project's tests are compared before and after the run. `auto`: with the command that the folder shows;
+    `off`: not at all; anything else is the command."""
+    baseline_seconds: float = Field(default=120, gt=0)
+    """How long the project's tests may take, before and after together. If they need more, it is not known whether one
+    regressed."""
+    artifact_ttl_hours: float = Field(default=24, gt=0)
+    """How long other steps can use the result of a step, unless it is pinned."""
+    snapshot_excludes: tuple[str, ...] = ()
+    snapshot_quota_gb: float = Field(default=2, gt=0)
+    """The maximum size of a workspace. A larger one is refused, not captured in part."""
+    reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
+    budget: BudgetConfig = Field(default_factory=BudgetConfig)
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """Prices of models, by the beginning of their names. They replace those that Surefoot knows."""
+
+    @property
+    def snapshot_quota_bytes(self) -> int:
+        return round(self.snapshot_quota_gb * 1024**3)
+
+    @property
+    def command_memory_bytes(self) -> int | None:
+        return None if self.command_memory_gb is None else round(self.command_memory_gb * 1024**3)
+
+    @field_validator("allow", "deny")
+    @classmethod
+    def _validate_rules(cls, rules: tuple[str, ...]) -> tuple[str, ...]:
+        for rule in rules:
+            if not is_rule(rule):
+                raise ValueError(f"{rule!r} is not a rule: write a tool and a pattern, as in run_command(pytest *)")
+        return rules

@@ -1,0 +1,83 @@
+"""Proof: how strong the evidence for a run's result is, and what became of the project's tests."""
+
+from enum import StrEnum
+from typing import Literal
+
+from surefoot.core.values import FreeText, Value
+
+
+class ProofLevel(StrEnum):
+    """How strong the evidence is. docs/concepts/proof.md has the table."""
+
+    GIVEN_CHECK = "given_check"
+    """A: a check of the user or the project failed before the run and passes now."""
+    OWN_TEST = "own_test"
+    """B: a test that the run wrote fails on the tree before the run and passes now."""
+    NONE = "none"
+    """C: nothing that failed before is known to pass now."""
+
+    @property
+    def letter(self) -> str:
+        return {ProofLevel.GIVEN_CHECK: "A", ProofLevel.OWN_TEST: "B"}.get(self, "C")
+
+
+class SuiteCounts(Value):
+    """How many tests a command ran, as its test runner reports it."""
+
+    collected: int = 0
+    passed: int = 0
+    failed: int = 0
+    """Failed or broken, also while being collected."""
+    skipped: int = 0
+    """Skipped, expected to fail, pending, ignored or deselected."""
+
+    @property
+    def ran(self) -> int:
+        return self.passed + self.failed
+
+    def as_text(self) -> str:
+        parts = [f"{self.passed} passed", f"{self.failed} failed" if self.failed else ""]
+        return ", ".join(filter(None, [*parts, f"{self.skipped} skipped" if self.skipped else ""]))
+
+
+TestFate = Literal["moved", "changed", "removed", "skipped"]
+"""What happened to a test that existed before the run."""
+
+
+class AlteredTest(Value):
+    """A test, or a file of tests, that is not as it was before the run."""
+
+    name: FreeText
+    """`tests/test_api.py::test_get`, or the path of a file whose tests cannot be told apart."""
+    fate: TestFate
+    asked: bool = False
+    """Whether the words of the task ask for this."""
+
+    def as_text(self) -> str:
+        return f"{self.name} was {self.fate}"
+
+
+class SuiteEvidence(Value):
+    """What the tests of the project show: before the run and after it."""
+
+    command: str = ""
+    """The command that runs the project's tests; empty if none is known."""
+    before: SuiteCounts | None = None
+    after: SuiteCounts | None = None
+    regressions: tuple[FreeText, ...] = ()
+    """Tests that passed before the run and fail now, each twice in a row."""
+    regressions_unknown: FreeText = ""
+    """Why it is not known whether a test regressed; empty if it is known."""
+    no_longer_run: tuple[FreeText, ...] = ()
+    """Tests that ran before and do not run now: skipped, deselected, or not found. Names, or how many."""
+    altered: tuple[AlteredTest, ...] = ()
+    """Tests that existed before the run and were moved, changed, removed or skipped in their files."""
+    own_tests: tuple[FreeText, ...] = ()
+    """Tests that the run wrote, that fail on the tree before the run and pass now."""
+    own_tests_problem: FreeText = ""
+    """Why the tests that the run wrote prove nothing; empty if they do, or if there are none."""
+
+    @property
+    def weakened(self) -> tuple[AlteredTest, ...]:
+        """Tests that were changed, removed or skipped although the task does not ask for it."""
+        return tuple(test for test in self.altered if test.fate != "moved" and not test.asked)

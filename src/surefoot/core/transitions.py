@@ -1,0 +1,177 @@
+"""The states of runs and steps, and the allowed transitions between them.
+
+The diagrams in docs/architecture.md are drawn from these tables by `draw()`; a test compares them.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+from surefoot.errors import IllegalTransition
+
+
+class Stage(StrEnum):
+    """The state of a run. Phases (`core/phases.py`) and orchestration states are views of it."""
+
+    UNDERSTANDING = "understanding"
+    APPROACH = "approach"
+    PLANNING = "planning"
+    EXECUTION = "execution"
+    RECOVERY = "recovery"
+    VALIDATION = "validation"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class OrchestrationState(StrEnum):
+    INTAKE = "INTAKE"
+    PLANNING = "PLANNING"
+    EXECUTING = "EXECUTING"
+    RECOVERING = "RECOVERING"
+    VERIFYING = "VERIFYING"
+    BLOCKED = "BLOCKED"
+    DONE = "DONE"
+
+
+ORCHESTRATION: dict[Stage, OrchestrationState] = {
+    Stage.UNDERSTANDING: OrchestrationState.INTAKE,
+    Stage.APPROACH: OrchestrationState.PLANNING,
+    Stage.PLANNING: OrchestrationState.PLANNING,
+    Stage.EXECUTION: OrchestrationState.EXECUTING,
+    Stage.RECOVERY: OrchestrationState.RECOVERING,
+    Stage.VALIDATION: OrchestrationState.VERIFYING,
+    # A run that waits for a person and one that failed both need somebody to continue.
+    Stage.WAITING: OrchestrationState.BLOCKED,
+    Stage.FAILED: OrchestrationState.BLOCKED,
+    Stage.COMPLETED: OrchestrationState.DONE,
+}
+
+WORKING = (
+    Stage.UNDERSTANDING,
+    Stage.APPROACH,
+    Stage.PLANNING,
+    Stage.EXECUTION,
+    Stage.RECOVERY,
+    Stage.VALIDATION,
+)
+
+_FORWARD: dict[Stage, dict[Stage, str]] = {
+    Stage.UNDERSTANDING: {Stage.APPROACH: "gate passed"},
+    Stage.APPROACH: {Stage.PLANNING: "gate passed or skipped"},
+    Stage.PLANNING: {Stage.EXECUTION: "gate passed", Stage.COMPLETED: "only a plan was asked for"},
+    Stage.EXECUTION: {
+        Stage.RECOVERY: "a step failed",
+        Stage.VALIDATION: "every step settled",
+    },
+    Stage.RECOVERY: {
+        Stage.EXECUTION: "retry, repaired step, skip or fallback",
+        Stage.PLANNING: "replan the task",
+        Stage.APPROACH: "next alternative approach",
+    },
+    Stage.VALIDATION: {
+        Stage.COMPLETED: "every check ran on the final tree",
+        Stage.RECOVERY: "a check is red",
+    },
+}
+
+RUN_TRANSITIONS: dict[Stage, dict[Stage, str]] = {
+    **{
+        stage: {**_FORWARD[stage], Stage.WAITING: "a question", Stage.FAILED: "nothing left to try"}
+        for stage in WORKING
+    },
+    Stage.WAITING: {**dict.fromkeys(WORKING, "answered"), Stage.FAILED: "denied or out of time"},
+    Stage.FAILED: dict.fromkeys(WORKING, "resumed by a person"),
+    Stage.COMPLETED: {},
+}
+
+
+class StepStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    DEGRADED = "degraded"
+    BLOCKED = "blocked"
+
+
+SETTLED = frozenset(
+    {StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.SKIPPED, StepStatus.DEGRADED, StepStatus.BLOCKED}
+)
+"""The final states of a step. Only a person or a new plan changes them."""
+
+STEP_TRANSITIONS: dict[StepStatus, dict[StepStatus, str]] = {
+    StepStatus.PENDING: {
+        StepStatus.RUNNING: "its turn",
+        StepStatus.SKIPPED: "condition not met, or a person said so",
+        StepStatus.BLOCKED: "what it needs can no longer happen",
+    },
+    StepStatus.RUNNING: {
+        StepStatus.SUCCEEDED: "its checks pass",
+        StepStatus.PARTIAL: "allowed to fail, part is done",
+        StepStatus.FAILED: "a check, a tool or a fuse",
+        StepStatus.SKIPPED: "a person said so",
+        StepStatus.PENDING: "interrupted",
+    },
+    StepStatus.FAILED: {
+        StepStatus.PENDING: "another try",
+        StepStatus.SKIPPED: "not critical",
+        StepStatus.DEGRADED: "declared fallback",
+    },
+    StepStatus.SUCCEEDED: {
+        StepStatus.PENDING: "a person asks again",
+        StepStatus.FAILED: "a check on the final tree refutes it",
+    },
+    StepStatus.PARTIAL: {StepStatus.PENDING: "a person asks again"},
+    StepStatus.SKIPPED: {StepStatus.PENDING: "a person asks again"},
+    StepStatus.DEGRADED: {StepStatus.PENDING: "a person asks again"},
+    StepStatus.BLOCKED: {StepStatus.PENDING: "a person asks again"},
+}
+
+
+class Rung(StrEnum):
+    """The recoveries after a failed step, cheapest first. `engine/reflector/ladder.py` chooses the next one."""
+
+    RETRY_LATER = "retry_later"
+    ADJUST_PARAMETERS = "adjust_parameters"
+    ALTERNATIVE_TOOL = "alternative_tool"
+    CANDIDATES = "candidates"
+    REPAIR_STEP = "repair_step"
+    SKIP_STEP = "skip_step"
+    FALLBACK = "fallback"
+    FAILURE_BRANCH = "failure_branch"
+    REPLAN_TASK = "replan_task"
+    NEXT_APPROACH = "next_approach"
+    GIVE_UP = "give_up"
+
+
+RUNG_COUNTERS: dict[Rung, tuple[str, ...]] = {
+    Rung.RETRY_LATER: ("temporary_retries",),
+    Rung.ADJUST_PARAMETERS: ("retries",),
+    Rung.ALTERNATIVE_TOOL: ("retries",),
+    Rung.CANDIDATES: ("retries",),
+    Rung.REPAIR_STEP: ("repairs", "consecutive_failures"),
+    Rung.REPLAN_TASK: ("replans", "consecutive_failures"),
+    Rung.NEXT_APPROACH: ("approach_index", "consecutive_failures"),
+}
+"""The counters of the step or of the run that a rung raises. Each has a limit, so recovery always ends."""
+
+S = TypeVar("S", bound=StrEnum)
+
+
+def check_transition(table: Mapping[S, Mapping[S, str]], old: S, new: S) -> None:
+    """Raise IllegalTransition unless `new` may follow `old`. Staying in a state is allowed: resuming does that."""
+    if new != old and new not in table[old]:
+        allowed = ", ".join(table[old]) or "nothing: it is final"
+        raise IllegalTransition(f"{new} cannot follow {old} (allowed: {allowed})")
+
+
+def draw(table: Mapping[S, Mapping[S, str]], start: S) -> str:
+    """The table as a Mermaid state diagram."""
+    lines = ["stateDiagram-v2", f"    [*] --> {start}"]
+    for old, targets in table.items():
+        lines += [f"    {old} --> {new}: {why}" for new, why in targets.items()]
+    lines += [f"    {state} --> [*]" for state, targets in table.items() if not targets]
+    return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""The base class of all values: immutable, strict about unknown fields."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Annotated, Any, ParamSpec, Self, TypeAlias, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+P = ParamSpec("P")
+V = TypeVar("V", bound="Value")
+
+
+class Secrecy(Enum):
+    """Where secrets are removed from a field, see `journal/redacted_values.py`.
+
+    A field without a mark is never altered: paths, ids, checks, hashes, the workspace.
+    """
+
+    FREE_TEXT = "before it is stored: known values and what looks like a token"
+    RESULT = "before it is stored: known values only, because later steps use it"
+    WORDING = "where it is shown: known values only, because the engine acts on it"
+
+
+FreeText: TypeAlias = Annotated[str, Secrecy.FREE_TEXT]
+Wording: TypeAlias = Annotated[str, Secrecy.WORDING]
+
+
+class Value(BaseModel):
+    # Validators are built when a class is first used: a short command uses few of them, and building all takes longer
+    # than the command.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    def with_(self, **changes: Any) -> Self:
+        """A validated copy with some fields replaced."""
+        return type(self).model_validate({**vars(self), **changes})
+
+
+def unchecked(cls: Callable[P, V]) -> Callable[P, V]:
+    """A constructor for `cls` that skips validation, for values that the engine builds at every step from validated
+    parts. mypy still checks the calls."""
+    kind = cast("type[V]", cls)
+    fields = kind.model_fields
+    factories = [(name, field.default_factory) for name, field in fields.items() if field.default_factory]
+    template = {name: None if field.is_required() else field.default for name, field in fields.items()}
+    names = set(fields)
+
+    def make(*_: P.args, **arguments: P.kwargs) -> V:
+        values = {**template, **arguments}
+        for name, factory in factories:
+            if name not in arguments:
+                values[name] = cast("Callable[[], Any]", factory)()
+        value = _new(kind)
+        _set_fields(value, values)
+        _set_names(value, names)
+        _set_extra(value, None)
+        _set_private(value, None)
+        return value
+
+    return make
+
+
+_new: Callable[[type[V]], V] = object.__new__
+# Pydantic keeps a model in these four slots. Setting them directly bypasses `frozen`.
+_set_fields = BaseModel.__dict__["__dict__"].__set__
+_set_names = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_set_private = BaseModel.__dict__["__pydantic_private__"].__set__
+
+
+class Tagged(Value):
+    """A member of a union discriminated by `kind`, which is serialized even when defaults are excluded."""
+
+    kind: str
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"kind": self.kind, **handler(self)}
+
+
+def now() -> datetime:
+    return datetime.now(UTC)

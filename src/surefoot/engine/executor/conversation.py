@@ -1,0 +1,190 @@
+"""A step as a conversation: the model calls tools, several at a time, until it says that the step is done.
+
+Every call gets exactly one result. What is refused, invalid or red is a result too, and the work goes on while the
+workspace, or what fails in it, changes.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import groupby
+
+from surefoot.core.outcome import CheckResult, Failure, FailureKind
+from surefoot.core.plan import Check
+from surefoot.core.transitions import SETTLED
+from surefoot.engine.executor.action import perform
+from surefoot.engine.executor.approval import review
+from surefoot.engine.executor.idle import nothing_done
+from surefoot.engine.executor.loop import StepFailed, all_green, red_failure, with_evidence
+from surefoot.engine.planner.revise import revise
+from surefoot.engine.runtime.run import Run
+from surefoot.journal import events as e
+from surefoot.journal.state import StepRun
+from surefoot.prompting.conversation.texts import failing_part
+from surefoot.prompting.conversation.verbs import Verb
+from surefoot.prompting.project.asked_for import missing_parts, parts_asked_for
+from surefoot.prompting.proposal import Proposal
+from surefoot.tools.tool import Writes
+from surefoot.workspace.errors import as_text
+
+MAX_UNCHANGED_FINISHES = 3
+"""How often the model may say that a step is done while the workspace and what fails in it are the same."""
+MAX_UNCHANGED_CALLS = 2
+"""How often the same call is carried out while nothing has changed."""
+MAX_REFUSALS = 8
+"""How many refused calls end an attempt."""
+ALL_GREEN = "All checks pass."
+NO_CHECKS = "There are no checks for this step."
+
+
+async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
+    """Work on the step until its checks pass. Raises StepFailed if that does not happen."""
+    results = step_run.checks or step_run.baseline
+    while True:
+        _check_limits(run, step_run, results)
+        turn = await run.strategy.next_actions(step_run, results)
+        if await _carry_out(run, step_run, checks, turn.proposals):
+            return
+        results = step_run.checks or step_run.baseline
+
+
+async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], proposals: Sequence[Proposal]) -> bool:
+    """Carry out one turn of the model: looks together, everything else in order. Returns True if the step is done."""
+    failed_write = failed_command = ""
+    for is_look, group in groupby(proposals, key=lambda proposal: _only_reads(run, proposal)):
+        if is_look:
+            await asyncio.gather(*(_act(run, step_run, proposal) for proposal in group))
+            continue
+        for proposal in group:
+            if failed_write and proposal.decision in ("act", "done"):
+                text = f"Not executed, because {failed_write} before it failed."
+                run.strategy.answer(step_run, proposal, text, ok=False)
+            elif failed_command and proposal.decision == "done":
+                text = f"The step is not finished, because {failed_command} before it failed. Look at its result first."
+                run.strategy.answer(step_run, proposal, text, ok=False)
+            elif proposal.decision == "act":
+                if not await _act(run, step_run, proposal):
+                    is_write = run.toolbox.get(proposal.tool).writes is Writes.DECLARED
+                    failed_write, failed_command = (proposal.tool, "") if is_write else ("", proposal.tool)
+            elif await _request(run, step_run, checks, proposal):
+                return True
+    return False
+
+
+def _only_reads(run: Run, proposal: Proposal) -> bool:
+    return proposal.decision == "act" and run.toolbox.get(proposal.tool).is_read_only
+
+
+async def _act(run: Run, step_run: StepRun, proposal: Proposal) -> bool:
+    """Carry out one call, or refuse it. Returns whether it worked."""
+    step_id = step_run.step.id
+    repeats = _repeats(step_run, proposal)
+    reviewed, refusal = (proposal, repeats) if repeats else await review(run, step_id, proposal)
+    if refusal:
+        await _refuse(run, step_run, proposal, refusal)
+        return False
+    await perform(run, step_run, reviewed)
+    return any(action.call_id == proposal.call_id and action.ok for action in step_run.actions)
+
+
+async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str) -> None:
+    refused = e.ActionRefused(
+        step_id=step_run.step.id,
+        tool=proposal.tool,
+        arguments=proposal.arguments,
+        reason=reason,
+        call_id=proposal.call_id,
+    )
+    await run.record(refused)
+    hint = " Do it now, or finish the step again and say why it is not needed." if proposal.decision == "done" else ""
+    run.strategy.answer(step_run, proposal, f"Refused: {reason}.{hint}", ok=False)
+
+
+async def _request(run: Run, step_run: StepRun, checks: Sequence[Check], proposal: Proposal) -> bool:
+    """Do what the model asks of the engine. Returns True if the step is done."""
+    step_id = step_run.step.id
+    match proposal.decision:
+        case "done":
+            return await _finish(run, step_run, checks, proposal)
+        case "check":
+            results = await run.verifier.check(checks, "during", step_id)
+            text = (failing_part(results) or ALL_GREEN) if results else NO_CHECKS
+            run.strategy.answer(step_run, proposal, text, ok=all_green(results))
+        case "revise":
+            assert proposal.revision is not None
+            text = await revise(run, step_id, proposal.revision)
+            run.strategy.answer(step_run, proposal, text, ok=True)
+        case "replan" | "cannot" as decision:
+            run.note(e.Decided(step_id=step_id, decision="replan", thought=proposal.thought))
+            kind = FailureKind.REPLAN_REQUESTED if decision == "replan" else FailureKind.OUT_OF_REACH
+            raise StepFailed(Failure(kind=kind, message=proposal.thought))
+        case _:
+            run.strategy.answer(step_run, proposal, proposal.thought, ok=False)
+    return False
+
+
+async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal: Proposal) -> bool:
+    """The model says that the step is done. That counts if no check contradicts it."""
+    step_id = step_run.step.id
+    results = await run.verifier.check(checks, "after", step_id)
+    if all_green(results):
+        idle = nothing_done(run, step_run)
+        if idle is not None and not _was_told(step_run):
+            await _refuse(run, step_run, proposal, idle.message)
+            return False
+        if missing := await _missing_parts(run, step_run):
+            reason = f"the task asks for {', '.join(missing)}, and no such file was changed"
+            await _refuse(run, step_run, proposal, reason)
+            return False
+        run.note(e.Decided(step_id=step_id, decision="done", thought=proposal.thought))
+        run.strategy.answer(
+            step_run, proposal, f"Step {step_id} is done. {ALL_GREEN if results else NO_CHECKS}", ok=True
+        )
+        return True
+    equal = sum(_failing(earlier) == _failing(results) for _, earlier in step_run.failed_checks)
+    if equal >= MAX_UNCHANGED_FINISHES:
+        message = "the workspace and what fails in it are the same as before: no progress"
+        raise StepFailed(with_evidence(FailureKind.NO_PROGRESS, message, results))
+    if not run.config.dynamic:
+        raise StepFailed(red_failure(results, "its checks fail"))
+    same = "\n\nNothing has changed since you last finished the step." if equal > 1 else ""
+    run.strategy.answer(step_run, proposal, f"Not done, this fails:\n\n{failing_part(results)}{same}", ok=False)
+    return False
+
+
+async def _missing_parts(run: Run, step_run: StepRun) -> list[str]:
+    """Return what the task asks for and nobody has touched, at the end of the last step, once."""
+    others = [other for other in run.state.steps.values() if other is not step_run and other.status not in SETTLED]
+    if others or _was_told(step_run) or not parts_asked_for(run.task.text):
+        return []
+    changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
+    return missing_parts(run.task.text, [as_text(change.path) for change in changes])
+
+
+def _was_told(step_run: StepRun) -> bool:
+    """Whether the end of the step was refused before."""
+    return any(reason.startswith(f"{Verb.FINISH_STEP}:") for reason in step_run.refused)
+
+
+def _failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str]]:
+    return results[0].tree if results else "", frozenset(r.check.key for r in results if not r.passed)
+
+
+def _check_limits(run: Run, step_run: StepRun, results: Sequence[CheckResult]) -> None:
+    limit = run.config.max_actions_per_step or run.profile.max_actions
+    if len(step_run.actions) >= limit:
+        message = f"{len(step_run.actions)} actions and not done"
+        raise StepFailed(with_evidence(FailureKind.MAX_ACTIONS, message, results))
+    if len(step_run.refused) >= MAX_REFUSALS:
+        message = f"the model keeps proposing what is refused ({step_run.refused[-1]})"
+        raise StepFailed(with_evidence(FailureKind.LOOP, message, results))
+
+
+def _repeats(step_run: StepRun, proposal: Proposal) -> str:
+    """Say why a call only repeats what was done; empty if something has changed since."""
+    times = 0
+    for action in reversed(step_run.actions):
+        if action.fingerprint == proposal.fingerprint and not action.temporary:
+            times += 1
+        if action.changed:
+            break
+    return "nothing has changed since this was done, and its result is above" if times >= MAX_UNCHANGED_CALLS else ""

@@ -1,0 +1,259 @@
+"""The loop inside a step: propose an action, carry it out, run the checks, until they pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from surefoot.core.outcome import CheckResult, Failure, FailureKind
+from surefoot.core.plan import Check, FileCheck, ParsesCheck, StepType
+from surefoot.engine.executor.action import perform
+from surefoot.engine.executor.approval import review
+from surefoot.engine.executor.invention import found_nothing, invented_source, unreachable_source
+from surefoot.engine.planner.criteria import decisive
+from surefoot.engine.planner.revise import revise
+from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
+from surefoot.engine.runtime.run import Run
+from surefoot.journal import events as e
+from surefoot.journal.state import Action, StepRun
+from surefoot.prompting.proposal import Proposal
+from surefoot.tools.tool import Writes
+
+ROUNDS_AFTER_AN_ERROR = 2
+"""Red rounds after a command that failed by itself: its output is shown, so a correction has a chance."""
+MAX_REFUSALS = 3
+
+
+class StepFailed(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What the loop remembers of an attempt. It is rebuilt from the state when the attempt is resumed."""
+
+    results: tuple[CheckResult, ...] = ()
+    red_rounds: int = 0
+    checked_after: int = -1
+    """The number of actions after which the checks last ran."""
+    trees: set[tuple[str, frozenset[str]]] = field(default_factory=set)
+    """Trees with the checks that failed on them: coming back to one of them is a loop."""
+    pending: list[Proposal] = field(default_factory=list)
+    """What is left to do of an answer with several parts. It is not recorded: a resumed attempt asks again."""
+    has_new_parts: bool = False
+    """The answer has several parts, and not all of them were done before."""
+
+
+def named_call(step_run: StepRun) -> Proposal:
+    """Return the call that a step names, with what earlier attempts changed about it."""
+    step = step_run.step
+    return Proposal("act", step_run.tool or step.tool, {**step.parameters, **step_run.parameters})
+
+
+async def call_once(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
+    """Make the one call of a step that names its tool. No model is asked, and the call is not repeated here."""
+    step = step_run.step
+    if not step_run.actions:
+        if step.step_type is StepType.TESTING and all_green(step_run.checks or step_run.baseline):
+            return
+        proposal = named_call(step_run)
+        proposal, refusal = await review(run, step.id, proposal)
+        if refusal:
+            raise StepFailed(Failure(kind=FailureKind.DENIED, message=refusal, tool=proposal.tool))
+        await perform(run, step_run, proposal, checked=bool(checks))
+    action = step_run.actions[-1]
+    if not action.ok:
+        raise StepFailed(
+            Failure(
+                kind=FailureKind.TOOL_ERROR,
+                message=f"{action.tool}: {action.summary}",
+                evidence=action.summary,
+                tool=action.tool,
+                temporary=action.temporary,
+            )
+        )
+    if checks:
+        results = await run.verifier.check(checks, "after", step.id)
+        if not all_green(results):
+            raise StepFailed(red_failure(results, "its checks fail"))
+
+
+async def act(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
+    """Act until the step's checks pass. Raises StepFailed if they do not."""
+    attempt = _resumed_attempt(step_run)
+    if message := unreachable_source(run, step_run):
+        raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
+    while not await _is_complete(run, step_run, checks, attempt):
+        _check_limits(run, step_run, attempt)
+        if not attempt.pending:
+            if chooses_candidate(step_run):
+                proposals: Sequence[Proposal] = await choose_candidate(run, step_run, checks)
+                _require_candidate(step_run, proposals, attempt)
+            else:
+                turn = await run.strategy.next_actions(step_run, attempt.results)
+                if turn.revision is not None:
+                    await revise(run, step_run.step.id, turn.revision)
+                proposals = turn.proposals
+            attempt.pending = list(proposals)
+            attempt.has_new_parts = len(proposals) > 1 and not all(_repeats(step_run, p) for p in proposals)
+        if await _carry_out(run, step_run, checks, attempt, attempt.pending.pop(0)):
+            return
+
+
+async def _carry_out(
+    run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt, proposal: Proposal
+) -> bool:
+    """Carry a proposal out, or refuse it. Returns True if the step is done with it."""
+    step_id = step_run.step.id
+    if proposal.decision == "replan":
+        run.note(e.Decided(step_id=step_id, decision="replan", thought=proposal.thought))
+        message = proposal.thought or "the plan does not work"
+        raise StepFailed(Failure(kind=FailureKind.REPLAN_REQUESTED, message=message))
+    if proposal.decision == "done":
+        await _accept_done(run, step_run, checks, attempt, proposal)
+        return True
+    repeats = "" if attempt.has_new_parts else _repeats(step_run, proposal)
+    reviewed, refusal = (proposal, repeats) if repeats else await review(run, step_id, proposal)
+    if refusal:
+        await _refuse(run, step_run, proposal, refusal, attempt)
+    else:
+        await perform(run, step_run, reviewed)
+    return False
+
+
+def _resumed_attempt(step_run: StepRun) -> _Attempt:
+    """Rebuild what was found after each action but the last, after which everything is checked again."""
+    attempt = _Attempt(results=step_run.checks or step_run.baseline)
+    for number, results in dict(step_run.failed_checks).items():
+        if 0 < number < len(step_run.actions) and not all_green(results):
+            attempt.red_rounds += _counts_as_round(step_run.actions[number - 1])
+            attempt.trees.add(_tree_and_failing(results))
+    return attempt
+
+
+def _check_limits(run: Run, step_run: StepRun, attempt: _Attempt) -> None:
+    if step_run.actions and not run.config.dynamic and not attempt.pending:
+        raise StepFailed(red_failure(attempt.results, "the step's one action did not make its checks pass"))
+    if len(step_run.actions) >= (run.config.max_actions_per_step or run.profile.max_actions):
+        message = f"{len(step_run.actions)} actions and not done"
+        raise StepFailed(with_evidence(FailureKind.MAX_ACTIONS, message, attempt.results))
+
+
+def _require_candidate(step_run: StepRun, proposals: Sequence[Proposal], attempt: _Attempt) -> None:
+    if not proposals:
+        message = f"none of the candidates was both usable and new ({step_run.candidates[-1].unusable})"
+        raise StepFailed(with_evidence(FailureKind.LOOP, message, attempt.results))
+
+
+async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt) -> bool:
+    """Whether the checks say that the step is done. Without an action, only a testing step can be."""
+    last = step_run.actions[-1] if step_run.actions else None
+    if last is None:
+        return step_run.step.step_type is StepType.TESTING and all_green(attempt.results)
+    if attempt.checked_after == len(step_run.actions) or (attempt.pending and last.ok):
+        return False
+    attempt.pending.clear()
+    attempt.checked_after = len(step_run.actions)
+    if run.toolbox.get(last.tool).writes is Writes.NONE:
+        return False
+    if last.tool == "run_python" and (name := invented_source(run, run.root)):
+        raise StepFailed(Failure(kind=FailureKind.DENIED, message=f"{name} is not there, and was made up to be read"))
+    attempt.results = await run.verifier.check(checks, "after", step_run.step.id)
+    if found_nothing(run, step_run, attempt.results):
+        message = f"the program ended well and wrote no {step_run.step.writes[0]}: what it looked for may not be there"
+        raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
+    is_one_answer = run.step_kind(step_run).is_one_answer
+    if all_green(attempt.results):
+        # Checks that were green all along do not prove the step. Only a one-answer step is done without more.
+        return _wasred_failure(step_run) or (is_one_answer and bool(last.ok))
+    attempt.red_rounds += _counts_as_round(last)
+    _require_progress(attempt)
+    if is_one_answer and attempt.red_rounds >= _allowed_red_rounds(run, last):
+        raise StepFailed(red_failure(attempt.results, "its checks fail"))
+    return False
+
+
+def _allowed_red_rounds(run: Run, last: Action) -> int:
+    failed_by_itself = not last.ok and last.tool != "run_python"
+    return ROUNDS_AFTER_AN_ERROR if failed_by_itself else run.profile.red_rounds
+
+
+def _counts_as_round(action: Action) -> bool:
+    """A write that its own tool refused does not count."""
+    return bool(action.ok) or action.tool in ("run_python", "run_command")
+
+
+def _require_progress(attempt: _Attempt) -> None:
+    now = _tree_and_failing(attempt.results)
+    if now in attempt.trees:
+        message = "the workspace and what fails in it are the same as before: no progress"
+        raise StepFailed(with_evidence(FailureKind.NO_PROGRESS, message, attempt.results))
+    attempt.trees.add(now)
+
+
+def _tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str]]:
+    return results[0].tree if results else "", frozenset(r.check.key for r in results if not r.passed)
+
+
+def _wasred_failure(step_run: StepRun) -> bool:
+    return any(not result.passed for result in decisive(step_run.baseline))
+
+
+async def _accept_done(
+    run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt, proposal: Proposal
+) -> None:
+    """The model says that the step is done. That counts only if no check contradicts it."""
+    attempt.results = await run.verifier.check(checks, "after", step_run.step.id)
+    run.note(e.Decided(step_id=step_run.step.id, decision="done", thought=proposal.thought))
+    if not all_green(attempt.results):
+        raise StepFailed(red_failure(attempt.results, "the model says it is done, and the checks say it is not"))
+
+
+def all_green(results: Sequence[CheckResult]) -> bool:
+    return all(result.passed for result in decisive(results))
+
+
+def red_failure(results: Sequence[CheckResult], message: str) -> Failure:
+    return with_evidence(FailureKind.CHECK_FAILED, message, results)
+
+
+def with_evidence(kind: FailureKind, message: str, results: Sequence[CheckResult]) -> Failure:
+    red = [r for r in decisive(results) if not r.passed]
+    labels = "; ".join(r.check.label for r in red)
+    # A weak check that is red (the file does not parse) explains the strong ones: it comes first.
+    red.sort(key=lambda r: not isinstance(r.check, FileCheck | ParsesCheck))
+    evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
+    return Failure(kind=kind, message=f"{message}: {labels}" if labels else message, evidence=evidence)
+
+
+# -- no blind repeats ----------------------------------------------------------------------------------------------
+
+
+def _repeats(step_run: StepRun, proposal: Proposal) -> str:
+    """Say why a proposal only repeats what was done; empty if it does not."""
+    mark = proposal.fingerprint
+    if mark in step_run.failed_fingerprints:
+        return "exactly this was tried in an earlier attempt, and the checks failed"
+    if step_run.actions and any(candidate.fingerprint == mark for candidate in step_run.candidates):
+        return "exactly this was a candidate, and the checks failed"
+    times = sum(action.fingerprint == mark for action in step_run.actions)
+    if times and (proposal.body or proposal.tool in ("write_file", "edit_file")):
+        return "exactly this was just done, and the checks still fail"
+    marks = [action.fingerprint for action in step_run.actions[-3:]]
+    if len(marks) == 3 and marks[0] == marks[2] != marks[1] == mark:
+        return "this goes back and forth between two actions"
+    if times >= 2:
+        return "this was done twice already with nothing new to see"
+    return ""
+
+
+async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, attempt: _Attempt) -> None:
+    refused = e.ActionRefused(step_id=step_run.step.id, tool=proposal.tool, arguments=proposal.arguments, reason=reason)
+    await run.record(refused)
+    attempt.pending.clear()
+    if run.step_kind(step_run).is_one_answer and step_run.actions:
+        # Shown its own draft, a model writes it again, however warm: only a fresh start helps.
+        raise StepFailed(red_failure(attempt.results, "the correction was the same as what had failed"))
+    if len(step_run.refused) >= MAX_REFUSALS:
+        message = "the model keeps proposing what already failed"
+        raise StepFailed(with_evidence(FailureKind.LOOP, message, attempt.results))

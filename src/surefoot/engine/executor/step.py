@@ -1,0 +1,228 @@
+"""Runs one step: look at its checks, act until they pass, observe what changed, settle."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from surefoot.core.outcome import CheckResult, Failure, FailureKind, Verdict
+from surefoot.core.phases import EXECUTION_STATUS, StepExecutionOutput
+from surefoot.core.plan import Check, ExecutionStep, StepKind, StepType
+from surefoot.core.questions import is_yes
+from surefoot.core.transitions import SETTLED, Rung, StepStatus
+from surefoot.core.values import unchecked
+from surefoot.engine.executor.conversation import converse
+from surefoot.engine.executor.idle import nothing_done
+from surefoot.engine.executor.loop import StepFailed, act, call_once
+from surefoot.engine.planner.criteria import decisive
+from surefoot.engine.reflector.restore import restore_step
+from surefoot.engine.reflector.rollback import abandon
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped, sender
+from surefoot.errors import MissingArtifact, ModelError, UnreadableAnswer
+from surefoot.journal import events as e
+from surefoot.journal.state import StepRun, commands_of, logs_of, outputs_of
+from surefoot.prompting.project.folder import project_checks
+from surefoot.tools.tool import Writes
+from surefoot.workspace.errors import as_text
+
+_started, _finished, _output = unchecked(e.StepStarted), unchecked(e.StepFinished), unchecked(StepExecutionOutput)
+
+
+_WAYS = {StepKind.CALL: call_once, StepKind.CONVERSATION: converse}
+"""How each kind of step is carried out; all others by `act`."""
+
+
+async def run_step(run: Run, step_id: str) -> None:
+    """Leave the step settled or failed. A step that was interrupted goes on where it stopped."""
+    task = asyncio.current_task()
+    assert task is not None
+    run.active_steps.runs_in(step_id, task)
+    step_run = run.state.steps[step_id]
+    if step_run.step.requires_confirmation or step_run.step.step_type is StepType.DEPLOYMENT:
+        await _confirm(run, step_run.step)
+    checks = checks_of(run, step_run.step)
+    await _begin(run, step_id, checks)
+    started = time.perf_counter()
+    failure = None
+    limit = run.config.step_timeout_seconds
+    timeout = run.timeouts.start(step_id, task, limit)
+    try:
+        run.artifacts.needed_by(step_id)
+        await _WAYS.get(run.step_kind(step_run), act)(run, step_run, checks)
+        failure = nothing_done(run, step_run)
+    except asyncio.CancelledError:
+        if timeout.caused_cancellation:
+            failure = _timed_out(limit)
+        elif run.active_steps.is_interrupted(step_id):
+            run.timeouts.end(step_id)
+            await _interrupted(run, step_id)
+            return
+        else:
+            raise
+    except StepFailed as failed:
+        failure = failed.failure
+    except TimeoutError:
+        failure = _timed_out(limit)
+    except MissingArtifact as error:
+        failure = Failure(kind=FailureKind.MISSING_ARTIFACT, message=str(error), evidence=error.remedy)
+    except UnreadableAnswer as error:
+        failure = Failure(kind=FailureKind.UNREADABLE_ANSWER, message=error.problem, evidence=error.answer[:500])
+    except ModelError as error:
+        if not error.temporary:
+            raise
+        failure = Failure(kind=FailureKind.MODEL_ERROR, message=str(error), temporary=True)
+    finally:
+        # The time of a person who is asked about the step later, while it is undone, is not the step's.
+        run.timeouts.end(step_id)
+    await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
+
+
+def _timed_out(limit: float) -> Failure:
+    return Failure(kind=FailureKind.TIMEOUT, message=f"the step took longer than {limit:g} seconds", temporary=True)
+
+
+async def _begin(run: Run, step_id: str, checks: Sequence[Check]) -> None:
+    step_run = run.state.steps[step_id]
+    if step_run.status is not StepStatus.RUNNING:
+        kind = None if step_run.step.tool else run.strategy.step_kind(step_run.step)
+        start = _started(step_id=step_id, attempt=step_run.attempt + 1, kind=kind)
+        if step_run.step.tool and not checks:
+            # Nothing is checked or asked before the action: the record of its intent makes both durable.
+            run.note(start)
+        else:
+            await run.record(start)
+    if checks and not step_run.baseline and not step_run.actions:
+        # Also if a process ended between the start of the step and this look.
+        await run.verifier.check(checks, "before", step_id)
+
+
+async def _interrupted(run: Run, step_id: str) -> None:
+    """Undo a step that a person wants skipped or retried, so that the run can go on."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    control = run.active_steps.interruption_of(step_id)
+    step_run = run.state.steps[step_id]
+    await abandon(run, step_run)
+    if step_run.snapshot:
+        await restore_step(run, step_id, step_run.snapshot)
+    if control.command == "retry":
+        await run.record(e.StepReset(step_id=step_id, rung=Rung.ADJUST_PARAMETERS, by="user", note=control.why))
+    else:
+        await run.record(end_without_running(step_run, StepStatus.SKIPPED, f"skipped {sender(control)}"))
+    run.active_steps.end_interruption(step_id)
+
+
+def end_without_running(step_run: StepRun, status: StepStatus, reason: str) -> e.StepFinished:
+    """Return the end of a step that was skipped or blocked, with the reason."""
+    step_id = step_run.step.id
+    output = StepExecutionOutput(step_id=step_id, status=EXECUTION_STATUS[status], logs=(reason,))
+    return e.StepFinished(step_id=step_id, status=status, attempt=step_run.attempt, output=output)
+
+
+async def _confirm(run: Run, step: ExecutionStep) -> None:
+    answer = await run.human.ask(
+        "confirmation", f"Run the step '{step.name}'?\n{step.description}", options=("yes", "no"), step_id=step.id
+    )
+    if not is_yes(answer):
+        raise Stopped(Verdict.CANCELLED, f"the step '{step.name}' was not confirmed: {answer}")
+
+
+def checks_of(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
+    """Return the step's own checks; for the last step and for tests, also the checks of the whole task."""
+    checks = tuple([check for check in step.checks if run.verifier.may_run(check)]) if step.checks else ()
+    others_unsettled = run.state.unsettled - (run.state.steps[step.id].status not in SETTLED)
+    if not others_unsettled or step.step_type is StepType.TESTING:
+        checks = (*checks, *task_checks(run))
+    return tuple({check.key: check for check in checks}.values()) if checks else ()
+
+
+def task_checks(run: Run) -> tuple[Check, ...]:
+    """Return the user's checks; without any, the project's own tests if it had some before the run."""
+    if run.task.checks:
+        return run.task.checks
+    before = [path for path in run.state.protected if (run.root / path).is_file()]
+    return project_checks(run.root, before)
+
+
+def writes_of(run: Run, step_run: StepRun) -> frozenset[str] | None:
+    """Return the files that a step will write, if that is known beforehand; None means anything."""
+    if name := step_run.tool or step_run.step.tool:
+        tool = run.toolbox.get(name)
+        if tool.writes is Writes.NONE:
+            return frozenset()
+        arguments = {**step_run.step.parameters, **step_run.parameters}
+        paths = frozenset(str(arguments[a]) for a in tool.path_arguments if a in arguments)
+        return paths if tool.writes is Writes.DECLARED and paths else None
+    # A program may write anywhere.
+    return frozenset(step_run.step.writes) if run.step_kind(step_run) is StepKind.FILE else None
+
+
+async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: int) -> None:
+    step_run = run.state.steps[step_id]
+    outputs = outputs_of(step_run.actions)
+    status = StepStatus.SUCCEEDED
+    if failure is not None:
+        status = StepStatus.PARTIAL if step_run.step.allow_failure else StepStatus.FAILED
+    elif not step_run.snapshot and not step_run.checks and run.artifacts.is_inline(outputs):
+        expires_at = run.artifacts.expiry(step_run.step)
+        end = _finished(
+            step_id=step_id,
+            status=status,
+            attempt=step_run.attempt,
+            duration_ms=duration_ms,
+            expires_at=expires_at,
+        )
+        await run.record(end)
+        return
+    after = await run.snapshot() if step_run.snapshot else ""
+    artifact = None
+    if status is not StepStatus.FAILED:
+        artifact, outputs = run.artifacts.keep(step_run, outputs)
+    await run.record(
+        _finished(
+            step_id=step_id,
+            status=status,
+            attempt=step_run.attempt,
+            output=_observe(run, step_run, status, after, outputs),
+            duration_ms=duration_ms,
+            failure=failure,
+            checks=step_run.checks,
+            snapshot=after,
+            artifact=artifact,
+        )
+    )
+
+
+def _observe(
+    run: Run, step_run: StepRun, status: StepStatus, after: str, outputs: dict[str, Any]
+) -> StepExecutionOutput:
+    """Describe what the step did: files from comparing the workspace before and after, commands as they ran."""
+    files: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
+    if step_run.snapshot and after:
+        declared = writes_of(run, step_run) if step_run.shared else None
+        for change in run.workspace.changes(step_run.snapshot, after):
+            if declared is not None and change.path not in declared:
+                continue
+            files[change.kind if change.kind in files else "changed"].append(as_text(change.path))
+    return _output(
+        step_id=step_run.step.id,
+        status=EXECUTION_STATUS[status],
+        outputs=outputs,
+        logs=logs_of(step_run.actions),
+        generated_files=tuple(files["added"]),
+        modified_files=tuple(files["changed"]),
+        deleted_files=tuple(files["removed"]),
+        executed_commands=commands_of(step_run.actions),
+        proven=status is StepStatus.SUCCEEDED and _proven(step_run.baseline, step_run.checks),
+    )
+
+
+def _proven(before: tuple[CheckResult, ...], after: tuple[CheckResult, ...]) -> bool:
+    """Whether all deciding checks pass and at least one of them failed before."""
+    if not after:
+        return False
+    red_before = {r.check.key for r in before if not r.passed}
+    deciding = decisive(after)
+    return bool(deciding) and all(r.passed for r in deciding) and any(r.check.key in red_before for r in deciding)

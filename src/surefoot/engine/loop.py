@@ -1,0 +1,214 @@
+"""The engine's loop: look at the stage of a run and do what is next, until it ends. Resuming a run is continuing it."""
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from surefoot._version import __version__
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.outcome import Verdict
+from surefoot.core.task import Task
+from surefoot.core.transitions import RUN_TRANSITIONS, Stage
+from surefoot.engine.controls import step_again
+from surefoot.engine.planner.approach import choose_approach
+from surefoot.engine.planner.plan import make_plan
+from surefoot.engine.planner.understand import understand
+from surefoot.engine.reflector.recover import recover
+from surefoot.engine.reflector.restore import note_incidents
+from surefoot.engine.reflector.rollback import abandon_running
+from surefoot.engine.refusal import refuse_secrets
+from surefoot.engine.resume import check_before, pick_up, settle_conflict
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.services import Services
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.engine.scheduler.run_ready import execute
+from surefoot.engine.verdict import Observed, conclude, stopped
+from surefoot.engine.verifier.protected import files_to_protect
+from surefoot.engine.verifier.validate import validate
+from surefoot.errors import ModelError, RestoreConflict, SurefootError, TaskImpossible, UsageError
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.workspace.errors import as_text
+from surefoot.workspace.lock import WorkspaceLock
+
+STAGES: dict[Stage, Callable[[Run], Awaitable[None]]] = {
+    Stage.UNDERSTANDING: understand,
+    Stage.APPROACH: choose_approach,
+    Stage.PLANNING: make_plan,
+    Stage.EXECUTION: execute,
+    Stage.RECOVERY: recover,
+    Stage.VALIDATION: validate,
+}
+
+
+async def start_run(
+    services: Services,
+    task: Task,
+    config: ExecutionConfig,
+    *,
+    run_id: str | None = None,
+    first: Stage = Stage.UNDERSTANDING,
+    last: Stage | None = None,
+    given: Sequence[e.Event] = (),
+    based_on: str = "",
+) -> RunState:
+    """Start a run and drive it to its end, or to where it waits for a person.
+
+    `given` are results of earlier phases, made by hand or taken from the run `based_on`. With `last`, the run stops
+    after that stage.
+    """
+    _require_usable(task)
+    refuse_secrets(services.redactor, task, given)
+    run_id = run_id or new_run_id()
+    with WorkspaceLock(task.folder, services.home, run_id):
+        run = Run(services, RunState(run_id=run_id, task=task, config=config))
+        run.budget.require_enforceable(config)
+        # An undo that was killed here has to end before anything else begins.
+        finished = await asyncio.to_thread(run.workspace.finish_restore)
+        snapshot = await run.snapshot()
+        created = e.RunCreated(
+            run_id=run_id,
+            task=task,
+            config=config,
+            model=services.model.name,
+            surefoot=__version__,
+            snapshot=snapshot,
+            protected=await asyncio.to_thread(files_to_protect, run.workspace, snapshot, task),
+            starts_at=first,
+            based_on=based_on,
+        )
+        await run.record(created, *given)
+        note_incidents(run, finished)
+        return await _drive(run, last, check_before)
+
+
+async def resume_run(
+    services: Services, run_id: str, *, last: Stage | None = None, config: ExecutionConfig | None = None
+) -> RunState:
+    """Go on where a run stopped, for whatever reason; with `config`, under other settings than before."""
+    state = fold(services.journal.read(run_id))
+    if state.stage is Stage.COMPLETED and state.outcome is not None:
+        return state
+    task = _require_usable(state.task)
+    with WorkspaceLock(task.folder, services.home, run_id):
+        run = Run(services, state)
+        run.budget.require_enforceable(config or state.config)
+        await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid(), config=config))
+        return await _drive(run, last, pick_up)
+
+
+async def retry_step(
+    services: Services, run_id: str, step_id: str, parameters: Mapping[str, Any], tool: str = ""
+) -> RunState:
+    """Do one step of a run again, with other parameters or another tool, and go on from there."""
+    state = fold(services.journal.read(run_id))
+    task = _require_usable(state.task)
+    with WorkspaceLock(task.folder, services.home, run_id):
+        run = Run(services, state)
+        run.budget.require_enforceable(state.config)
+        revised = step_again(state, run.toolbox, step_id, parameters, tool)
+
+        async def begin(run: Run) -> None:
+            await pick_up(run)
+            await run.record(*revised)
+            if Stage.EXECUTION not in (state.stage, *RUN_TRANSITIONS[state.stage]):
+                await run.enter(Stage.FAILED, "a person asks for a step again")
+            if state.stage is not Stage.EXECUTION:
+                await run.enter(Stage.EXECUTION, f"'{state.step(step_id).name}' again")
+
+        await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid()))
+        return await _drive(run, None, begin)
+
+
+def new_run_id() -> str:
+    return time.strftime("%m%d-%H%M%S-") + secrets.token_hex(2)
+
+
+def _require_usable(task: Task | None) -> Task:
+    assert task is not None
+    folder = task.folder
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", remedy="make it first, or name another one with -C")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{folder} cannot be written to", remedy="change its permissions, or work in a copy")
+    return task
+
+
+async def _drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> RunState:
+    """Run stage after stage. However it ends, the end is recorded, and the run can be resumed."""
+    with run.watchdog.watching():
+        return await _drive_watched(run, last, begin)
+
+
+async def _drive_watched(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> RunState:
+    watching = asyncio.create_task(run.inbox.watch(_current_task(), run.heartbeat))
+    try:
+        async with asyncio.timeout(run.budget.seconds_left()) as limit:
+            run.timeouts.limit_run(limit)
+            await begin(run)
+            while run.state.stage in STAGES:
+                stage = run.state.stage
+                try:
+                    await STAGES[stage](run)
+                except RestoreConflict as conflict:
+                    if stage is not Stage.RECOVERY:
+                        raise
+                    await settle_conflict(run, conflict)
+                if stage is last and run.state.stage is not stage:
+                    break
+        if run.state.stage is Stage.COMPLETED:
+            outcome = conclude(run.state, await _compare_with_start(run), run.state.red_at_start)
+            await run.record(e.RunEnded(outcome=outcome))
+    except Stopped as stop:
+        await _stop(run, stop.verdict, stop.reason)
+    except TimeoutError:
+        await _stop(run, Verdict.TIME, f"the {run.config.budget.max_seconds:g} seconds given are over")
+    except TaskImpossible as error:
+        await _stop(run, Verdict.BLOCKED, f"it cannot be done as asked: {error}")
+    except SurefootError as error:
+        remedy = f" ({error.remedy})" if error.remedy else ""
+        what = "the model could not be asked: " if isinstance(error, ModelError) else ""
+        await _stop(run, Verdict.FAILED, f"{what}{error}{remedy}")
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and run.inbox.stop is not None:
+            _current_task().uncancel()
+            await _stop(run, run.inbox.stop.verdict, run.inbox.stop.reason)
+            return run.state
+        cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+        reason = "stopped from outside" if cancelled else f"{type(error).__name__}: {error}"
+        with suppress(Exception):
+            await run.record(e.RunInterrupted(reason=reason))
+        raise
+    finally:
+        watching.cancel()
+        run.timeouts.close()
+    return run.state
+
+
+def _current_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+async def _stop(run: Run, verdict: Verdict, reason: str) -> None:
+    if verdict is Verdict.WAITING:
+        await run.enter(Stage.WAITING, reason)
+        return
+    await abandon_running(run)
+    outcome = stopped(run.state, await _compare_with_start(run), verdict, reason)
+    await run.record(e.StageEntered(stage=Stage.FAILED, reason=reason), e.RunEnded(outcome=outcome))
+
+
+async def _compare_with_start(run: Run) -> Observed:
+    """Compare the workspace with what it was before the run."""
+    paths: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
+    for change in await asyncio.to_thread(run.workspace.changes, run.state.snapshot):
+        paths[change.kind if change.kind in paths else "changed"].append(as_text(change.path))
+    look = await asyncio.to_thread(run.workspace.look)
+    return Observed(**paths, not_captured=look.not_captured)

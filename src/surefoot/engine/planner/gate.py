@@ -1,0 +1,90 @@
+"""The gate at the end of a phase: produce, judge, and on refusal produce again with the judge's messages."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from surefoot.core.outcome import Verdict
+from surefoot.core.phases import Phase, PhaseResult, PhaseStatus, ValidationResult
+from surefoot.core.questions import TIMED_OUT, is_no, is_yes
+from surefoot.core.values import now
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.errors import UnreadableAnswer
+from surefoot.journal import events as e
+from surefoot.prompting.strategy import Refusal
+
+D = TypeVar("D")
+T = TypeVar("T")
+
+
+async def pass_gate(
+    run: Run,
+    name: e.PhaseName,
+    phase: Phase,
+    produce: Callable[[Refusal], Awaitable[D]],
+    normalize: Callable[[D, int], T],
+    judge: Callable[[T], ValidationResult],
+) -> PhaseResult[T]:
+    """Return the phase's result once it passes. `normalize` gets the model's draft and the number of refusals.
+
+    A phase that never passes ends the run with what was wrong.
+    """
+    started, executed_at = time.perf_counter(), now()
+    first = run.state.phase_attempts.get(name, 0) if run.state.refusals.get(name) else 0
+    messages: Sequence[str] = run.state.refusals.get(name, ())
+    for attempt in range(first, run.config.max_retries_per_phase + 1):
+        await run.record(e.PhaseStarted(phase=name, attempt=attempt))
+        try:
+            output = normalize(await produce(Refusal(messages, attempt)), attempt)
+        except UnreadableAnswer as error:
+            messages, confidence = [f"the answer could not be read: {error.problem}"], 0.0
+        else:
+            verdict = judge(output)
+            if verdict.passed:
+                return PhaseResult[T](
+                    phase=phase,
+                    status=PhaseStatus.SUCCESS,
+                    output=output,
+                    duration_ms=round((time.perf_counter() - started) * 1000),
+                    validation=verdict,
+                    executed_at=executed_at,
+                    retry_count=attempt,
+                )
+            messages, confidence = verdict.messages, verdict.confidence
+        await run.record(e.GateRefused(phase=name, attempt=attempt, confidence=confidence, messages=tuple(messages)))
+    raise Stopped(Verdict.FAILED, f"{name} did not pass its gate: {'; '.join(messages)}")
+
+
+def skipped(phase: Phase, reason: str, output: T | None = None) -> PhaseResult[T]:
+    """Return the result of a phase that was not needed, with the reason."""
+    return PhaseResult[T](
+        phase=phase,
+        status=PhaseStatus.SKIPPED,
+        output=output,
+        validation=ValidationResult(passed=True, confidence=1.0, messages=(reason,)),
+    )
+
+
+async def is_rejected(run: Run, name: e.PhaseName, summary: str, produced_at: datetime) -> bool:
+    """Ask the user to confirm a phase, if they want to be asked. Returns True if the phase is to be done again.
+
+    An answer other than yes and no says what should be different. It goes into the next prompt like a gate's message.
+    """
+    if not run.config.require_confirmation:
+        return False
+    answer = await run.human.ask(
+        "confirmation",
+        f"{name} is done:\n{summary}\nGo on?",
+        options=("yes", "no"),
+        subject=f"{name}:{produced_at.isoformat()}:{summary}",
+    )
+    if is_yes(answer):
+        return False
+    if is_no(answer):
+        why = f": {answer}" if answer == TIMED_OUT else ""
+        raise Stopped(Verdict.CANCELLED, f"not confirmed after {name}{why}")
+    messages = (f"the user wants it differently: {answer}",)
+    await run.record(e.GateRefused(phase=name, attempt=0, confidence=0.0, messages=messages))
+    return True

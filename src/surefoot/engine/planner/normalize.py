@@ -1,0 +1,265 @@
+"""Turns a model's drafts into the full values, and repairs what can be repaired mechanically. Pure.
+
+Asking a small model again with the same complaint gives the same answer, while merging two steps for one file costs
+nothing. Every repair is reported with the plan.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from itertools import count
+
+from surefoot.core.phases import (
+    AlternativeApproach,
+    ApproachOutput,
+    TaskComplexity,
+    TechnicalDecision,
+    UnderstandingOutput,
+)
+from surefoot.core.plan import (
+    Check,
+    CommandCheck,
+    DetailedPlan,
+    ExecutionStep,
+    FileCheck,
+    ParsesCheck,
+    StepDependency,
+    StepType,
+    TextCheck,
+)
+from surefoot.prompting.project.task_text import files_named_in, is_source
+from surefoot.prompting.schemas import ApproachDraft, CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
+
+_PSEUDO_CODE = re.compile(r"^[A-Za-z_]\w*\(.*\)$")
+_WRITES_FILES = (StepType.CODE_GENERATION, StepType.CONFIGURATION, StepType.FILE_OPERATION)
+
+
+def plain_understanding(task: str, path: str) -> UnderstandingOutput:
+    """Return the understanding of a task that needs no analysis: its own words."""
+    return UnderstandingOutput(
+        understanding=task,
+        key_requirements=(task,),
+        task_type="write_code",
+        complexity=TaskComplexity.SIMPLE,
+        target_files=(path,) if path else (),
+    )
+
+
+def understanding_from(
+    draft: UnderstandingDraft, task: str, existing: Collection[str], protected: Collection[str]
+) -> UnderstandingOutput:
+    """Keep the files that the task names too or that exist. Small models invent others, and write what they should
+    have read."""
+    named = files_named_in(task)
+    known = set(existing)
+    targets = [path for path in map(clean_path, draft.files) if path and path not in protected]
+    targets = [path for path in targets if path in known or not is_source(path, task)]
+    kept = [f for f in targets if f in named or f in known or f.rsplit("/", 1)[-1] in named]
+    return UnderstandingOutput(
+        understanding=draft.understanding.strip(),
+        key_requirements=distinct(draft.requirements) or (draft.understanding.strip(),),
+        task_type=draft.task_type,
+        complexity=draft.complexity if len(kept) <= 3 else TaskComplexity.COMPLEX,
+        potential_risks=distinct(draft.risks),
+        clarification_needed=distinct(draft.questions),
+        target_files=distinct(kept or targets),
+    )
+
+
+def approach_from(draft: ApproachDraft) -> ApproachOutput:
+    return ApproachOutput(
+        approach=draft.approach.strip(),
+        tech_stack=distinct(draft.tech_stack),
+        architecture_pattern=draft.architecture_pattern.strip(),
+        key_decisions=tuple(TechnicalDecision(**d.model_dump()) for d in draft.key_decisions),
+        expected_outcomes=distinct(draft.expected_outcomes),
+        alternatives=tuple(AlternativeApproach(**a.model_dump()) for a in draft.alternatives if a.name.strip()),
+    )
+
+
+def simple_plan(task: str, targets: Sequence[str], protected: Collection[str]) -> DetailedPlan:
+    """Return the plan of a task that needs no planning: one step per file, or one step for everything."""
+    files = [f for f in targets if f not in protected]
+    if not files:
+        step = ExecutionStep(id="s1", name="Do the task", description=task, step_type=StepType.COMMAND_EXECUTION)
+        return DetailedPlan(steps=(step,))
+    steps = tuple(
+        ExecutionStep(
+            id=f"s{i}",
+            sequence=i - 1,
+            name=f"Write {path}",
+            description=f"Write {path} so that the task is fulfilled." if len(files) > 1 else task,
+            step_type=StepType.CODE_GENERATION,
+            writes=(path,),
+            expected_outputs=(path,),
+            checks=(_file_check(path),),
+        )
+        for i, path in enumerate(files, 1)
+    )
+    chain = tuple(StepDependency(step_id=f"s{i + 1}", depends_on=f"s{i}") for i in range(1, len(files)))
+    return DetailedPlan(steps=steps, dependencies=chain)
+
+
+def plan_from(
+    draft: PlanDraft, required_files: Sequence[str], protected: Collection[str], max_steps: int
+) -> tuple[DetailedPlan, list[str]]:
+    """Return a runnable plan, and the repairs that it needed."""
+    repairs: list[str] = []
+    numbered = [(number, step) for number, step in enumerate(draft.steps, 1)]
+    numbered = _without_empty_steps(numbered, repairs)
+    numbered = _without_protected_files(numbered, protected, repairs)
+    numbered, merged_into = _one_step_per_file(numbered, repairs)
+    if len(numbered) > max_steps:
+        repairs.append(f"cut to the first {max_steps} of {len(numbered)} steps")
+        numbered = numbered[:max_steps]
+    steps, dependencies = _with_ids(numbered, merged_into, repairs)
+    written = {path for step in steps for path in step.writes}
+    for path in required_files:
+        if path not in written and path not in protected and len(steps) < max_steps:
+            repairs.append(f"added a step for {path}, which the task names")
+            steps.append(
+                ExecutionStep(
+                    id=fresh_id({step.id for step in steps}),
+                    sequence=len(steps),
+                    name=f"Write {path}",
+                    writes=(path,),
+                    expected_outputs=(path,),
+                    checks=(_file_check(path),),
+                )
+            )
+    plan = DetailedPlan(
+        steps=tuple(steps), dependencies=tuple(dependencies), success_criteria=distinct(draft.success_criteria)
+    )
+    return plan, repairs
+
+
+def step_from(draft: StepDraft, old: ExecutionStep, protected: Collection[str]) -> ExecutionStep:
+    """Return a step with the draft's description and check, under the same id and with the same obligations."""
+    path = clean_path(draft.file)
+    same_file = not old.writes or path in old.writes or not path or path in protected
+    check = check_from(draft.check, path)
+    return old.with_(
+        name=draft.name.strip() or old.name,
+        description=draft.description.strip() or old.description,
+        writes=old.writes if same_file else (path,),
+        # A check of the plan itself may have been wrong and is replaced; other checks stay.
+        checks=(*(c for c in old.checks if c.origin != "plan"), *([check] if check else [])),
+    )
+
+
+def step_of(draft: StepDraft, step_id: str, protected: Collection[str]) -> ExecutionStep:
+    """Return the full step. A testing step writes nothing, and no step writes protected files."""
+    path = clean_path(draft.file) if draft.type is not StepType.TESTING else ""
+    path = "" if path in protected else path
+    check = check_from(draft.check, path)
+    return ExecutionStep(
+        id=step_id,
+        name=draft.name.strip(),
+        description=draft.description.strip(),
+        step_type=draft.type if path or draft.type not in _WRITES_FILES else StepType.COMMAND_EXECUTION,
+        writes=(path,) if path else (),
+        expected_outputs=(path,) if path else (),
+        checks=tuple(c for c in (_file_check(path) if path else None, check) if c),
+    )
+
+
+def fresh_id(taken: Collection[str]) -> str:
+    return next(f"s{n}" for n in count(len(taken) + 1) if f"s{n}" not in taken)
+
+
+def check_from(draft: CheckDraft, file: str) -> Check | None:
+    """Return a check that can be run; None for pseudo-code such as `check_file_exists(x)`."""
+    value = draft.value.strip().strip("`")
+    if not value or draft.kind == "none":
+        return None
+    if draft.kind == "file_exists":
+        path = clean_path(value)
+        return FileCheck(path=path) if path and not re.search(r"\s", path) else None
+    if draft.kind == "text_matches":
+        if not file:
+            return None
+        try:
+            re.compile(value)
+        except re.error:
+            value = re.escape(value)
+        return TextCheck(path=file, pattern=value)
+    if _PSEUDO_CODE.match(value) or "\n" in value or value.endswith("."):
+        return None
+    return CommandCheck(command=value)
+
+
+def _without_empty_steps(steps: list[tuple[int, StepDraft]], repairs: list[str]) -> list[tuple[int, StepDraft]]:
+    kept = [(n, s) for n, s in steps if s.name.strip() and (s.description.strip() or s.file.strip() or s.check.value)]
+    if kept and len(kept) < len(steps):
+        repairs.append(f"dropped {len(steps) - len(kept)} steps that say nothing")
+    return kept or steps
+
+
+def _without_protected_files(
+    steps: list[tuple[int, StepDraft]], protected: Collection[str], repairs: list[str]
+) -> list[tuple[int, StepDraft]]:
+    kept = [(n, s) for n, s in steps if clean_path(s.file) not in protected]
+    if kept and len(kept) < len(steps):
+        repairs.append(f"dropped {len(steps) - len(kept)} steps that would rewrite given tests")
+    return kept or steps
+
+
+def _one_step_per_file(
+    steps: list[tuple[int, StepDraft]], repairs: list[str]
+) -> tuple[list[tuple[int, StepDraft]], dict[int, int]]:
+    """Merge steps that write the same file: the second would overwrite the first."""
+    first_for: dict[str, int] = {}
+    by_number: dict[int, StepDraft] = {}
+    merged_into: dict[int, int] = {}
+    for number, step in steps:
+        path = clean_path(step.file)
+        if path and path in first_for:
+            first = first_for[path]
+            merged = by_number[first]
+            by_number[first] = merged.model_copy(
+                update={
+                    "description": f"{merged.description} {step.description}".strip(),
+                    "after": sorted({*merged.after, *step.after} - {first, number}),
+                    "check": merged.check if merged.check.kind != "none" else step.check,
+                }
+            )
+            merged_into[number] = first
+            repairs.append(f"merged steps {first} and {number}, which both write {path}")
+            continue
+        if path:
+            first_for[path] = number
+        by_number[number] = step
+    return list(by_number.items()), merged_into
+
+
+def _with_ids(
+    numbered: list[tuple[int, StepDraft]], merged_into: dict[int, int], repairs: list[str]
+) -> tuple[list[ExecutionStep], list[StepDependency]]:
+    known = {number for number, _ in numbered}
+    steps: list[ExecutionStep] = []
+    dependencies: list[StepDependency] = []
+    for sequence, (number, draft) in enumerate(numbered):
+        steps.append(step_of(draft, f"s{number}", ()).with_(sequence=sequence))
+        for target in sorted({merged_into.get(n, n) for n in draft.after}):
+            # A dependency on a later step is a mistake that would make a cycle.
+            if target in known and target < number:
+                dependencies.append(StepDependency(step_id=f"s{number}", depends_on=f"s{target}"))
+            elif target != number:
+                repairs.append(f"dropped the dependency of step {number} on {target}, which does not come before it")
+    return steps, dependencies
+
+
+def _file_check(path: str) -> Check:
+    if path.endswith((".py", ".json", ".toml")):
+        return ParsesCheck(path=path, origin="engine")
+    return FileCheck(path=path, origin="engine")
+
+
+def clean_path(path: str) -> str:
+    path = path.strip().strip("`'\"").replace("\\", "/")
+    while path.startswith("./"):
+        path = path[2:]
+    return path if re.fullmatch(r"[^\0\n]{1,300}", path) and not path.startswith("/") else ""
+
+
+def distinct(items: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item.strip() for item in items if item.strip()))

@@ -1,0 +1,113 @@
+"""Changes the plan while it runs: adds, changes and removes steps. Changes are validated, capped and recorded."""
+
+from surefoot.core.plan import DetailedPlan, ExecutionStep
+from surefoot.core.transitions import StepStatus
+from surefoot.engine.planner.normalize import fresh_id, step_from, step_of
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.scheduler.graph import check_acyclic
+from surefoot.errors import PlanError
+from surefoot.journal import events as e
+from surefoot.journal.reducers import revised
+from surefoot.prompting.context import plan_text
+from surefoot.prompting.schemas import StepDecision
+
+UNCHANGED = "the plan was not changed"
+
+
+async def revise(run: Run, step_id: str, draft: StepDecision) -> str:
+    """Carry out the changes that the model asks for, or record why not. An invalid change does not fail the step.
+
+    Returns what became of it, for the model.
+    """
+    if not draft.add_steps and not draft.change_steps and not draft.remove_steps:
+        return UNCHANGED
+    assert run.state.plan is not None
+    if problem := _refused(run, draft):
+        run.note(e.Warned(message=f"{UNCHANGED}: {problem}"))
+        return f"{UNCHANGED}: {problem}"
+    revision = _revision(run, run.state.plan, step_id, draft)
+    if not revision.added and not revision.changed and not revision.removed:
+        return f"{UNCHANGED}: no such step is still to be done, or it is in the plan already"
+    try:
+        changed = revised(run.state.plan, revision)
+        check_acyclic((step.id for step in changed.steps), changed.dependencies)
+    except (PlanError, ValueError) as error:
+        run.note(e.Warned(message=f"{UNCHANGED}: {error}"))
+        return f"{UNCHANGED}: {error}"
+    await run.record(revision)
+    return f"the plan is now:\n{plan_text(run.state)}"
+
+
+def _refused(run: Run, draft: StepDecision) -> str:
+    config = run.config
+    if run.state.revisions >= config.max_plan_revisions:
+        return f"it was changed {run.state.revisions} times already (max_plan_revisions)"
+    if len(run.state.steps) + len(draft.add_steps) > config.max_plan_steps:
+        return f"it would have more than {config.max_plan_steps} steps (max_plan_steps)"
+    return ""
+
+
+def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision) -> e.PlanRevised:
+    removed = _removable(run, draft)
+    known = {(step.name.lower(), step.writes) for step in plan.steps}
+    taken = {step.id for step in plan.steps}
+    added: list[ExecutionStep] = []
+    for change in draft.add_steps:
+        step = step_of(change, fresh_id(taken), run.protected)
+        if (step.name.lower(), step.writes) not in known:
+            added.append(step)
+            taken.add(step.id)
+            known.add((step.name.lower(), step.writes))
+    return e.PlanRevised(
+        by="model",
+        reason=draft.reason or draft.thought or "the model asked for it",
+        after=step_id,
+        added=tuple(added),
+        changed=_changed(run, draft, removed),
+        removed=removed,
+        depends_on=_dependencies(run, plan, step_id, [step.id for step in added], removed),
+    )
+
+
+def _removable(run: Run, draft: StepDecision) -> tuple[str, ...]:
+    return tuple(step.id for name in dict.fromkeys(draft.remove_steps) if (step := _pending(run, name)))
+
+
+def _changed(run: Run, draft: StepDecision, removed: tuple[str, ...]) -> tuple[ExecutionStep, ...]:
+    """Return the changed steps. Checks that others asked for stay."""
+    changed: dict[str, ExecutionStep] = {}
+    for change in draft.change_steps:
+        old = _pending(run, change.step)
+        if old is not None and old.id not in removed:
+            new = step_from(change, changed.get(old.id, old), run.protected)
+            changed |= {old.id: new} if new != old else {}
+    return tuple(changed.values())
+
+
+def _pending(run: Run, name: str) -> ExecutionStep | None:
+    """Return the step of that id or name, if it has not begun."""
+    wanted = name.strip().lower()
+    for step_id, step_run in run.state.steps.items():
+        begun = step_run.status is not StepStatus.PENDING or step_id in run.active_steps
+        if not begun and wanted in (step_id.lower(), step_run.step.name.lower()):
+            return step_run.step
+    return None
+
+
+def _dependencies(
+    run: Run, plan: DetailedPlan, step_id: str, added: list[str], removed: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Chain the added steps behind the current one, and make its dependants wait for them too."""
+    if not added:
+        return {}
+    chain: dict[str, tuple[str, ...]] = {
+        new: (before,) for new, before in zip(added, [step_id, *added[:-1]], strict=True)
+    }
+    for dependency in plan.dependencies:
+        waiting = dependency.step_id
+        if dependency.depends_on != step_id or waiting in removed or waiting not in run.state.steps:
+            continue
+        if run.state.steps[waiting].status is StepStatus.PENDING:
+            old = [d.depends_on for d in plan.dependencies if d.step_id == waiting and d.depends_on not in removed]
+            chain[waiting] = (*old, added[-1])
+    return chain

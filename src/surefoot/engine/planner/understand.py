@@ -1,0 +1,61 @@
+"""Phase 1: what does the task want?"""
+
+from surefoot.config.model import PhasePolicy
+from surefoot.core.outcome import Verdict
+from surefoot.core.phases import ExecutionPhase, PhaseResult, UnderstandingOutput, ValidationResult
+from surefoot.core.questions import TIMED_OUT
+from surefoot.core.transitions import Stage
+from surefoot.engine.planner.criteria import judge_understanding
+from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
+from surefoot.engine.planner.normalize import plain_understanding, understanding_from
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.journal import events as e
+from surefoot.prompting.context import fits_in_prompt, understood
+from surefoot.prompting.project.folder import list_files
+from surefoot.prompting.project.task_text import files_named_in, plain_target
+from surefoot.prompting.schemas import UnderstandingDraft
+
+
+async def understand(run: Run) -> None:
+    existing = list_files(run.root)
+    named = files_named_in(run.task.text)
+
+    def normalize(draft: UnderstandingDraft, attempt: int) -> UnderstandingOutput:
+        return understanding_from(draft, run.task.text, existing, run.protected)
+
+    def judge(output: UnderstandingOutput) -> ValidationResult:
+        return judge_understanding(output, run.task.text, named, run.config.min_confidence_threshold)
+
+    if run.state.understanding is None and not run.config.enable_planning:
+        plain = plain_understanding(run.task.text, "")
+        reason = "planning is switched off"
+        await run.record(e.Understood(result=skipped(ExecutionPhase.Understanding(), reason, plain)))
+    if run.state.understanding is None and _may_skip(run):
+        path = plain_target(run.task.text, existing, run.protected)
+        # Without checks nobody could tell whether a task that names no file was understood.
+        if path or (run.task.checks and fits_in_prompt(run, existing)):
+            about = f"about {path}" if path else "about a folder that can be seen at once"
+            reason = f"the task is {about}" + (" and how it is checked is given" if run.task.checks else "")
+            plain = plain_understanding(run.task.text, path)
+            await run.record(e.Understood(result=skipped(ExecutionPhase.Understanding(), reason, plain)))
+    while (result := run.state.understanding) is None or await _is_rejected(run, result):
+        phase = ExecutionPhase.Understanding()
+        result = await pass_gate(run, "understanding", phase, run.strategy.understand, normalize, judge)
+        await run.record(e.Understood(result=result))
+    await run.enter(Stage.APPROACH)
+
+
+def _may_skip(run: Run) -> bool:
+    wanted = run.config.phases is not PhasePolicy.AUTO or run.config.require_confirmation
+    return run.profile.may_skip_understanding and not wanted
+
+
+async def _is_rejected(run: Run, result: PhaseResult[UnderstandingOutput]) -> bool:
+    """Ask the open questions before the confirmation: their answers may change what is confirmed."""
+    if run.config.require_confirmation:
+        for question in understood(run.state).clarification_needed:
+            if await run.human.ask("clarification", question) == TIMED_OUT:
+                raise Stopped(Verdict.CANCELLED, f"nobody answered '{question}': {TIMED_OUT}")
+    summary = result.output.understanding if result.output else ""
+    return await is_rejected(run, "understanding", summary, result.executed_at)

@@ -1,0 +1,232 @@
+"""Recovers from a failed step: diagnose, ask the ladder for a rung, undo the attempt, carry the rung out."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from surefoot.core.outcome import ErrorCategory, Failure, FailureKind, StepReflection, Verdict
+from surefoot.core.phases import EXECUTION_STATUS, StepExecutionOutput
+from surefoot.core.plan import Check, Condition, ExecutionStep
+from surefoot.core.transitions import Rung, Stage, StepStatus
+from surefoot.engine.planner.criteria import decisive, worth_keeping
+from surefoot.engine.planner.normalize import step_from
+from surefoot.engine.reflector.candidates import can_try_candidates
+from surefoot.engine.reflector.diagnose import diagnose_by_rules, lesson
+from surefoot.engine.reflector.flaky import passes_now
+from surefoot.engine.reflector.ladder import Facts, next_rung
+from surefoot.engine.reflector.rollback import roll_back
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.errors import ModelError
+from surefoot.journal import events as e
+from surefoot.journal.state import StepRun
+from surefoot.prompting.project.folder import list_files
+from surefoot.prompting.proposal import fingerprint
+
+_VERDICTS = {
+    FailureKind.LOOP: Verdict.LOOP,
+    FailureKind.NO_PROGRESS: Verdict.LOOP,
+    FailureKind.MAX_ACTIONS: Verdict.LOOP,
+    FailureKind.TIMEOUT: Verdict.TIME,
+}
+"""Failures by a limit end the run with a verdict, and an exit code, of their own."""
+
+
+async def recover(run: Run) -> None:
+    """Take the run from RECOVERY to wherever the chosen rung leads."""
+    step_run = _interrupted_recovery(run)
+    if step_run is None:
+        step_run = run.state.steps[run.state.failed[0]]
+        if await passes_now(run, step_run):
+            return
+        await _choose_rung(run, step_run)
+    await roll_back(run, step_run)
+    await _carry_out(run, step_run, Rung(step_run.rungs[-1]), step_run.failures[-1], step_run.reflections[-1])
+
+
+def _interrupted_recovery(run: Run) -> StepRun | None:
+    """Return the step whose rung was chosen, and counted, before a process ended: that rung is carried out first."""
+    state = run.state
+    step_run = state.steps.get(state.recovering)
+    if step_run is None or step_run.status is not StepStatus.FAILED or state.recovering in state.failed:
+        return None
+    # A step with a failure branch stays failed, and needs nothing more.
+    return None if step_run.rungs[-1] == Rung.FAILURE_BRANCH and state.failed else step_run
+
+
+async def _choose_rung(run: Run, step_run: StepRun) -> None:
+    step_id, failure = step_run.step.id, step_run.failures[-1]
+    # A resumed recovery must not diagnose the same failure twice.
+    if len(step_run.reflections) < len(step_run.failures):
+        reflection = await _diagnose(run, step_run, failure)
+        others = _alternative_tools(run, step_run) if reflection.category is ErrorCategory.TOOL_ERROR else ()
+        keep = worth_keeping(step_run.baseline, step_run.checks)
+        reflection = reflection.with_(keep=keep, alternative_tool=next(iter(others), ""))
+        await run.record(e.Reflected(step_id=step_id, reflection=reflection))
+    rung, why = next_rung(_facts(run, step_run, failure, step_run.reflections[-1]))
+    await run.record(e.RungChosen(step_id=step_id, rung=rung, why=why))
+
+
+async def _diagnose(run: Run, step_run: StepRun, failure: Failure) -> StepReflection:
+    """Find the cause by rules; ask the model if they do not fit."""
+    modules = frozenset(path.split("/")[0].removesuffix(".py") for path in list_files(run.root) if path.endswith(".py"))
+    reflection = diagnose_by_rules(failure, modules, frozenset(step_run.step.writes))
+    if reflection is not None:
+        return reflection
+    unknown = StepReflection(category=ErrorCategory.UNKNOWN, root_cause=failure.message, confidence=0.1)
+    candidates_instead = not run.profile.diagnose_before_candidates and can_try_candidates(run, step_run)
+    if not run.config.reflection.enable_step_level_reflection or candidates_instead:
+        return unknown
+    try:
+        draft = await run.strategy.diagnose(step_run, failure)
+    except ModelError:
+        # The ladder has a way for unknown causes.
+        return unknown
+    return StepReflection(
+        category=ErrorCategory(draft.category),
+        root_cause=draft.root_cause or failure.message,
+        recoverable=draft.recoverable,
+        suggested_fix=draft.fix,
+        adjusted_parameters=draft.parameters if step_run.step.tool else {},
+        confidence=0.5,
+        evidence=failure.evidence[:800],
+        decided_by="model",
+    )
+
+
+def _facts(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflection) -> Facts:
+    assert run.state.plan is not None
+    step = step_run.step
+    return Facts(
+        limits=run.config.reflection,
+        category=reflection.category,
+        recoverable=reflection.recoverable,
+        temporary=failure.temporary,
+        retries=step_run.retries,
+        temporary_retries=step_run.temporary_retries,
+        repairs=step_run.repairs,
+        replans=run.state.replans,
+        consecutive_failures=run.state.consecutive_failures,
+        has_alternative_tool=bool(_alternative_tools(run, step_run)),
+        would_repeat=_failed_before(step_run, _tool_of(step_run), reflection.adjusted_parameters),
+        critical=step.critical,
+        has_fallback=step.fallback is not None,
+        has_failure_branch=any(
+            d.depends_on == step.id and d.condition is not Condition.SUCCESS for d in run.state.plan.dependencies
+        ),
+        can_try_candidates=can_try_candidates(run, step_run),
+        candidates_first=run.profile.candidates_first,
+        stop_after_candidates=run.profile.stop_after_candidates,
+        candidates_failed=Rung.CANDIDATES in step_run.rungs and any(c.origin != "plan" for c in _red_checks(step_run)),
+        approach_index=run.state.approach_index,
+        alternatives=_alternatives(run),
+        may_change_plan=run.config.dynamic,
+    )
+
+
+def _alternatives(run: Run) -> int:
+    output = run.state.approach.output if run.state.approach else None
+    return len(output.alternatives) if output else 0
+
+
+def _red_checks(step_run: StepRun) -> list[Check]:
+    return [result.check for result in decisive(step_run.checks or step_run.baseline) if not result.passed]
+
+
+def _tool_of(step_run: StepRun) -> str:
+    return step_run.tool or step_run.step.tool
+
+
+def _alternative_tools(run: Run, step_run: StepRun) -> Sequence[str]:
+    """Return other tools for the same job that have not failed at it yet."""
+    used = [name for name in (_tool_of(step_run), step_run.step.tool) if name in run.toolbox]
+    alternatives = dict.fromkeys(other for name in used for other in run.toolbox.get(name).alternatives)
+    return [name for name in alternatives if name in run.toolbox and not _failed_before(step_run, name)]
+
+
+def _failed_before(step_run: StepRun, tool: str, changes: Mapping[str, Any] | None = None) -> bool:
+    """Whether the step is one fixed call, and exactly this call has failed before."""
+    arguments = {**step_run.step.parameters, **step_run.parameters, **(changes or {})}
+    return bool(step_run.step.tool) and fingerprint(tool, arguments, "") in step_run.failed_fingerprints
+
+
+async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure, reflection: StepReflection) -> None:
+    match rung:
+        case Rung.RETRY_LATER:
+            await asyncio.sleep(run.config.reflection.backoff_seconds * 2 ** (step_run.temporary_retries - 1))
+            await _retry(run, step_run, rung, "")
+        case Rung.ADJUST_PARAMETERS | Rung.CANDIDATES:
+            note = lesson(failure, reflection)
+            await _retry(run, step_run, rung, note, parameters=reflection.adjusted_parameters)
+        case Rung.ALTERNATIVE_TOOL:
+            await _retry(run, step_run, rung, "", tool=_alternative_tools(run, step_run)[0])
+        case Rung.REPAIR_STEP:
+            await _repair(run, step_run, failure, reflection)
+        case Rung.SKIP_STEP:
+            await _settle(run, step_run, StepStatus.SKIPPED, f"skipped: {reflection.root_cause}")
+        case Rung.FALLBACK:
+            await _settle(run, step_run, StepStatus.DEGRADED, "stand-in result, declared in the plan")
+        case Rung.FAILURE_BRANCH:
+            await run.enter(Stage.EXECUTION, f"'{step_run.step.name}' failed; going on with the steps for that")
+        case Rung.REPLAN_TASK:
+            await run.enter(Stage.PLANNING, f"replanning: {reflection.root_cause}")
+        case Rung.NEXT_APPROACH:
+            await run.enter(Stage.APPROACH, f"next approach: {reflection.root_cause}")
+        case Rung.GIVE_UP:
+            step = step_run.step
+            verdict = _VERDICTS.get(failure.kind, Verdict.FAILED)
+            raise Stopped(verdict, f"the step '{step.name}' ({step.id}) failed: {failure.message}")
+
+
+async def _retry(
+    run: Run, step_run: StepRun, rung: Rung, note: str, *, parameters: dict[str, Any] | None = None, tool: str = ""
+) -> None:
+    await run.record(
+        e.StepReset(step_id=step_run.step.id, rung=rung, note=note, parameters=parameters or {}, tool=tool),
+        e.StageEntered(stage=Stage.EXECUTION, reason=rung.value),
+    )
+
+
+async def _repair(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflection) -> None:
+    """Plan this one step again, under its id; the others stay as they are."""
+    cause = f"Cause: {reflection.root_cause}"
+    failed = "\n".join([failure.message, failure.evidence[:800], cause, *step_run.notes[-3:]])
+    try:
+        repaired = await repair_step(run, step_run, failed)
+    except ModelError:
+        repaired = step_run.step
+    if repaired != step_run.step:
+        await run.record(e.PlanRevised(by="engine", reason=f"repair: {reflection.root_cause}", changed=(repaired,)))
+    # The repair replaces what earlier attempts changed about the call.
+    await _retry(
+        run,
+        step_run,
+        Rung.REPAIR_STEP,
+        lesson(failure, reflection),
+        parameters=repaired.parameters,
+        tool=repaired.tool,
+    )
+
+
+async def repair_step(run: Run, step_run: StepRun, failed: str) -> ExecutionStep:
+    """Ask for another way to do a step. A step that is one call gets another call."""
+    step = step_run.step
+    if not step.tool:
+        return step_from(await run.strategy.repair_step(step_run, failed), step, run.protected)
+    draft = await run.strategy.repair_call(step_run, failed)
+    return step.with_(tool=draft.tool, parameters=draft.arguments) if draft.tool in run.toolbox else step
+
+
+async def _settle(run: Run, step_run: StepRun, status: StepStatus, reason: str) -> None:
+    degraded = status is StepStatus.DEGRADED
+    output = StepExecutionOutput(
+        step_id=step_run.step.id,
+        status=EXECUTION_STATUS[status],
+        outputs={"result": step_run.step.fallback} if degraded else {},
+        logs=(reason,),
+        degraded=degraded,
+    )
+    await run.record(
+        e.StepFinished(step_id=step_run.step.id, status=status, attempt=step_run.attempt, output=output),
+        e.StageEntered(stage=Stage.EXECUTION, reason=reason),
+    )

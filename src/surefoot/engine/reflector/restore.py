@@ -1,0 +1,127 @@
+"""Undoes what a step changed in the workspace, and only that. Edits that people made meanwhile stay; where they are in
+a file that the step wrote too, a person decides."""
+
+import asyncio
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from surefoot.core.outcome import Verdict
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.journal import events as e
+from surefoot.journal.state import Action
+from surefoot.tools.fs.fileio import TEMPORARY_PREFIX
+from surefoot.tools.tool import Tool, Writes
+from surefoot.workspace.errors import as_path, as_text, printable
+from surefoot.workspace.restore.restore import RestoreReport, describe_incidents
+
+GRACE_SECONDS = 2.0
+"""A file that changed this much later than the run's last heartbeat was changed by somebody else."""
+
+
+async def restore_step(
+    run: Run, step_id: str, snapshot: str, *, known: str = "", force: bool = False, more: Collection[str] = ()
+) -> RestoreReport:
+    """Put what the step's attempt changed back to the snapshot.
+
+    `known` is the tree as the step left it. What differs from that was changed by someone else since, and raises
+    `RestoreConflict` unless `force` is set.
+    """
+    touched = {as_path(path) for path in run.state.steps[step_id].touched}
+    paths = [path for path in {*touched, *more} if path not in ("", ".")]
+    if not paths:
+        return RestoreReport(snapshot)
+
+    def restore() -> RestoreReport:
+        workspace = run.workspace
+        entries = workspace.manifest(snapshot).entries
+        coming_back = sum(entries[path].size for path in paths if path in entries)
+        now = workspace.capture([snapshot, *([known] if known else [])], reserve=coming_back)
+        wanted = workspace.with_paths_from(now, snapshot, paths)
+        as_left = workspace.with_paths_from(now, known, paths) if known else now
+        return workspace.restore(wanted, known=as_left, force=force)
+
+    report = await asyncio.to_thread(restore)
+    note_incidents(run, report)
+    return report
+
+
+def note_incidents(run: Run, report: RestoreReport | None) -> None:
+    """Warn of files that a restore did not remove, but moved or left where they are."""
+    for message in describe_incidents(report) if report else ():
+        run.note(e.Warned(message=message))
+
+
+def rolled_back(step_id: str, report: RestoreReport) -> e.RolledBack:
+    paths = (*report.removed, *report.written, *report.adjusted)
+    return e.RolledBack(
+        step_id=step_id, snapshot=report.snapshot, paths=tuple(as_text(path) for path in paths if path != ".")
+    )
+
+
+def observed_changes(run: Run, tool: Tool, arguments: dict[str, object], snapshot: str) -> tuple[str, ...]:
+    """Return what a call changed: the files that it names, or for commands whatever differs from the snapshot."""
+    if tool.writes is Writes.NONE or not snapshot:
+        return ()
+    if tool.writes is Writes.DECLARED:
+        named = [str(arguments[name]) for name in tool.path_arguments if name in arguments]
+        return tuple(_relative(run.root, name) for name in named)
+    return tuple(change.path for change in run.workspace.changes(snapshot))
+
+
+async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None = None) -> None:
+    """Undo an action that was interrupted.
+
+    After a crash nobody saw its end: what changed clearly later than the run was alive is left alone, with a warning.
+    """
+    changed: tuple[str, ...] = ()
+    if action.snapshot:
+        tool = run.toolbox.get(action.tool)
+        changed = await asyncio.to_thread(observed_changes, run, tool, action.arguments, action.snapshot)
+        if alive_at is not None:
+            changed += await asyncio.to_thread(_half_written, run, changed, action.snapshot)
+            later = [path for path in changed if run.workspace.changed_after(path, alive_at + GRACE_SECONDS)]
+            changed = tuple(path for path in changed if path not in later)
+            if later:
+                kept = ", ".join(map(printable, later[:5])) + (f" and {len(later) - 5} more" if len(later) > 5 else "")
+                run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {kept}"))
+        await _restore_paths(run, action, changed)
+    await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id))
+
+
+def _half_written(run: Run, named: Collection[str], snapshot: str) -> tuple[str, ...]:
+    """Return temporary files beside the named ones: a file has another name until it is written completely."""
+    folders = {Path(path).parent for path in named}
+    added = [Path(change.path) for change in run.workspace.changes(snapshot) if change.kind == "added"]
+    return tuple(str(p) for p in added if p.name.startswith(TEMPORARY_PREFIX) and p.parent in folders)
+
+
+async def _restore_paths(run: Run, action: Action, paths: Collection[str]) -> None:
+    def restore() -> RestoreReport:
+        now = run.workspace.capture([action.snapshot])
+        wanted = run.workspace.with_paths_from(now, action.snapshot, [p for p in paths if p not in ("", ".")])
+        return run.workspace.restore(wanted, known=now)
+
+    if paths:
+        note_incidents(run, await asyncio.to_thread(restore))
+
+
+async def was_done(run: Run, call: str, step_id: str, subject: str) -> bool:
+    """Ask a person whether an interrupted call had its effects outside the workspace; nobody can see it from here."""
+    answer = await run.human.ask(
+        "conflict",
+        f"{call} was interrupted, and it may have had effects outside the workspace, "
+        "which cannot be undone here. Was it done, should it be done again, or should the run stop?",
+        options=("done", "again", "stop"),
+        step_id=step_id,
+        subject=f"interrupted:{subject}",
+    )
+    if answer not in ("done", "again"):
+        raise Stopped(Verdict.CANCELLED, f"stopped, because {call.partition('(')[0]} was interrupted: {answer}")
+    return answer == "done"
+
+
+def _relative(root: Path, name: str) -> str:
+    path = Path(os.path.normpath(name))
+    return os.path.relpath(path, root) if path.is_absolute() else str(path)

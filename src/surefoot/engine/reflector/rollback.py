@@ -1,0 +1,72 @@
+"""Undoes a step that failed or that the run ends in the middle of: first its effects outside the workspace, then the
+workspace."""
+
+from surefoot.core.outcome import FailureKind
+from surefoot.core.phases import ExecutionStatus
+from surefoot.core.transitions import Rung
+from surefoot.engine.reflector.compensation import compensate
+from surefoot.engine.reflector.restore import restore_step, rolled_back, undo_interrupted
+from surefoot.engine.runtime.run import Run
+from surefoot.journal import events as e
+from surefoot.journal.state import StepRun
+
+SAME_STEP = (
+    Rung.RETRY_LATER,
+    Rung.ADJUST_PARAMETERS,
+    Rung.ALTERNATIVE_TOOL,
+    Rung.CANDIDATES,
+    Rung.REPAIR_STEP,
+)
+"""Rungs after which the step is tried again, so that part of its work may be of use."""
+
+
+async def roll_back(run: Run, step_run: StepRun) -> None:
+    """Restore what was there before a failed attempt, unless its work is worth keeping.
+
+    A step that only the final tree refuted is left in place: later steps have built on it.
+    """
+    refuted = step_run.failures[-1].kind is FailureKind.REFUTED
+    undone = step_run.output is not None and step_run.output.status is ExecutionStatus.ROLLED_BACK
+    if not run.config.enable_auto_rollback or refuted or undone or step_run.work_kept:
+        return
+    if (why := step_run.reflections[-1].keep) and step_run.rungs[-1] in SAME_STEP:
+        await run.record(e.WorkKept(step_id=step_run.step.id, why=why))
+        return
+    await compensate(run, step_run)
+    await _restore(run, step_run)
+
+
+async def _restore(run: Run, step_run: StepRun, *, force: bool = False) -> None:
+    if not step_run.snapshot and not any(c.ok for c in step_run.compensations):
+        return
+    step_id = step_run.step.id
+    undone = e.RolledBack(step_id=step_id, snapshot="")
+    if step_run.snapshot:
+        known = "" if force else step_run.after
+        undone = rolled_back(step_id, await restore_step(run, step_id, step_run.snapshot, known=known, force=force))
+    await run.record(undone)
+
+
+async def abandon(run: Run, step_run: StepRun) -> None:
+    """Undo the actions of an attempt in progress. Nobody is asked, because somebody wants it to stop."""
+    step_id = step_run.step.id
+    for action in [a for a in run.state.open_actions.values() if a.step_id == step_id]:
+        await undo_interrupted(run, action)
+        if action.external:
+            what = f"{action.tool} was cut off, and may have done its work outside the workspace or not"
+            await run.record(e.LeftOutside(step_id=step_id, undoes=action.id, what=what))
+    if run.config.enable_auto_rollback:
+        await compensate(run, step_run, may_ask=False)
+
+
+async def abandon_running(run: Run) -> None:
+    """Undo the running steps of a run that ends, so that they can be done again."""
+    for step_id in sorted(run.state.running):
+        step_run = run.state.steps[step_id]
+        if any(action.external for action in run.state.open_actions.values() if action.step_id == step_id):
+            # Only a person can tell what came of it; they are asked when the run is resumed.
+            continue
+        await abandon(run, step_run)
+        if run.config.enable_auto_rollback:
+            await _restore(run, step_run, force=True)
+        await run.record(e.StepReset(step_id=step_id, rung=Rung.RETRY_LATER))

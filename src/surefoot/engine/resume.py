@@ -1,0 +1,124 @@
+"""Puts right what an interrupted run left, before it goes on, and asks what only a person can decide."""
+
+import asyncio
+
+from surefoot.config.model import PhasePolicy
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import Rung, Stage, StepStatus
+from surefoot.engine.executor.step import task_checks
+from surefoot.engine.reflector.restore import note_incidents, restore_step, rolled_back, undo_interrupted, was_done
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.errors import RestoreConflict, UsageError
+from surefoot.journal import events as e
+from surefoot.journal.state import Action, StepRun
+from surefoot.workspace.errors import printable
+
+_MAX_PATHS = 20
+
+
+async def pick_up(run: Run) -> None:
+    """Take a run from wherever it stopped to where it can go on."""
+    await run.inbox.receive()
+    had_ended = run.state.stage is Stage.FAILED
+    await _leave_halt(run)
+    await _finish_restore(run)
+    for action in list(run.state.open_actions.values()):
+        await _settle_interrupted(run, action)
+    if had_ended:
+        await _reset_failed_step(run)
+    await check_before(run)
+
+
+async def check_before(run: Run) -> None:
+    """Run the task's checks before anything is done: only what is red now can prove the task later."""
+    if run.state.baseline_taken or run.config.phases is PhasePolicy.PLAN:
+        return
+    for result in await run.verifier.check(task_checks(run), "before"):
+        if result.check.origin == "user" and result.exit_code in (126, 127):
+            raise UsageError(
+                f"the check {result.check.label!r} cannot be run: {result.detail}",
+                remedy="mend the command; a check has to be able to fail and to pass",
+            )
+
+
+async def settle_conflict(run: Run, conflict: RestoreConflict) -> None:
+    """Ask what to do about a failed step that cannot be undone, because someone changed its files meanwhile."""
+    step_run = run.state.steps[run.state.recovering]
+    step_id = step_run.step.id
+    answer = await _ask(run, conflict, step_id, f"{step_id}.{step_run.attempt}")
+    if answer == "overwrite":
+        report = await restore_step(run, step_id, step_run.snapshot, force=True)
+        await run.record(rolled_back(step_id, report))
+    else:
+        await _reset(run, step_run, f"These files were changed by someone else and stay: {', '.join(conflict.paths)}")
+
+
+async def _leave_halt(run: Run) -> None:
+    state = run.state
+    if state.stage is Stage.WAITING:
+        await run.enter(state.before_waiting, "resumed")
+    elif state.stage is Stage.FAILED:
+        stage = state.failed_at or Stage.UNDERSTANDING
+        failed = state.steps.get(state.recovering)
+        if stage is Stage.RECOVERY and (failed is None or failed.status is not StepStatus.FAILED):
+            # A person has undone the failed step, and it is to be done again.
+            stage = Stage.EXECUTION
+        if stage is Stage.VALIDATION and any(r.status is StepStatus.PENDING for r in state.steps.values()):
+            stage = Stage.EXECUTION
+        await run.enter(stage, "resumed")
+
+
+async def _reset_failed_step(run: Run) -> None:
+    """Give a step that the ladder gave up on all its attempts again: a person asks for more."""
+    step_run = run.state.steps.get(run.state.recovering)
+    if run.state.stage is not Stage.RECOVERY or step_run is None or step_run.step.id in run.state.failed:
+        return
+    if step_run.status is StepStatus.FAILED and step_run.rungs[-1:] == [Rung.GIVE_UP]:
+        await _reset(run, step_run, "")
+
+
+async def _reset(run: Run, step_run: StepRun, note: str) -> None:
+    await run.record(
+        e.StepReset(step_id=step_run.step.id, rung=Rung.ADJUST_PARAMETERS, by="user", note=note),
+        e.StageEntered(stage=Stage.EXECUTION, reason="resumed"),
+    )
+
+
+async def _settle_interrupted(run: Run, action: Action) -> None:
+    """Undo an action with an intent and no result in the workspace, so that it may be tried again. Ask a person about
+    effects outside, which cannot be seen from here."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
+    call = f"{action.tool}({arguments[:500]})"
+    if action.external and await was_done(run, call, action.step_id, action.id):
+        summary = "It was interrupted, and a person says that it was done."
+        await run.record(e.ActionFinished(action_id=action.id, step_id=action.step_id, ok=True, summary=summary))
+        return
+    await undo_interrupted(run, action, alive_at=run.heartbeat.last_before)
+
+
+async def _finish_restore(run: Run) -> None:
+    """Complete a restore that was killed half-way, unless someone has changed its files and wants to keep them."""
+    try:
+        note_incidents(run, await asyncio.to_thread(run.workspace.finish_restore))
+    except RestoreConflict as conflict:
+        if await _ask(run, conflict, "", "half-done") == "overwrite":
+            note_incidents(run, await asyncio.to_thread(run.workspace.finish_restore, force=True))
+        elif left := await asyncio.to_thread(run.workspace.abandon_restore):
+            run.note(e.Warned(message=f"temporary files were left: {', '.join(map(printable, left))}"))
+
+
+async def _ask(run: Run, conflict: RestoreConflict, step_id: str, what: str) -> str:
+    listed = "\n".join(f"  {path}" for path in conflict.paths[:_MAX_PATHS])
+    more = f"\n  and {len(conflict.paths) - _MAX_PATHS} more" if len(conflict.paths) > _MAX_PATHS else ""
+    answer = await run.human.ask(
+        "conflict",
+        "These files should be put back as they were, but someone has changed them meanwhile:\n"
+        f"{listed}{more}\nOverwrite them, keep them as they are now, or stop?",
+        options=("overwrite", "keep", "stop"),
+        step_id=step_id,
+        subject=f"{what}:{' '.join(conflict.paths)}",
+    )
+    if answer not in ("overwrite", "keep"):
+        raise Stopped(Verdict.CANCELLED, f"stopped, because files were changed meanwhile: {answer}")
+    return answer

@@ -1,0 +1,22 @@
+"""A file whose time says when a process last worked on a run."""
+
+from pathlib import Path
+
+
+class Heartbeat:
+    """After a crash it tells the changes of the run from those that somebody made later."""
+
+    def __init__(self, home: Path, run_id: str) -> None:
+        self._file = home / "alive" / run_id
+        self.last_before = self._last()
+        """When an earlier process last worked on this run."""
+
+    def beat(self) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.touch()
+
+    def _last(self) -> float | None:
+        try:
+            return self._file.stat().st_mtime
+        except FileNotFoundError:
+            return None

@@ -1,0 +1,130 @@
+"""Asks people, and waits for their answers beyond the end of this process."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from typing import Protocol
+
+from surefoot.core.outcome import Verdict
+from surefoot.core.questions import TIMED_OUT, Question, expected, times_out_at, understood
+from surefoot.engine.runtime.recorder import Recorder
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.engine.runtime.timeouts import Timeouts
+from surefoot.journal import events as e
+
+LOOK_SECONDS = 0.25
+"""How often to look whether somebody answered from elsewhere."""
+MAX_ASKED = 3
+"""How often a person is asked who answers with none of the choices."""
+
+
+class Person(Protocol):
+    """Whoever can be asked now. No answer (None) means: not now, so the run waits, also beyond this process."""
+
+    async def answer(self, question: Question) -> str | None: ...
+
+
+class Human:
+    """The channel from a run to people."""
+
+    def __init__(
+        self, recorder: Recorder, person: Person | None, timeouts: Timeouts, clock: Callable[[], float]
+    ) -> None:
+        self._recorder = recorder
+        self._person = person
+        self._timeouts = timeouts
+        self._clock = clock
+
+    async def ask(
+        self,
+        kind: str,
+        text: str,
+        *,
+        options: tuple[str, ...] = (),
+        step_id: str = "",
+        subject: str = "",
+        draft: str = "",
+    ) -> str:
+        """Return the answer, given now or to an earlier process. With nobody there, the run waits.
+
+        `draft` is the text that the answer `edit: TEXT` replaces.
+        """
+        question_id = hashlib.sha256(f"{kind}\0{step_id}\0{subject or text}".encode()).hexdigest()[:10]
+        questions = self._recorder.state.questions
+        if question_id not in questions:
+            asked = {"kind": kind, "text": text, "options": options, "step_id": step_id, "subject": subject}
+            asked["draft"] = self._recorder.journal.put_blob(draft.encode()) if draft else ""
+            await self._recorder.record(e.QuestionAsked.model_validate({"question_id": question_id, **asked}))
+        question = questions[question_id]
+        question.draft = draft
+        if question.answer is None and (answer := await self._answer(question)):
+            await self._recorder.record(answer)
+        assert question.answer is not None
+        return question.answer
+
+    async def _answer(self, question: Question) -> e.QuestionAnswered | None:
+        """Wait for an answer. Returns None if somebody has answered from elsewhere."""
+        until = times_out_at(question, self._recorder.state.config.question_timeout_seconds)
+        left = None if until is None else until - self._clock()
+        if left is not None and left <= 0:
+            return timed_out(question)
+        if self._person is None:
+            raise Stopped(Verdict.WAITING, question.text)
+        try:
+            with self._timeouts.paused(question.step_id):
+                answer = await self._understandable_answer(self._person, question, until)
+        except TimeoutError:
+            return timed_out(question)
+        if question.answer is not None:
+            return None
+        if answer is None:
+            raise Stopped(Verdict.WAITING, question.text)
+        if answer not in question.options:
+            # An offered answer is compared later; any other is text.
+            answer = self._recorder.redactor.redact_known(answer)
+        return e.QuestionAnswered(question_id=question.id, answer=answer)
+
+    async def _understandable_answer(self, person: Person, question: Question, until: float | None) -> str | None:
+        """Ask again if the words are none of the choices; after some times the question stays open."""
+        for _ in range(MAX_ASKED):
+            left = None if until is None else max(until - self._clock(), 0.0)
+            words = await first_answer(person, question, left)
+            if words is None or question.answer is not None:
+                return words
+            if (answer := understood(question, words)) is not None:
+                return answer
+            self._recorder.note(not_understood(question, words))
+        return None
+
+
+async def first_answer(person: Person, question: Question, seconds: float | None) -> str | None:
+    """Return the answer of the person here, or of somebody elsewhere, whose answer is then set in the question.
+
+    Raises TimeoutError when the question has waited for as long as it may.
+    """
+    asking = asyncio.create_task(person.answer(question))
+    try:
+        async with asyncio.timeout(seconds):
+            while question.answer is None and not asking.done():
+                await asyncio.wait([asking], timeout=LOOK_SECONDS)
+    finally:
+        if not asking.done():
+            asking.cancel()
+            await asyncio.wait([asking])
+    return question.answer if question.answer is not None else asking.result()
+
+
+def not_understood(question: Question, words: str) -> e.Warned:
+    return e.Warned(message=f"{words[:100]!r} is no answer to a question; it is answered with: {expected(question)}")
+
+
+def answered(question: Question, answer: str, by: str, *, at: float, limit: float | None) -> e.QuestionAnswered:
+    """Return the event for an answer given at this time. An answer that comes too late counts as none."""
+    until = times_out_at(question, limit)
+    if until is not None and at >= until:
+        return timed_out(question)
+    return e.QuestionAnswered(question_id=question.id, answer=answer, by=by)
+
+
+def timed_out(question: Question) -> e.QuestionAnswered:
+    return e.QuestionAnswered(question_id=question.id, answer=TIMED_OUT, by="nobody", timed_out=True)

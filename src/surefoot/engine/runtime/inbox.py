@@ -1,0 +1,85 @@
+"""Messages that other processes leave for a run: answers become events, controls interrupt what is running."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from surefoot.core.questions import understood
+from surefoot.engine.runtime.active_steps import ActiveSteps
+from surefoot.engine.runtime.heartbeat import Heartbeat
+from surefoot.engine.runtime.human import answered, not_understood
+from surefoot.engine.runtime.recorder import Recorder
+from surefoot.engine.runtime.stop import Stopped, stop_for
+from surefoot.errors import JournalError
+from surefoot.journal import events as e
+from surefoot.journal.messages import AnswerMessage, ControlMessage, UnreadableMessage
+
+WATCH_SECONDS = 0.25
+"""How often a run looks for messages from other processes."""
+
+
+class Inbox:
+    def __init__(self, recorder: Recorder, active_steps: ActiveSteps, clock: Callable[[], float]) -> None:
+        self._recorder = recorder
+        self._active_steps = active_steps
+        self._clock = clock
+        self.stop: Stopped | None = None
+        """Why the task that drives the run was cancelled, if a person wants the run to stop."""
+
+    async def watch(self, driver: asyncio.Task[Any], heartbeat: Heartbeat) -> None:
+        """Receive messages beside the run, and interrupt what a person does not want to go on. Never returns."""
+        while True:
+            heartbeat.beat()
+            await asyncio.sleep(WATCH_SECONDS)
+            with contextlib.suppress(JournalError):
+                # Other processes want to see noted events too. If it fails, they are written with the next append.
+                await self._recorder.journal.flush()
+            await self.receive()
+            for control in self._recorder.state.controls:
+                if control.command in ("cancel", "pause") and self.stop is None:
+                    self.stop = stop_for(control)
+                    driver.cancel()
+                elif control.command in ("skip", "retry") and control.step_id in self._recorder.state.running:
+                    self._active_steps.interrupt(control)
+
+    async def receive(self) -> None:
+        """Turn the messages that have arrived into events."""
+        journal, run_id = self._recorder.journal, self._recorder.state.run_id
+        items = journal.receive(run_id)
+        if not items:
+            return
+        events: list[e.Event] = []
+        answered_now: set[str] = set()
+        for item in items:
+            match item.body:
+                case AnswerMessage() as message:
+                    if message.question_id not in answered_now:
+                        events += self._answer(message)
+                    answered_now.add(message.question_id)
+                case ControlMessage() as message:
+                    events.append(_control(message))
+                case UnreadableMessage(reason):
+                    events.append(e.Warned(message=f"a message to this run was left out, {reason}"))
+        journal.acknowledge(run_id, [item.id for item in items])
+        await self._recorder.record(*events)
+
+    def _answer(self, message: AnswerMessage) -> list[e.Event]:
+        """An answer counts from when it was given, however much later it is read. A question has one answer. Words that
+        are none of its choices leave it open."""
+        question = self._recorder.state.questions.get(message.question_id)
+        if question is None or question.answer is not None:
+            return []
+        answer = understood(question, message.answer)
+        if answer is None:
+            return [not_understood(question, message.answer)]
+        now = self._clock()
+        given = now if message.at is None else message.at
+        limit = self._recorder.state.config.question_timeout_seconds
+        return [answered(question, answer, message.by, at=min(given, now), limit=limit)]
+
+
+def _control(message: ControlMessage) -> e.ControlReceived:
+    return e.ControlReceived(
+        command=message.command, step_id=message.step_id, by=message.by, why=message.why, plan=message.plan
+    )

@@ -1,0 +1,197 @@
+"""A run in progress: its state, and the parts through which the engine acts."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.plan import StepKind
+from surefoot.core.questions import TIMED_OUT
+from surefoot.core.task import Task
+from surefoot.engine.executor.artifacts import Artifacts
+from surefoot.engine.runtime.active_steps import ActiveSteps
+from surefoot.engine.runtime.budget import Budget
+from surefoot.engine.runtime.heartbeat import Heartbeat
+from surefoot.engine.runtime.human import Human
+from surefoot.engine.runtime.inbox import Inbox
+from surefoot.engine.runtime.look import look
+from surefoot.engine.runtime.recorder import Recorder
+from surefoot.engine.runtime.services import Services
+from surefoot.engine.runtime.timeouts import Timeouts
+from surefoot.engine.runtime.watchdog import Watchdog
+from surefoot.engine.verifier.scratch import Place, Scratch
+from surefoot.engine.verifier.suite.running import SuiteRunner
+from surefoot.engine.verifier.suite.test_policy import refusal_to_weaken
+from surefoot.engine.verifier.verifier import Verifier
+from surefoot.errors import ToolError
+from surefoot.journal.bus import Bus
+from surefoot.journal.redacted_stream import RedactedStream
+from surefoot.journal.state import ActionResults, RunState, StepRun
+from surefoot.journal.store.base import Journal
+from surefoot.models.base import LanguageModel
+from surefoot.prompting.choose import strategy_for
+from surefoot.prompting.profile import Profile
+from surefoot.prompting.project.folder import is_test
+from surefoot.prompting.project.task_text import is_named_in, to_be_left_alone
+from surefoot.prompting.strategy import Strategy
+from surefoot.tools.context import ToolContext
+from surefoot.tools.registry import default_toolbox
+from surefoot.workspace.sandbox.sandbox import choose_sandbox
+from surefoot.workspace.snapshots.manifest import Entry
+from surefoot.workspace.snapshots.snapshot import Workspace
+
+
+class Run:
+    """Put together once, from services and a state. Nothing is assigned to it from outside."""
+
+    def __init__(self, services: Services, state: RunState) -> None:
+        config, root = state.config, _task(state).folder
+        self.state = state
+        self.home = services.home
+        self._names: tuple[tuple[object, ...], str] | None = None
+        self.journal: Journal = services.journal
+        self.bus: Bus = services.bus
+        self.model: LanguageModel = services.model
+        self.redactor = services.redactor.sparing(self._own_names)
+        self.toolbox = services.toolbox or default_toolbox()
+        self.sandbox, _ = choose_sandbox(config.sandbox, root, state_folders=[services.home])
+        self.workspace = Workspace(
+            root, services.home, excludes=config.snapshot_excludes, quota_bytes=config.snapshot_quota_bytes
+        )
+        self.recorder = Recorder(services.journal, services.bus, state, self.redactor)
+        self.record, self.note, self.enter = self.recorder.record, self.recorder.note, self.recorder.enter
+        self.heartbeat = Heartbeat(services.home, state.run_id)
+        self.timeouts = Timeouts()
+        self.watchdog = Watchdog(state.run_id, self.timeouts.run_due, services.end_process)
+        self.active_steps = ActiveSteps()
+        self.human = Human(self.recorder, services.person, self.timeouts, services.clock)
+        self.budget = Budget(state, services.model.name, self.human, self.timeouts)
+        self.inbox = Inbox(self.recorder, self.active_steps, services.clock)
+        self.artifacts = Artifacts(state, services.journal)
+        self.scratch = Scratch(self.workspace, root, state, services.home)
+        place = Place(root, self.sandbox)
+        self.verifier = Verifier(self.recorder, self.workspace, place, self.artifacts, self.scratch)
+        self.suite = SuiteRunner(self.scratch, self.sandbox, state)
+        self.strategy: Strategy = strategy_for(self)
+
+    @property
+    def config(self) -> ExecutionConfig:
+        return self.state.config
+
+    @property
+    def task(self) -> Task:
+        return _task(self.state)
+
+    @cached_property
+    def root(self) -> Path:
+        return self.task.folder
+
+    @property
+    def profile(self) -> Profile:
+        return self.strategy.profile
+
+    # -- the workspace -----------------------------------------------------------------------------------------------
+
+    async def snapshot(self) -> str:
+        return await asyncio.to_thread(self.workspace.snapshot)
+
+    def files_before(self) -> Mapping[str, Entry]:
+        """Return the workspace's files as they were before the run."""
+        return self.workspace.manifest(self.state.snapshot).entries if self.state.snapshot else {}
+
+    def _own_names(self) -> str:
+        """Return the paths that the user, or the plan, gave: the workspace, its files before the run, the plan's files.
+
+        They are shown as they are, also where a part of them looks like a token. Files that a command made during the
+        run are not among them, because their names may be secrets that it has read.
+        """
+        state = self.state
+        sources = (state.snapshot, state.understanding, state.plan)
+        if self._names is None or any(a is not b for a, b in zip(sources, self._names[0], strict=True)):
+            understood = state.understanding.output if state.understanding else None
+            targets = understood.target_files if understood else ()
+            written = [path for step in state.plan.steps for path in step.writes] if state.plan else []
+            paths = [str(self.root), *self.files_before(), *targets, *written]
+            # What looks like a token in a task or a check was refused at the start, unless it is part of a path.
+            paths += [self.task.text, *(check.label for check in self.task.checks)]
+            self._names = (sources, "\n".join(paths))
+        return self._names[1]
+
+    @cached_property
+    def protected(self) -> frozenset[str]:
+        """Files that this run may not write: check scripts, what the task says to leave alone, and for some strategies
+        all existing tests. For others tests may be extended; `_weakens` refuses more than that."""
+        given = self.state.protected
+        if self.profile.tests_read_only:
+            return frozenset(given)
+        left_alone = to_be_left_alone(self.task.text, given)
+        return frozenset(path for path in given if path in left_alone or not is_test(path))
+
+    # -- steps and tools ---------------------------------------------------------------------------------------------
+
+    def step_kind(self, step_run: StepRun) -> StepKind:
+        """Return how a step is carried out: as recorded when it started, or as the strategy would decide now."""
+        if step_run.step.tool:
+            return StepKind.CALL
+        return step_run.kind or self.strategy.step_kind(step_run.step)
+
+    def usable_tools(self) -> tuple[str, ...]:
+        return self.toolbox.usable(self.tool_context)
+
+    def describe_tools(self) -> str:
+        return self.toolbox.describe(self.usable_tools())
+
+    def look(self, tool: str, arguments: Mapping[str, Any]) -> Awaitable[tuple[bool, str]]:
+        return look(self.recorder, self.toolbox, self.tool_context, tool, arguments)
+
+    @cached_property
+    def tool_context(self) -> ToolContext:
+        """What every tool may know and use."""
+        results, config = ActionResults(self.state), self.config
+        return ToolContext(
+            root=self.root,
+            protected=self.protected,
+            may_rewrite=self._may_rewrite,
+            weakens=self._weakens,
+            sandbox=self.sandbox,
+            network=config.network,
+            redact=self.redactor.redact,
+            has_hidden=lambda: self.redactor.has_replaced,
+            command_timeout=config.command_timeout_seconds,
+            command_processes=config.command_processes,
+            command_memory_bytes=config.command_memory_bytes,
+            read_blob=lambda key: results.inline(key) or self.journal.get_blob(key),
+            results=results,
+            step_outputs=self.artifacts,
+            ask=self._ask_for_tool,
+            on_output=RedactedStream(self.redactor, self.bus.text).feed,
+            warn=self.recorder.warn,
+            summary_chars=self.profile.summary_chars,
+            read_chars=self.profile.read_chars,
+            search_matches=self.profile.search_matches,
+            truncate_middle=self.profile.truncate_middle,
+        )
+
+    async def _ask_for_tool(self, question: str) -> str:
+        answer = await self.human.ask("clarification", question)
+        if answer == TIMED_OUT:
+            raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
+        return answer
+
+    def _weakens(self, path: str, content: bytes | None) -> str:
+        """Say which tests from before the run a write would weaken; empty if none. None: the file is deleted."""
+        entry = self.files_before().get(path)
+        if entry is None or entry.kind != "file" or not is_test(path):
+            return ""
+        return refusal_to_weaken(path, self.workspace.blobs.get(entry.digest), content, self.task.text)
+
+    def _may_rewrite(self, path: str) -> bool:
+        """A generated file may be rewritten if the task names it or this run made it."""
+        return is_named_in(path, self.task.text) or path not in self.files_before()
+
+
+def _task(state: RunState) -> Task:
+    assert state.task is not None
+    return state.task

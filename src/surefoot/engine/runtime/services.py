@@ -1,0 +1,35 @@
+"""What a run is given from outside."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from surefoot.engine.runtime.human import Person
+from surefoot.engine.runtime.watchdog import EndProcess
+from surefoot.journal.bus import Bus
+from surefoot.journal.redact import Redactor
+from surefoot.journal.store.base import Journal
+from surefoot.models.base import LanguageModel, secrets_of
+from surefoot.tools.registry import Toolbox
+
+
+@dataclass
+class Services:
+    journal: Journal
+    model: LanguageModel
+    home: Path
+    """Where snapshots, blobs and locks live: never inside a workspace."""
+    toolbox: Toolbox | None = None
+    person: Person | None = None
+    bus: Bus = field(default_factory=Bus)
+    redactor: Redactor = field(init=False)
+    """Removes secrets: from what a model is sent, from the free text that is recorded, and from what is shown."""
+    clock: Callable[[], float] = time.time
+    """The clock by which questions time out."""
+    end_process: EndProcess | None = None
+    """Ends the process when a run goes on long after its time limit, because something blocks it. None: never."""
+
+    def __post_init__(self) -> None:
+        self.redactor = Redactor.from_environment(os.environ, secrets_of(self.model))

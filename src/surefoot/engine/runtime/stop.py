@@ -1,0 +1,29 @@
+"""The exception that ends a run with a verdict."""
+
+from surefoot.core.outcome import Verdict
+from surefoot.journal import events as e
+
+
+class Stopped(BaseException):
+    """Ends the run here, with this verdict; the engine records the outcome.
+
+    Like a cancellation it is not a failure of the code that it passes through: a tool that asks a person is not broken
+    because nobody is there to answer.
+    """
+
+    def __init__(self, verdict: Verdict, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+        self.reason = reason
+
+
+def stop_for(control: e.ControlReceived) -> Stopped:
+    """Return the stop that a `cancel` or `pause` control asks for."""
+    if control.command == "cancel":
+        return Stopped(Verdict.CANCELLED, f"cancelled {sender(control)}")
+    return Stopped(Verdict.WAITING, f"paused {sender(control)}")
+
+
+def sender(control: e.ControlReceived) -> str:
+    """Say who sent a control, and why."""
+    return f"by {control.by}" + (f": {control.why}" if control.why else "")

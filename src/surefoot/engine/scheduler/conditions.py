@@ -1,0 +1,99 @@
+"""Evaluates Python expressions over results, for conditions and checks: `outputs["load"]["rows"] > 0`.
+
+Allowed are the given names, constants, subscripts, comparisons, boolean and arithmetic operators, and a few harmless
+functions. Anything else is refused, because plans come from models.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from surefoot.errors import PlanError
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "len": len, "sum": sum, "min": min, "max": max, "any": any, "all": all, "sorted": sorted,
+    "str": str, "int": int, "float": float, "bool": bool, "abs": abs, "round": round,
+}  # fmt: skip
+
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Div: operator.truediv, ast.Mod: lambda a, b: _number(a) % b,
+    ast.Not: operator.not_, ast.USub: operator.neg,
+}  # fmt: skip
+
+
+def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
+    try:
+        tree = ast.parse(expression.strip(), mode="eval")
+    except (SyntaxError, ValueError) as error:
+        raise PlanError(f"not an expression: {expression!r} ({error})", remedy="use a Python expression") from None
+    return _value(tree.body, names)
+
+
+def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name) if name in names:
+            return names[name]
+        case ast.Name(id=name):
+            raise PlanError(f"unknown name {name!r}", remedy=f"known names: {', '.join(names)}")
+        case ast.Subscript(value=value, slice=index):
+            return _value(value, names)[_value(index, names)]
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return [_value(item, names) for item in items]
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(_value(v, names) for v in values)
+        case ast.BoolOp(values=values):
+            return any(_value(v, names) for v in values)
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(operand, names))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, names), _value(right, names))
+        case ast.Compare():
+            return _compare(node, names)
+        case ast.Call(keywords=[]):
+            return _call(node, names)
+    raise _refused(node)
+
+
+def _call(node: ast.Call, names: Mapping[str, Any]) -> Any:
+    arguments = [_value(argument, names) for argument in node.args]
+    match node.func:
+        case ast.Name(id=name) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](*arguments)
+        case ast.Attribute(value=value, attr="get"):
+            return _get(_value(value, names), arguments)
+    raise _refused(node)
+
+
+def _number(value: Any) -> Any:
+    """Refuse text before `%`: `"%999999999d" % 1` would fill the memory."""
+    if not isinstance(value, int | float):
+        raise PlanError(f"{value!r} is no number", remedy="use % between numbers")
+    return value
+
+
+def _refused(node: ast.expr) -> PlanError:
+    return PlanError(
+        f"{ast.unparse(node)!r} is not allowed in an expression", remedy="compare values; do not call code"
+    )
+
+
+def _compare(node: ast.Compare, names: Mapping[str, Any]) -> bool:
+    left = _value(node.left, names)
+    for op, comparator in zip(node.ops, node.comparators, strict=True):
+        right = _value(comparator, names)
+        if not _OPERATORS[type(op)](left, right):
+            return False
+        left = right
+    return True
+
+
+def _get(mapping: Any, arguments: list[Any]) -> Any:
+    if not isinstance(mapping, Mapping):
+        raise PlanError("`.get` is only for mappings")
+    return mapping.get(*arguments)

@@ -1,0 +1,168 @@
+"""Phase 4: runs each step when its dependencies are settled, independent ones at the same time."""
+
+import asyncio
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import SETTLED, Stage, StepStatus
+from surefoot.engine.controls import apply_controls
+from surefoot.engine.executor.step import end_without_running, run_step, writes_of
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.engine.scheduler.conditions import evaluate
+from surefoot.engine.scheduler.graph import Schedule
+
+RunningTasks = dict[asyncio.Task[None], str]
+
+
+async def execute(run: Run) -> None:
+    """Run until every step is settled or one has failed; then the next stage takes over."""
+    running: RunningTasks = {}
+    schedule, version = _resume_running(run, running), _version(run)
+    try:
+        while True:
+            await apply_controls(run)
+            if _version(run) != version:
+                schedule, version = _schedule(run, running.values()), _version(run)
+            await _block_unreachable(run, schedule)
+            # A failed step stops the start of others: what they would build on may be about to change.
+            starting = [] if run.state.failed else await _next_steps(run, schedule, running.values())
+            if len(starting) == 1 and not running:
+                await run_step(run, starting[0])
+                _settle(run, schedule, starting[0])
+                continue
+            running |= {asyncio.create_task(run_step(run, step_id)): step_id for step_id in starting}
+            if running:
+                await _wait_for_one(run, schedule, running)
+            elif not await _received_more(run):
+                break
+    finally:
+        # After an interruption nothing may still run when the workspace is looked at.
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        run.active_steps.clear()
+    if run.state.failed:
+        await run.enter(Stage.RECOVERY, f"'{run.state.step(run.state.failed[0]).name}' failed")
+        return
+    _require_all_settled(run, schedule)
+    await run.enter(Stage.VALIDATION)
+
+
+def _resume_running(run: Run, running: RunningTasks) -> Schedule:
+    """Start the steps that an earlier process was running."""
+    schedule = _schedule(run, ())
+    for step_id in [s for s, r in run.state.steps.items() if r.status is StepStatus.RUNNING]:
+        running[asyncio.create_task(run_step(run, step_id))] = step_id
+        run.active_steps.add(step_id)
+    return schedule
+
+
+async def _received_more(run: Run) -> bool:
+    """Look for messages once more: this is the last moment in which the plan can be changed."""
+    known = len(run.state.controls)
+    await run.inbox.receive()
+    return len(run.state.controls) > known
+
+
+def _version(run: Run) -> tuple[int, int]:
+    """Return what a schedule depends on: it changes with the plan, and when a settled step is to be done again."""
+    return run.state.revisions, run.state.resets
+
+
+def _schedule(run: Run, running: Collection[str]) -> Schedule:
+    assert run.state.plan is not None
+    statuses = {step_id: r.status for step_id, r in run.state.steps.items()}
+    # A step that waits for confirmation has not begun, and must not be started twice.
+    statuses |= dict.fromkeys(running, StepStatus.RUNNING)
+    # While recovery may still succeed, a failure decides nothing for the dependants.
+    statuses |= dict.fromkeys(run.state.failed, StepStatus.RUNNING)
+    return Schedule(run.state.plan, statuses)
+
+
+def _settle(run: Run, schedule: Schedule, step_id: str) -> None:
+    run.active_steps.discard(step_id)
+    status = run.state.steps[step_id].status
+    if status in SETTLED:
+        schedule.settle(step_id, status)
+
+
+async def _next_steps(run: Run, schedule: Schedule, running: Collection[str]) -> list[str]:
+    """Return every ready step that can run beside the others. Steps whose condition is not met are skipped."""
+    beside, limit = list(running), run.config.max_parallel_steps
+    starting: list[str] = []
+    while len(beside) < limit:
+        chosen = schedule.take((lambda step_id: _may_join(run, step_id, beside)) if beside else None)
+        if chosen is None:
+            break
+        if reason := _unmet_condition(run, chosen):
+            await run.record(end_without_running(run.state.steps[chosen], StepStatus.SKIPPED, reason))
+            schedule.settle(chosen, StepStatus.SKIPPED)
+            continue
+        starting.append(chosen)
+        run.active_steps.add(chosen)
+        beside.append(chosen)
+    return starting
+
+
+def _may_join(run: Run, step_id: str, beside: Collection[str]) -> bool:
+    """Whether a step can run beside others: what they write is declared and does not overlap, or one only reads."""
+    own = writes_of(run, run.state.steps[step_id])
+    if own == frozenset():
+        return True
+    for other in beside:
+        others = writes_of(run, run.state.steps[other])
+        if own is None and others != frozenset():
+            return False
+        if others is None and own != frozenset():
+            return False
+        if own and others and any(_overlap(path, other_path) for path in own for other_path in others):
+            return False
+    return True
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two paths are the same file, however they are written, or one is inside the other."""
+    first, second = Path(os.path.normpath(one)), Path(os.path.normpath(other))
+    return first == second or first in second.parents or second in first.parents
+
+
+async def _wait_for_one(run: Run, schedule: Schedule, running: RunningTasks) -> None:
+    """Wait until a step ends. If it stops the run, let the others finish first, so that their work is not lost."""
+    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    stopped = next((task for task in done if task.exception() is not None), None)
+    if stopped is not None and len(running) > len(done):
+        await asyncio.wait([task for task in running if task not in done])
+        done = set(running)
+    for task in done:
+        step_id = running.pop(task)
+        if task.exception() is None:
+            _settle(run, schedule, step_id)
+    if stopped is not None:
+        stopped.result()
+
+
+async def _block_unreachable(run: Run, schedule: Schedule) -> None:
+    while schedule.unreachable:
+        step_id, reason = schedule.unreachable.popitem()
+        await run.record(end_without_running(run.state.steps[step_id], StepStatus.BLOCKED, reason))
+        schedule.settle(step_id, StepStatus.BLOCKED)
+
+
+def _unmet_condition(run: Run, step_id: str) -> str:
+    condition = run.state.step(step_id).when
+    if not condition:
+        return ""
+    statuses = {s: r.status.value for s, r in run.state.steps.items()}
+    if evaluate(condition, {"outputs": run.artifacts, "status": statuses}):
+        return ""
+    return f"its condition is not met: {condition}"
+
+
+def _require_all_settled(run: Run, schedule: Schedule) -> None:
+    """Stop with a reason if steps are neither ready nor unreachable, instead of ending quietly."""
+    left = {s: why for s, why in schedule.waiting().items() if run.state.steps[s].status not in SETTLED}
+    if left:
+        raise Stopped(Verdict.BLOCKED, "; ".join(f"{step_id} {why}" for step_id, why in sorted(left.items())))

@@ -1,0 +1,280 @@
+"""Computes how a run ends: the verdict from what was checked, and a diagnosis if it did not finish. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from surefoot.core.outcome import CheckResult, Diagnosis, FailureKind, Outcome, Verdict
+from surefoot.core.phases import JudgedView
+from surefoot.core.proof import ProofLevel, SuiteEvidence
+from surefoot.core.transitions import StepStatus
+from surefoot.engine.planner.criteria import decisive
+from surefoot.journal.state import RunState, StepRun
+from surefoot.prompting.project.asked_for import missing_parts
+from surefoot.prompting.project.task_text import to_be_left_alone
+
+MAX_LISTED = 40
+"""How many files a diagnosis names."""
+MAX_NAMED = 8
+"""How many tests a summary names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """How the workspace differs from what it was before the run."""
+
+    added: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    not_captured: Sequence[str] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.added, *self.changed, *self.removed)
+
+
+def conclude(state: RunState, observed: Observed, red_at_start: Iterable[str]) -> Outcome:
+    """Return the outcome of a run that finished its plan. `red_at_start`: keys of the checks that failed before it."""
+    output = state.validation.output if state.validation else None
+    checks = output.checks if output else ()
+    problem = _problem(state, observed, output.tests if output else None)
+    verdict, summary = (Verdict.UNVERIFIED, problem) if problem else _judge(state, observed, checks, set(red_at_start))
+    proof = ProofLevel.GIVEN_CHECK if verdict is Verdict.VERIFIED else ProofLevel.NONE
+    if not problem and proof is ProofLevel.NONE and output and output.tests and output.tests.own_tests:
+        proof, summary = ProofLevel.OWN_TEST, _own_test_summary(output.tests, summary)
+    elif proof is ProofLevel.NONE and output and output.tests and output.tests.own_tests_problem:
+        summary = f"{summary}; the tests that the run wrote prove nothing: {output.tests.own_tests_problem}"
+    return _outcome(state, observed, verdict, summary, checks, None, proof)
+
+
+def _problem(state: RunState, observed: Observed, tests: SuiteEvidence | None) -> str:
+    """Say why passing the checks proves nothing; empty if nothing speaks against it."""
+    if state.validation is None:
+        return "the plan is made; nothing was executed"
+    if touched := _protected(state, observed):
+        return f"protected files were modified ({', '.join(touched)}), so passing the checks proves nothing"
+    view = state.validation.output.view if state.validation.output else None
+    refuted = _refuted(view) if view and (view.red or view.problem) else ""
+    if tests is not None and tests.weakened:
+        weakened = _listed([test.as_text() for test in tests.weakened])
+        reason = f"the checks pass, but tests were weakened, and the task does not ask for it: {weakened}"
+        return f"{reason}; {refuted}" if refuted else reason
+    if refuted:
+        return refuted
+    if tests is not None and tests.regressions:
+        return f"tests of the project that passed before fail now: {_listed(tests.regressions)}"
+    if tests is not None and tests.no_longer_run:
+        return f"the checks pass, but tests are skipped or no longer run: {_listed(tests.no_longer_run)}"
+    degraded = [s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED]
+    blocked = [r.step.name for r in state.steps.values() if r.status is StepStatus.BLOCKED]
+    if degraded:
+        return f"finished with stand-in results for {', '.join(degraded)}"
+    return f"these steps could not be reached: {', '.join(blocked)}" if blocked else ""
+
+
+def _own_test_summary(tests: SuiteEvidence, otherwise: str) -> str:
+    names = _listed(tests.own_tests)
+    verb = "fails" if len(tests.own_tests) == 1 else "fail"
+    passes = "passes" if len(tests.own_tests) == 1 else "pass"
+    suite = f"; regressions: unknown, because {tests.regressions_unknown}" if tests.regressions_unknown else ""
+    return f"proven by its own tests: {names} {verb} on the tree before the run and {passes} now{suite}; {otherwise}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
+
+
+def _judge(
+    state: RunState, observed: Observed, checks: Sequence[CheckResult], red_at_start: set[str]
+) -> tuple[Verdict, str]:
+    strong = [r for r in checks if r.check.origin in ("user", "project")]
+    if not strong:
+        own = len([r for r in checks if r.passed])
+        passing = "1 check of the plan itself passes" if own == 1 else f"{own} checks of the plan itself pass"
+        weak = f"; {passing}, which is weak evidence" if own else ""
+        return Verdict.UNVERIFIED, f"done, but neither you nor the project gave a check that could prove it{weak}"
+    proving = [r for r in strong if r.check.key in red_at_start]
+    if not proving:
+        return (
+            Verdict.UNVERIFIED,
+            "the checks pass, but they passed before too: they do not prove that this task is done",
+        )
+    hollow = state.validation.output.hollow if state.validation and state.validation.output else ()
+    solid = [r for r in proving if r.check.key not in hollow]
+    if not solid:
+        label, files = proving[0].check.label, ", ".join(observed.added[:3])
+        return Verdict.UNVERIFIED, (
+            f"the checks pass, but {label!r} also passes with empty {files}, "
+            "so it does not prove that their content is right"
+        )
+    count = len(decisive(checks))
+    return Verdict.VERIFIED, (
+        f"{count} check{'s pass' if count != 1 else ' passes'} on the final tree; "
+        f"{solid[0].check.label!r} failed before and passes now"
+    )
+
+
+def _refuted(view: JudgedView) -> str:
+    """Say why checks that pass in the workspace prove nothing: because of files that decide what they do."""
+    files = [*view.restored, *view.left_out]
+    shown = ", ".join(files[:MAX_NAMED]) + (f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else "")
+    if view.problem:
+        changed = (
+            f"{shown} changed, which decides what they do, and they could not be run without that: " if shown else ""
+        )
+        return f"the checks pass, but {changed}{view.problem}"
+    return (
+        f"{view.red[0].check.label!r} passes only because of changes to {shown}, which the task does not ask for: "
+        "it fails with what was there before the run"
+    )
+
+
+def stopped(state: RunState, observed: Observed, verdict: Verdict, reason: str) -> Outcome:
+    """Return the outcome of a run that did not finish its plan."""
+    output = state.validation.output if state.validation else None
+    return _outcome(
+        state, observed, verdict, reason, output.checks if output else (), _diagnosis(state, observed, verdict, reason)
+    )
+
+
+def _diagnosis(state: RunState, observed: Observed, verdict: Verdict, reason: str) -> Diagnosis:
+    failed = _failed_step(state)
+    root_cause = evidence = ""
+    if failed is not None and failed.failures:
+        evidence = failed.failures[-1].evidence[:1500]
+        root_cause = failed.reflections[-1].root_cause if failed.reflections else ""
+    return Diagnosis(
+        what_failed=reason,
+        root_cause=root_cause,
+        evidence=evidence,
+        tried=tuple(_tried(state)),
+        left_behind=tuple(_left(state, observed.all)),
+        left_outside=tuple(state.left_outside.values()),
+        next_steps=tuple(_next_steps(state, verdict)),
+    )
+
+
+def _failed_step(state: RunState) -> StepRun | None:
+    """Return the step that recovery last worked on, unless it recovered: then something else ended the run."""
+    step_run = state.steps.get(state.recovering)
+    return step_run if step_run is not None and step_run.status is StepStatus.FAILED else None
+
+
+def _left(state: RunState, paths: Sequence[str]) -> Iterable[str]:
+    yield from paths[:MAX_LISTED]
+    if len(paths) > MAX_LISTED:
+        yield f"and {len(paths) - MAX_LISTED} more: surefoot show {state.run_id} --diff"
+
+
+def _tried(state: RunState) -> Iterable[str]:
+    for phase, messages in state.refusals.items():
+        yield f"{phase}: refused by its gate ({'; '.join(messages)})"
+    yield from state.tried
+
+
+def _next_steps(state: RunState, verdict: Verdict) -> Iterable[str]:
+    failed = _failed_step(state)
+    match verdict:
+        case Verdict.BUDGET:
+            yield "give it more: --max-tokens, --max-cost, or a smaller task"
+        case Verdict.TIME if failed and failed.failures[-1].kind is FailureKind.TIMEOUT:
+            yield "give its steps more time (step_timeout_seconds), or make the step smaller"
+        case Verdict.TIME:
+            yield "give it more time: --max-time"
+        case Verdict.WAITING:
+            yield f"answer: surefoot answer {state.run_id}"
+            return
+        case Verdict.LOOP:
+            yield "use a stronger model (-m), or say in the task what was tried and does not work"
+        case Verdict.FAILED if failed and failed.failures[-1].kind is FailureKind.MODEL_ERROR:
+            yield "see whether the model answers: surefoot doctor"
+        case Verdict.FAILED if failed and failed.failures[-1].kind is FailureKind.OUT_OF_REACH:
+            yield "make sure that the inputs of the task exist: in the folder, or on the network (--network)"
+        case Verdict.FAILED:
+            yield "use a stronger model (-m), make the task smaller, or add what is missing"
+    if failed is not None:
+        step_id = failed.step.id
+        yield f"do that step with other parameters: surefoot retry {state.run_id} {step_id} --tool NAME --set KEY=VALUE"
+    yield f"look at it: surefoot show {state.run_id}"
+    yield f"go on from here: surefoot resume {state.run_id}"
+
+
+def _outcome(
+    state: RunState,
+    observed: Observed,
+    verdict: Verdict,
+    summary: str,
+    checks: Sequence[CheckResult],
+    diagnosis: Diagnosis | None,
+    proof: ProofLevel = ProofLevel.NONE,
+) -> Outcome:
+    advisory = [r for r in checks if not r.passed and r not in decisive(checks)]
+    return Outcome(
+        verdict=verdict,
+        summary=summary,
+        proof=proof,
+        accepted=proof is ProofLevel.OWN_TEST and state.config.accept == "own-tests",
+        tests=state.validation.output.tests if state.validation and state.validation.output else None,
+        checks=tuple(checks),
+        generated_files=tuple(observed.added),
+        modified_files=tuple(observed.changed),
+        deleted_files=tuple(observed.removed),
+        protected_changes=_protected(state, observed),
+        degraded_steps=tuple(s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED),
+        not_captured=tuple(observed.not_captured),
+        left_outside=tuple(state.left_outside.values()),
+        warnings=(
+            *_new_git_state(observed),
+            *state.warnings,
+            *_view_warnings(state),
+            *_unknown(state),
+            *(f"a check of the plan itself fails: {r.check.label}" for r in advisory),
+            *(f"the task asks for {part}, and no such file was changed" for part in _missing_parts(state, observed)),
+        ),
+        diagnosis=diagnosis,
+    )
+
+
+def _missing_parts(state: RunState, observed: Observed) -> list[str]:
+    """Return tests, documentation and changelog entries that the task asks for and no changed file can be."""
+    done = state.task is not None and state.validation is not None
+    return missing_parts(state.task.text, observed.all) if done and state.task else []
+
+
+def _view_warnings(state: RunState) -> Iterable[str]:
+    """Say how the tree that was judged differs from the workspace."""
+    output = state.validation.output if state.validation else None
+    if output is None or output.view is None or output.view.problem:
+        return
+    if restored := output.view.restored:
+        yield f"judged with these files as they were before the run: {', '.join(restored[:MAX_LISTED])}"
+    if left_out := output.view.left_out:
+        yield f"judged without these new files: {', '.join(left_out[:MAX_LISTED])}"
+
+
+def _new_git_state(observed: Observed) -> list[str]:
+    """Return warnings about what the run added that git takes settings or hooks from when the user next runs it."""
+    found = []
+    added = [path for path in observed.added if not path.startswith(".git/")]
+    nested = {path.partition("/.git")[0] for path in added if path.endswith(("/.git", "/.git/HEAD"))}
+    folders = {path.removesuffix("/HEAD") for path in added if path.endswith("/HEAD") and "/.git/" not in path}
+    bare = {folder for folder in folders if any(path.startswith(f"{folder}/objects") for path in added)}
+    if repositories := sorted(nested | bare):
+        shown = ", ".join(repositories[:5]) + (f" and {len(repositories) - 5} more" if len(repositories) > 5 else "")
+        found.append(f"new git repository in the workspace: {shown}; look at its config before you run git there")
+    if hooks := [path for path in added if path.startswith(".husky/")]:
+        found.append(f"new git hooks, which run on your commits: {', '.join(hooks[:5])}")
+    return found
+
+
+def _unknown(state: RunState) -> Iterable[str]:
+    """Say that regressions could not be looked for, if the project has tests that could have regressed."""
+    tests = state.validation.output.tests if state.validation and state.validation.output else None
+    if tests is not None and tests.command and tests.regressions_unknown:
+        yield f"regressions: unknown, because {tests.regressions_unknown} ({tests.command})"
+
+
+def _protected(state: RunState, observed: Observed) -> tuple[str, ...]:
+    """Return the modified files that the task says to leave alone. Tests are compared by `suite.test_policy`."""
+    left_alone = to_be_left_alone(state.task.text if state.task else "", state.protected)
+    return tuple(path for path in (*observed.changed, *observed.removed) if path in left_alone)

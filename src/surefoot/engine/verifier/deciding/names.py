@@ -1,0 +1,166 @@
+"""Files that decide what a check does, by name alone: tests, their data, settings of tools, environments. Pure."""
+
+import re
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
+
+TEST_FOLDERS = frozenset({"tests", "test", "spec", "__tests__", "__mocks__", "e2e"})
+_TEST_NAMES = (
+    "test_*.py", "*_test.py", "tests.py", "test.py", "*_test.go", "*_test.rs", "*_test.dart", "*_test.exs", "*_spec.rb",
+    "*_test.rb", "test_*.rb", "*Test.java", "*Tests.java", "*IT.java", "*Test.kt", "*Tests.cs", "*Test.php",
+    "*Spec.scala", "*Tests.swift", "*_test.c", "test_*.c", "*_test.cc", "*_test.cpp", "test_*.cpp", "test_*.sh",
+    "*.bats",
+    *(f"*.{kind}.{suffix}" for kind in ("test", "spec", "cy", "e2e")
+      for suffix in ("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts")),
+)  # fmt: skip
+LOADED_BY_NAME = frozenset({
+    "conftest.py", "sitecustomize.py", "usercustomize.py", "setupTests.js", "setupTests.ts", "jest.setup.js",
+    "jest.setup.ts", "vitest.setup.js", "vitest.setup.ts", "spec_helper.rb", "rails_helper.rb", "test_helper.rb",
+    "test_helper.exs",
+})  # fmt: skip
+"""Files that an interpreter or a test runner loads wherever it finds them."""
+
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    "pytest": ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
+    "tox": ("tox.ini", "tox.toml"),
+    "nox": ("noxfile.py",),
+    "unittest": ("unittest.cfg", "nose2.cfg", ".noserc", "nose.cfg"),
+    "behave": ("behave.ini", ".behaverc"),
+    "coverage": (".coveragerc", ".coveragerc.toml"),
+    "jest": ("jest.config.*", "jest.preset.*", "jest-*.config.*"),
+    "vitest": ("vitest.config.*", "vitest.workspace.*", "vite.config.*"),
+    "mocha": (".mocharc*", "mocha.opts"),
+    "karma": ("karma.conf.*",),
+    "playwright": ("playwright.config.*",),
+    "cypress": ("cypress.config.*", "cypress.json"),
+    "ava": ("ava.config.*",),
+    "tap": (".taprc",),
+    "nyc": (".nycrc*", ".c8rc*"),
+    "babel": ("babel.config.*", ".babelrc*", ".swcrc"),
+    "eslint": (".eslintrc*", "eslint.config.*", ".eslintignore"),
+    "prettier": (".prettierrc*", "prettier.config.*", ".prettierignore"),
+    "biome": ("biome.json", "biome.jsonc"),
+    "tsc": ("tsconfig*.json", "jsconfig.json"),
+    "npm": (".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnp.cjs", ".pnp.loader.mjs"),
+    "deno": ("deno.json", "deno.jsonc"),
+    "bun": ("bunfig.toml",),
+    "make": ("Makefile", "makefile", "GNUmakefile", "*.mk", "Makefile.*"),
+    "just": ("justfile", ".justfile", "Justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "rake": ("Rakefile", "*.rake"),
+    "bundler": ("Gemfile", "Gemfile.lock"),
+    "rspec": (".rspec", ".rspec-local"),
+    "rubocop": (".rubocop.yml",),
+    "cmake": ("CMakeLists.txt", "*.cmake", "CMakePresets.json", "CMakeUserPresets.json"),
+    "meson": ("meson.build", "meson_options.txt"),
+    "bazel": ("BUILD", "BUILD.bazel", "WORKSPACE", "MODULE.bazel", ".bazelrc"),
+    "gradle": ("build.gradle*", "settings.gradle*", "gradle.properties", "gradlew", "gradle-wrapper.*"),
+    "maven": ("pom.xml", "mvnw", "maven.config", "jvm.config"),
+    "go": ("go.work",),
+    "golangci": (".golangci.*",),
+    "clippy": ("clippy.toml", ".clippy.toml"),
+    "phpunit": ("phpunit.xml*",),
+    "mypy": ("mypy.ini", ".mypy.ini"),
+    "ruff": ("ruff.toml", ".ruff.toml"),
+    "flake8": (".flake8",),
+    "pylint": (".pylintrc", "pylintrc"),
+    "pyright": ("pyrightconfig.json",),
+    "bandit": (".bandit",),
+    "pre-commit": (".pre-commit-config.yaml",),
+    "toolchain": (".python-version", ".ruby-version", ".node-version", ".nvmrc", ".tool-versions", "mise.toml",
+                  ".mise.toml", "rust-toolchain", "rust-toolchain.toml"),
+}  # fmt: skip
+"""Settings files by the tool that reads them from the working folder."""
+_CARGO = re.compile(r"(?:^|/)\.cargo/config(?:\.toml)?$")
+MIXED = frozenset({"pyproject.toml", "setup.cfg", "package.json", "Cargo.toml", "go.mod"})
+"""Files that hold settings of test tools besides what belongs to the program itself."""
+
+_GOLDEN = re.compile(
+    r"(?:^|/)(?:__snapshots__|testdata|goldens?|fixtures?)/|\.(?:snap|ambr|golden|expected|approved\.\w+)$"
+    r"|(?:^|[/_.-])(?:expected|goldens?|oracle)(?=[/_.-]|$)",
+    re.IGNORECASE,
+)
+CODE = frozenset((
+    "py", "pyi", "pyx", "js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "go", "rs", "c", "cc", "cpp", "h", "hpp", "java",
+    "kt", "rb", "php", "cs", "swift", "scala", "sh", "bash", "lua", "pl", "r", "vue",
+))  # fmt: skip
+DATA = frozenset(("json", "jsonl", "csv", "tsv", "txt", "xml", "out", "dat", "bin", "png", "svg", "pdf"))
+CHECKING = re.compile(
+    r"(?:^|[/_.-])(?:(?:run|self|unit|all|system|integration)?[_-]?tests?|(?:run)?checks?|checker|verif(?:y|ier)|validat(?:e|or)"
+    r"|specs?|assert\w*|smoke|acceptance|e2e|ci|lint|grader?|judge|qa)(?=$|[/_.\-\d])",
+    re.IGNORECASE,
+)
+"""A part of a path that says that something is checked there."""
+
+_ENVIRONMENTS = frozenset({
+    ".venv", "venv", "node_modules", "site-packages", "dist-packages", "__pypackages__", ".tox", ".nox", ".pixi",
+    ".bundle", ".yarn", ".direnv",
+})  # fmt: skip
+_METADATA = re.compile(r"(?:^|/)[^/]+\.(?:dist-info|egg-info)(?:/|$)|\.(?:pth|egg-link)$")
+CACHE = re.compile(
+    r"(?:^|/)(?:__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.turbo|\.parcel-cache|\.nyc_output"
+    r"|node_modules/\.(?:cache|vite|vitest|bin/\.cache)[\w-]*)/|\.(?:py[co]|tsbuildinfo)$|(?:^|/)\.(?:eslintcache|coverage)$"
+)
+"""Bytecode and results of earlier runs, which tools use instead of the sources."""
+
+
+def suffix(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path.rpartition("/")[2][1:] else ""
+
+
+def folders(path: str) -> list[str]:
+    return path.split("/")[:-1]
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a runner takes the file for a test by its name."""
+    name = path.rpartition("/")[2]
+    return any(fnmatchcase(name, pattern) for pattern in _TEST_NAMES)
+
+
+def in_test_folder(path: str) -> bool:
+    return not TEST_FOLDERS.isdisjoint(folders(path))
+
+
+def is_golden(path: str) -> bool:
+    """Whether the name of a data file says that results are compared with it."""
+    return suffix(path) not in CODE and _GOLDEN.search(path) is not None
+
+
+def tool_of(path: str) -> str:
+    """Return the tool that the file is a settings file of; empty if it is none."""
+    if _CARGO.search(path):
+        return "cargo"
+    name = path.rpartition("/")[2]
+    for tool, patterns in _SETTINGS.items():
+        if any(fnmatchcase(name, pattern) for pattern in patterns):
+            return tool
+    return ""
+
+
+def is_package_metadata(path: str) -> bool:
+    """Metadata of installed packages: entry points of plugins, and lines that an interpreter runs at its start."""
+    return _METADATA.search(path) is not None
+
+
+def environment_roots(*trees: Collection[str]) -> set[str]:
+    """Return the folders that are virtual environments by their marker file, whatever their name."""
+    return {path.rpartition("/")[0] for tree in trees for path in tree if path.endswith("/pyvenv.cfg")}
+
+
+def in_environment(path: str, roots: Collection[str], tree: Collection[str]) -> bool:
+    """Whether a path belongs to installed packages and interpreters, or to the build cache of cargo."""
+    parts = folders(path)
+    if not _ENVIRONMENTS.isdisjoint(parts):
+        return True
+    above = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+    return any(
+        folder in roots
+        or f"{folder}/modules.txt" in tree  # vendored modules of go
+        or (folder.endswith("target") and f"{folder.removesuffix('target')}Cargo.toml" in tree)
+        for folder in above
+    )
+
+
+def is_below(path: str, folder_names: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folder_names)

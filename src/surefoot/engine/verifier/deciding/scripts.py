@@ -1,0 +1,141 @@
+"""Finds the files through which a check goes: scripts that it runs and that those run, files that they compare with.
+
+A check names files in any spelling: `./run_tests.sh`, `bash -c "cd ci && ./check.sh"`, `python -m tools.check`, `make
+test`, `npm test`. Not every program that a check runs is a check itself: `python3 report.py | diff - expected.txt` runs
+the program under test and compares it with a file. Pure.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from surefoot.engine.verifier.deciding.names import CHECKING, CODE, is_golden, suffix, tool_of
+
+Read = Callable[[str], str]
+"""Returns the text of a file; empty if there is none or it is no text."""
+MAX_SCRIPTS = 200
+"""How many scripts are followed."""
+_SPLIT = re.compile(r"[\s;&|<>()=`'\"$,:{}\[\]@]+")
+_SHELL = frozenset(("sh", "bash", "zsh", "ksh", "fish", "bats", ""))
+_PROGRAMS = frozenset(("py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua", "awk", "jq", *_SHELL))
+_MODULE = re.compile(r"\s-m\s+([A-Za-z_][\w.]*)")
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)|\b(?:require|import)\(?\s*['\"](\.[\w./-]+)['\"]", re.MULTILINE)
+_COMPARES = re.compile(r"(?<!git )\b(?:diff|cmp|comm|colordiff|jd|(?:sha\d+|md5)sum)\b([^;&|\n]*)")
+_CHECKS_IN_SHELL = re.compile(
+    r"\b(?:pytest|unittest|npm (?:run )?test|go test|cargo test|ctest|jest|vitest|mocha|rspec|diff|cmp)\b"
+)
+_CHECKS_IN_CODE = re.compile(
+    r"^assert\b|^def test_|^\s*(?:import|from) (?:unittest|pytest|doctest)\b"
+    r"|['\"](?:node:)?(?:assert|test)(?:/strict)?['\"]\)",
+    re.MULTILINE,
+)
+"""What a script contains that checks something."""
+_JUDGED_ELSEWHERE = re.compile(r"\||\$\(|`|<\(|\b(?:diff|cmp|grep)\b|\[ | test ")
+"""Marks of a command that judges the output of what it runs."""
+
+
+def scripts_of(commands: Iterable[str], files: Collection[str], folders: Collection[str], read: Read) -> set[str]:
+    """Return the files that decide what these commands find, among `files`."""
+    found: set[str] = set()
+    pending = [(command, "", True) for command in commands]
+    seen: set[str] = set()
+    while pending and len(seen) < MAX_SCRIPTS:
+        text, base, direct = pending.pop()
+        for path in _named(text, base, files, folders):
+            if path in found or not _decides(path, text, direct, read):
+                continue
+            found.add(path)
+        found |= _compared(text, base, files, folders)
+        for path in (*found, *_runners(text, files)):
+            if path not in seen:
+                seen.add(path)
+                pending.append((_commands_in(path, read), path.rpartition("/")[0], False))
+                found |= {p for p in _imported(path, read(path), files) if CHECKING.search(p)}
+    return found
+
+
+def words_of(commands: Iterable[str]) -> set[str]:
+    return {word for command in commands for word in _SPLIT.split(command) if word}
+
+
+def _named(text: str, base: str, files: Collection[str], folders: Collection[str]) -> Iterator[str]:
+    """Yield the files whose names are in a text, as seen from the root, from `base`, or from a folder in the text."""
+    words = {word.removeprefix("PWD/").removeprefix("./").rstrip("/.") for word in _SPLIT.split(text)} - {""}
+    modules = {name.replace(".", "/") for name in _MODULE.findall(text)}
+    words |= {f"{module}{end}" for module in modules for end in (".py", "/__main__.py")}
+    bases = {"", base, *(word for word in words if word in folders)}
+    for word in words:
+        for folder in bases:
+            path = _joined(folder, word)
+            if path in files:
+                yield path
+        # An absolute path of the workspace ends in a path below it.
+        if word.startswith("/"):
+            parts = word.strip("/").split("/")
+            yield from {p for n in range(1, len(parts)) if (p := "/".join(parts[n:])) in files}
+
+
+def _joined(folder: str, name: str) -> str:
+    parts = folder.split("/") if folder else []
+    for part in name.split("/"):
+        if part == ".." and parts:
+            parts.pop()
+        elif part not in (".", "", ".."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _decides(path: str, text: str, direct: bool, read: Read) -> bool:
+    kind = suffix(path)
+    if kind not in _PROGRAMS or tool_of(path):
+        return False
+    if kind == "" and not read(path).startswith("#!"):
+        return False
+    content = read(path)
+    is_shell = (kind in _SHELL and kind != "") or re.match(r"#!.*\b(?:ba|z|k|da)?sh\b", content) is not None
+    if CHECKING.search(path) or (_CHECKS_IN_SHELL if is_shell else _CHECKS_IN_CODE).search(content):
+        return True
+    # A shell script that is the whole check is a check script, whatever its name.
+    return direct and is_shell and not _JUDGED_ELSEWHERE.search(text)
+
+
+def _compared(text: str, base: str, files: Collection[str], folders: Collection[str]) -> set[str]:
+    """Return the data files that a command compares something with; those called expected, if there are some."""
+    found = set()
+    for words in _COMPARES.findall(text):
+        operands = {path for path in _named(words, base, files, folders) if suffix(path) not in CODE}
+        found |= {path for path in operands if is_golden(path)} or operands
+    return found
+
+
+def _runners(text: str, files: Collection[str]) -> Iterator[str]:
+    """Yield the settings files in which a text's command looks up what to run."""
+    words = set(_SPLIT.split(text))
+    tools = {word for word in words if word in ("make", "just", "task", "rake", "nox", "tox", "gmake")}
+    if "gmake" in tools:
+        tools.add("make")
+    managers = not words.isdisjoint({"npm", "yarn", "pnpm", "bun", "npx"})
+    for path in files:
+        if tool_of(path) in tools or (managers and path.rpartition("/")[2] == "package.json"):
+            yield path
+
+
+def _commands_in(path: str, read: Read) -> str:
+    text = read(path)
+    if path.rpartition("/")[2] != "package.json":
+        return text
+    try:
+        scripts = json.loads(text).get("scripts", {})
+    except (ValueError, AttributeError):
+        return ""
+    return "\n".join(map(str, scripts.values())) if isinstance(scripts, dict) else ""
+
+
+def _imported(path: str, text: str, files: Collection[str]) -> Iterator[str]:
+    folder = path.rpartition("/")[0]
+    for module, relative in _IMPORT.findall(text):
+        name = module.strip(".").replace(".", "/") or relative
+        for base in {"", folder}:
+            for end in ("", ".py", "/__init__.py", ".js", ".mjs", ".cjs", ".ts", "/index.js"):
+                if name and (found := _joined(base, name + end)) in files:
+                    yield found

@@ -1,0 +1,114 @@
+"""New files that take the place of something else by their name: a `unittest.py`, a package `json/`, an extension
+module beside a source file, a file called like a target of make. Pure."""
+
+import ast
+import re
+import sys
+from collections.abc import Collection, Iterable
+
+from surefoot.engine.verifier.deciding.names import folders, in_test_folder, is_test_file, suffix, tool_of
+from surefoot.engine.verifier.deciding.scripts import Read
+
+_RUNNERS = frozenset((
+    "pytest", "_pytest", "pluggy", "iniconfig", "py", "nose", "nose2", "coverage", "hypothesis", "mock",
+    "sitecustomize", "usercustomize", "xdist", "pytest_cov", "pytest_asyncio", "anyio", "tox", "nox", "behave",
+    "doctest",
+))  # fmt: skip
+_STANDARD = sys.stdlib_module_names - {"test", "this", "antigravity"}
+_MODULE = re.compile(r"^(?P<name>[A-Za-z_]\w*)(?:\.[\w-]+)*?\.(?:py|pyc|pyo|so|pyd)$")
+_TARGET = re.compile(r"^([^\s#:=.$%][^\s#:=$%]*(?: +[^\s#:=$%]+)*) *::?(?!=)", re.MULTILINE)
+_REQUIREMENT = re.compile(r"^\s*[\"']?([A-Za-z][\w.-]*)", re.MULTILINE)
+
+
+class Shadows:
+    """What new names must not take the place of, in the tree as it was before the run."""
+
+    def __init__(self, given: Collection[str], now: Collection[str], named: Iterable[str], read: Read) -> None:
+        self._given, self._now = given, now
+        self._roots = _search_folders(given, named)
+        tests = [path for path in given if suffix(path) == "py" and (is_test_file(path) or in_test_folder(path))]
+        support = {_module_name(path.rpartition("/")[2]) for path in tests} - {"__init__"}
+        self._taken = _STANDARD | _RUNNERS | support | _requirements(given, read)
+        self._targets = {
+            target
+            for path in given
+            if tool_of(path) == "make"
+            for names in _TARGET.findall(read(path))
+            for target in names.split()
+        }
+
+    def hides(self, path: str) -> str:
+        """Return what a new file takes the place of; empty if nothing."""
+        name = path.rpartition("/")[2]
+        if path in self._targets or not self._targets.isdisjoint(_above(path)):
+            return "a target of make"
+        if suffix(path) in ("so", "pyd"):
+            module = f"{path.removesuffix(name)}{_module_name(name)}.py"
+            if module in self._given or module in self._now:
+                return module
+        for root in self._roots:
+            if root and not path.startswith(f"{root}/"):
+                continue
+            first, _, rest = path.removeprefix(f"{root}/" if root else "").partition("/")
+            folder = f"{root}/{first}" if root else first
+            if rest and not self._becomes_package(folder):
+                continue
+            module = first if rest else _module_name(first)
+            if module in self._taken and folder not in self._given:
+                return f"the module {module}"
+        return ""
+
+    def _becomes_package(self, folder: str) -> bool:
+        """A folder without `__init__` hides no other module."""
+        starts = [f"{folder}/__init__.{kind}" for kind in ("py", "pyc", "so")]
+        return any(start in self._now and start not in self._given for start in starts)
+
+
+def is_harmless_init(text: str) -> bool:
+    """Whether an `__init__.py` in a folder of tests does nothing: it is empty, or has only a docstring."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return False
+    return all(
+        isinstance(node, ast.Pass)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+        for node in body
+    )
+
+
+def _search_folders(given: Collection[str], named: Iterable[str]) -> set[str]:
+    """Return the folders in which Python looks for modules when a check runs: the root, those of tests and scripts."""
+    found = {"", "src", "lib", *named}
+    for path in given:
+        if suffix(path) == "py" and (is_test_file(path) or in_test_folder(path)):
+            parts = folders(path)
+            found.add("/".join(parts))
+            while parts and f"{'/'.join(parts)}/__init__.py" in given:
+                parts.pop()
+            found.add("/".join(parts))
+    return found
+
+
+def _module_name(name: str) -> str:
+    match = _MODULE.match(name)
+    return match["name"] if match else ""
+
+
+def _above(path: str) -> list[str]:
+    parts = folders(path)
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def _requirements(given: Collection[str], read: Read) -> set[str]:
+    """Return the import names of declared dependencies, as far as they are like the names of the packages."""
+    names: set[str] = set()
+    for path in given:
+        name = path.rpartition("/")[2]
+        if re.fullmatch(r"requirements[\w.-]*\.(?:txt|in)", name):
+            names |= set(_REQUIREMENT.findall(read(path)))
+        elif name == "pyproject.toml":
+            for listed in re.findall(r"dependencies[\w.-]*\s*=\s*\[(.*?)\]", read(path), re.DOTALL):
+                names |= set(re.findall(r"[\"']\s*([A-Za-z][\w.-]*)", listed))
+    return {re.sub(r"[-.]+", "_", name).lower() for name in names}

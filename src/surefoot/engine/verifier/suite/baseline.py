@@ -1,0 +1,130 @@
+"""The project's tests before the run and after it: regressions, and tests that no longer run.
+
+Both runs happen at the end, on copies: of the snapshot before the run, and of the final tree with the given tests. So
+runs that fail earlier pay nothing. If a given check is the project's suite, its own results are compared instead.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from surefoot.core.outcome import CheckResult
+from surefoot.core.plan import CommandCheck
+from surefoot.core.proof import SuiteCounts
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.verifier.suite.compare import fewer, may_be_fewer, no_longer_run, regressions
+from surefoot.engine.verifier.suite.report import SuiteRun
+from surefoot.prompting.project.folder import list_files, project_checks
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """The trees that tests run on, as snapshots."""
+
+    before: str
+    """The workspace before the run."""
+    now: str
+    """The workspace as it is."""
+    given: str
+    """The workspace as it is, with everything that decides what tests do as it was given."""
+    given_texts: Mapping[str, str] = field(default_factory=dict)
+    """Files of `given` that have a part from before the run, with their text."""
+    may_skip: bool = False
+    """Whether a given test file speaks of skipping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    command: str = ""
+    before: SuiteCounts | None = None
+    after: SuiteCounts | None = None
+    regressions: tuple[str, ...] = ()
+    unknown: str = ""
+    no_longer_run: tuple[str, ...] = field(default=())
+    output: str = ""
+    """What the runner said about the regressions."""
+
+
+def suite_command(run: Run) -> str:
+    """Return the command that runs the project's tests: the configured one, or what the folder shows."""
+    if run.config.baseline not in ("auto", "off"):
+        return run.config.baseline
+    before = run.files_before()
+    found = project_checks(run.root, [path for path in list_files(run.root) if path in before])
+    return found[0].command if found else ""
+
+
+async def compare_suite(run: Run, results: Sequence[CheckResult], trees: Trees) -> Comparison:
+    """Compare the project's tests before and after the run."""
+    lost = await _lost_in_checks(run, results, trees)
+    if run.config.baseline == "off":
+        return Comparison(unknown="the comparison is switched off (baseline)", no_longer_run=lost)
+    command = suite_command(run)
+    if not command:
+        return Comparison(unknown="no command that runs the project's tests is known", no_longer_run=lost)
+    given = next((r for r in results if _is_suite(r, command)), None)
+    if given is not None:
+        before = run.state.counts_at_start.get(given.check.key)
+        return Comparison(command, before, given.counts, no_longer_run=lost)
+    if not run.suite.can_run:
+        why = "the workspace is too large to be copied"
+        return Comparison(command, unknown=why, no_longer_run=lost)
+    was = await run.suite.run(command, trees.before)
+    if was.problem:
+        return Comparison(command, unknown=f"before the run: {was.problem}", no_longer_run=lost)
+    now = await run.suite.run(command, trees.given, trees.given_texts)
+    if now.problem and not was.green:
+        return Comparison(command, was.report.counts, unknown=f"after the run: {now.problem}", no_longer_run=lost)
+    failing = await _steady_regressions(run, command, was, now, trees)
+    more = no_longer_run(was.report, now.report, may_skip=trees.may_skip)
+    lost = tuple(dict.fromkeys([*lost, *(name for name in more if name not in failing)]))
+    return Comparison(command, was.report.counts, now.report.counts, failing, "", lost, now.output)
+
+
+async def _steady_regressions(run: Run, command: str, was: SuiteRun, now: SuiteRun, trees: Trees) -> tuple[str, ...]:
+    """Run the tests once more if some regressed: one that passes then is flaky."""
+    found = regressions(was, now, command)
+    if not found:
+        return ()
+    again = await run.suite.run(command, trees.given, trees.given_texts, again=True)
+    if again.problem:
+        return found
+    second = regressions(was, again, command)
+    named = {name for name in found if name in second}
+    return tuple(sorted(named)) if named or not second else second
+
+
+async def _lost_in_checks(run: Run, results: Sequence[CheckResult], trees: Trees) -> tuple[str, ...]:
+    """Return the tests that a given check ran before the run and no longer runs."""
+    lost: list[str] = []
+    counts: Mapping[str, SuiteCounts] = run.state.counts_at_start
+    for result in results:
+        check = result.check
+        if not isinstance(check, CommandCheck) or check.origin == "plan" or not run.state.baseline_taken:
+            continue
+        if not may_be_fewer(before := counts.get(check.key), result.counts):
+            continue
+        found = fewer(before, result.counts, may_skip=trees.may_skip)
+        if run.suite.can_run:
+            was = await run.suite.run(check.command, trees.before)
+            now = await run.suite.run(check.command, trees.given, trees.given_texts)
+            if not was.problem and not now.problem:
+                found = no_longer_run(was.report, now.report, may_skip=trees.may_skip)
+        lost += found
+    return tuple(dict.fromkeys(lost))
+
+
+def _is_suite(result: CheckResult, command: str) -> bool:
+    """Whether a check runs exactly what the suite's command runs."""
+    check = result.check
+    return isinstance(check, CommandCheck) and check.expect_exit == 0 and _plain(check.command) == _plain(command)
+
+
+def _plain(command: str) -> str:
+    """Return a command without what does not change which tests it runs."""
+    words = re.sub(r"\bpython[\d.]* -m (?=pytest\b)", "", command)
+    words = re.sub(r"\bpython[\d.]*(?= -m )", "python", words)
+    words = re.sub(r"(-m unittest) discover(?! -)", r"\1", words)
+    quiet = ("-q", "-qq", "-v", "-vv", "-s", "-x", "-b", "--quiet", "--verbose", "--silent", "--tb=short", "-ra", "-rA")
+    keep_s = "unittest" in words  # its -s names a folder
+    return " ".join(word for word in words.split() if word not in quiet or (keep_s and word == "-s"))

@@ -1,0 +1,92 @@
+"""Collects what the tests of the project show about a run whose checks pass on the final tree."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from surefoot.core.outcome import CheckResult
+from surefoot.core.plan import CommandCheck
+from surefoot.core.proof import SuiteEvidence
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.verifier.judged_view import find_differences
+from surefoot.engine.verifier.suite.baseline import Comparison, Trees, compare_suite, suite_command
+from surefoot.engine.verifier.suite.own_tests import OwnProof, prove_by_own_tests
+from surefoot.engine.verifier.suite.python_tests import speaks_of_skipping
+from surefoot.engine.verifier.suite.test_policy import TestChanges, compare_tests
+from surefoot.prompting.project.folder import is_test
+from surefoot.tools.text.summary import summarise
+from surefoot.workspace.snapshots.manifest import Entry
+
+MAX_TEST_BYTES = 2_000_000
+"""A larger file among the tests is data: it is compared as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    evidence: SuiteEvidence
+    output: str = ""
+    """What the test runner said about regressions, in short."""
+
+
+async def weigh_tests(run: Run, results: Sequence[CheckResult]) -> Weighed:
+    """Compare the project's tests before and after the run, and run the tests that the run wrote."""
+    before, now = run.state.snapshot, await run.snapshot()
+    changes = await asyncio.to_thread(_test_changes, run, before, now)
+    trees = await asyncio.to_thread(_trees, run, before, now, results)
+    found = await compare_suite(run, results, trees)
+    proof = OwnProof()
+    if changes.own and not _is_proven(run, results) and not (found.regressions or found.no_longer_run):
+        proof = await prove_by_own_tests(run, changes.own, trees)
+    return Weighed(_evidence(found, changes, proof), summarise(found.output, failed=True) if found.regressions else "")
+
+
+def _is_proven(run: Run, results: Sequence[CheckResult]) -> bool:
+    """Whether a check of the user or the project was red before: then the run's own tests add nothing."""
+    return any(r.check.origin in ("user", "project") and r.check.key in run.state.red_at_start for r in results)
+
+
+def _evidence(found: Comparison, changes: TestChanges, proof: OwnProof) -> SuiteEvidence:
+    return SuiteEvidence(
+        command=found.command,
+        before=found.before,
+        after=found.after,
+        regressions=found.regressions,
+        regressions_unknown=found.unknown,
+        no_longer_run=found.no_longer_run,
+        altered=changes.altered,
+        own_tests=proof.tests,
+        own_tests_problem=proof.problem,
+    )
+
+
+def _test_changes(run: Run, before: str, now: str) -> TestChanges:
+    old: dict[str, bytes] = {}
+    new: dict[str, bytes] = {}
+    scripts = set(run.state.protected)
+    for change in run.workspace.changes(before, now):
+        if change.kind == "mode" or not (is_test(change.path) or change.path in scripts):
+            continue
+        for entry, versions in ((change.before, old), (change.after, new)):
+            if entry is not None and entry.kind in ("file", "symlink"):
+                versions[change.path] = _content(run, entry)
+    return compare_tests(old, new, run.task.text)
+
+
+def _content(run: Run, entry: Entry) -> bytes:
+    if entry.kind == "symlink" or entry.size > MAX_TEST_BYTES:
+        return f"{entry.kind} {entry.target} {entry.digest}".encode()
+    return run.workspace.blobs.get(entry.digest)
+
+
+def _trees(run: Run, before: str, now: str, results: Sequence[CheckResult]) -> Trees:
+    commands = [r.check.command for r in results if isinstance(r.check, CommandCheck) and r.check.origin != "plan"]
+    found = find_differences(run, now, [*commands, suite_command(run)])
+    paths = [*found.restored, *found.left_out]
+    given = run.workspace.with_paths_from(now, before, paths) if paths else now
+    return Trees(before, now, given, found.merged, may_skip=_may_skip(run, run.files_before()))
+
+
+def _may_skip(run: Run, entries: Mapping[str, Entry]) -> bool:
+    """Whether a given test file speaks of skipping."""
+    tests = [e for p, e in entries.items() if e.kind == "file" and is_test(p) and e.size <= MAX_TEST_BYTES]
+    return any(speaks_of_skipping(_content(run, entry).decode("utf-8", "replace")) for entry in tests)

@@ -1,0 +1,196 @@
+"""What happened to each test that existed before the run, and whether the task asked for it. Pure.
+
+Given tests may be extended and never weakened. In Python a test is compared by its syntax tree; in other files every
+line that was there has to stay, and added lines must not switch tests off.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from surefoot.core.proof import AlteredTest, TestFate
+from surefoot.engine.verifier.suite.python_tests import SHARED, PythonTest, extended_tests, python_tests
+from surefoot.prompting.project.test_words import (
+    asks_to_change_tests,
+    asks_to_remove_tests,
+    asks_to_skip_tests,
+    renamed_in,
+    tests_named_to_change,
+)
+
+_SWITCHES_OFF = re.compile(
+    r"\.(?:only|skip|todo|fixme)\b|\bskip\w*\b|\bx(?:it|describe|test|context|specify)\b|\bf(?:it|describe|context)\s*\("
+    r"|#\[ignore|@(?:Disabled|Ignore|Tag)\b|\bpending\b|\bSkip(?:Now|f)?\s*\(|\bmarkTest(?:Skipped|Incomplete)"
+    r"|\b(?:process\.exit|os\.Exit|System\.exit|exit|abort)\b|^\s*return\b|/\*|\*/|<!--|^\s*#\s*if\s+0|=begin|=end"
+    r"|\b(?:WILL_FAIL|DISABLED)\b|\bt\.Skip",
+    re.IGNORECASE,
+)
+"""Lines that can switch off tests which stand elsewhere in the file."""
+_SCRIPTS = (".sh", ".bash", ".mk", ".cmd", ".bat", ".ps1")
+
+
+@dataclass(frozen=True, slots=True)
+class TestChanges:
+    """How the tests of a project differ from what they were."""
+
+    __test__ = False  # the name is not that of a test class
+
+    altered: tuple[AlteredTest, ...] = ()
+    own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By test file: the names of the tests in it that the run added or changed. Empty: the names are not known."""
+
+    @property
+    def weakened(self) -> tuple[AlteredTest, ...]:
+        return tuple(test for test in self.altered if test.fate != "moved" and not test.asked)
+
+
+def compare_tests(before: Mapping[str, bytes], after: Mapping[str, bytes], task: str) -> TestChanges:
+    """Compare test files by path, before and after the run. Only files that differ are needed."""
+    removed: list[tuple[str, str, str]] = []
+    """Path, name and content of each test that is no longer in its file."""
+    added: dict[str, dict[str, str]] = {}
+    """By path: the content of new tests by name."""
+    altered: list[AlteredTest] = []
+    changed: dict[str, list[str]] = {}
+    for path in sorted({*before, *after}):
+        old, new = before.get(path), after.get(path)
+        if old == new:
+            continue
+        fates, gone, more = _compare_file(path, old, new, task)
+        altered += [
+            AlteredTest(name=_full(path, name), fate=fate, asked=renamed or _asked(task, path, fate))
+            for name, fate, renamed in fates
+        ]
+        changed[path] = [name for name, fate, _ in fates if fate == "changed" and name]
+        removed += [(path, name, content) for name, content in gone]
+        if new is not None:
+            added[path] = more
+    altered += [_settle_removed(task, path, name, content, added) for path, name, content in removed]
+    own = {
+        path: tuple(dict.fromkeys([*changed.get(path, ()), *(n for n in tests if n and n != SHARED)]))
+        for path, tests in added.items()
+        if tests or changed.get(path)
+    }
+    return TestChanges(tuple(altered), own)
+
+
+def changed_as_asked(before: Mapping[str, bytes], after: Mapping[str, bytes], task: str) -> set[str]:
+    """Return the test files in which tests were changed, and only as the task asks."""
+    altered: dict[str, list[bool]] = {}
+    for test in compare_tests(before, after, task).altered:
+        altered.setdefault(test.name.partition("::")[0], []).append(test.asked)
+    return {path for path, asked in altered.items() if all(asked)}
+
+
+def refusal_to_weaken(path: str, before: bytes, after: bytes | None, task: str) -> str:
+    """Say which existing tests a write would weaken; empty if none. `after` is None for a deleted file."""
+    changes = compare_tests({path: before}, {} if after is None else {path: after}, task)
+    return "; ".join(test.as_text() for test in changes.weakened[:5])
+
+
+_Fates = list[tuple[str, TestFate, bool]]
+"""Names of changed tests with their fates, and whether only names were replaced that the task asks to replace."""
+
+
+def _compare_file(
+    path: str, old: bytes | None, new: bytes | None, task: str
+) -> tuple[_Fates, list[tuple[str, str]], dict[str, str]]:
+    """Return changed tests with their fates, removed ones with their content, and new ones with their content."""
+    if old is None:
+        assert new is not None
+        tests = python_tests(_text(new)) if path.endswith(".py") else None
+        return [], [], {name: test.content for name, test in tests.items()} if tests else {"": _text(new)}
+    if new is None:
+        tests = python_tests(_text(old)) if path.endswith(".py") else None
+        return [], [(name, test.content) for name, test in tests.items()] if tests else [("", _text(old))], {}
+    if path.endswith(".py"):
+        before, after = _text(old), _text(new)
+        pairs = extended_tests(before, after)
+        if pairs is not None:
+            renames = renamed_in(task)
+            asked = extended_tests(_renamed(before, renames), after) if renames else None
+            return _compare_python(pairs[0], pairs[1], asked[0] if asked else {})
+    return _compare_lines(path, _text(old), _text(new))
+
+
+def _compare_python(
+    old: Mapping[str, PythonTest], new: Mapping[str, PythonTest], renamed: Mapping[str, PythonTest]
+) -> tuple[_Fates, list[tuple[str, str]], dict[str, str]]:
+    fates: _Fates = []
+    gone: list[tuple[str, str]] = []
+    as_asked = {test.content for test in renamed.values()}
+    for name, test in old.items():
+        now = new.get(name)
+        if now is None:
+            if any(other.content in as_asked for key, other in new.items() if key not in old):
+                fates.append((name, "changed", True))
+            else:
+                gone.append((name, test.content))
+        elif now.content != test.content:
+            skipped = now.skips > test.skips
+            fates.append((name, "skipped" if skipped else "changed", now.content in as_asked))
+    return fates, gone, {name: test.content for name, test in new.items() if name not in old and name != SHARED}
+
+
+def _compare_lines(path: str, old: str, new: str) -> tuple[_Fates, list[tuple[str, str]], dict[str, str]]:
+    before, after = _significant(old), _significant(new)
+    added: list[str] = []
+    lost = False
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind in ("replace", "delete") and _joined(before[i:j]) not in _joined(after[k:m]):
+            lost = True
+        if kind in ("replace", "insert"):
+            added += after[k:m]
+    more = {"": "\n".join(added)} if added else {}
+    if path.endswith(_SCRIPTS) and added:
+        return [("", "changed", False)], [], more
+    if any(_SWITCHES_OFF.search(line) for line in added):
+        return [("", "skipped", False)], [], more
+    return ([("", "changed", False)] if lost else []), [], more
+
+
+def _settle_removed(
+    task: str, path: str, name: str, content: str, added: Mapping[str, Mapping[str, str]]
+) -> AlteredTest:
+    """A test that stands elsewhere, as it was, is moved."""
+    if any(content in tests.values() for tests in added.values()):
+        return AlteredTest(name=_full(path, name), fate="moved")
+    return AlteredTest(name=_full(path, name), fate="removed", asked=_asked(task, path, "removed"))
+
+
+def _asked(task: str, path: str, fate: TestFate) -> bool:
+    named = tests_named_to_change(task)
+    if path in named or path.rsplit("/", 1)[-1] in named:
+        return fate == "changed" or (fate == "removed" and asks_to_remove_tests(task))
+    match fate:
+        case "changed":
+            return asks_to_change_tests(task)
+        case "removed":
+            return asks_to_remove_tests(task)
+        case "skipped":
+            return asks_to_skip_tests(task)
+    return True
+
+
+def _renamed(source: str, names: Mapping[str, str]) -> str:
+    for old, new in names.items():
+        source = re.sub(rf"(?<![\w]){re.escape(old)}(?![\w])", new, source)
+    return source
+
+
+def _full(path: str, name: str) -> str:
+    return f"{path}::{name}" if name and name != SHARED else path
+
+
+def _significant(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def _joined(lines: Sequence[str]) -> str:
+    """A line that only got a comma or a bracket after it, to make room for another, is still there."""
+    return "\n".join(line.rstrip(",;") for line in lines)
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")

@@ -1,0 +1,151 @@
+"""Phase 5: runs every check once more, on the final tree; and those that could prove the task once more on the judged
+view, if files were changed that decide what checks do."""
+
+import asyncio
+import time
+from collections.abc import Collection, Sequence
+
+from surefoot.core.outcome import CheckResult, Failure, FailureKind, Verdict
+from surefoot.core.phases import (
+    ExecutionPhase,
+    ExecutionStatus,
+    JudgedView,
+    PhaseResult,
+    PhaseStatus,
+    ValidationOutput,
+)
+from surefoot.core.plan import Check, CommandCheck
+from surefoot.core.proof import SuiteEvidence
+from surefoot.core.transitions import Stage, StepStatus
+from surefoot.engine.executor.step import task_checks
+from surefoot.engine.planner.criteria import decisive, evaluate_criteria, judge_validation
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.engine.verifier.hollow import hollow_checks
+from surefoot.engine.verifier.judged_view import judge
+from surefoot.engine.verifier.suite.evidence import weigh_tests
+from surefoot.journal import events as e
+from surefoot.journal.state import StepRun
+from surefoot.workspace.errors import as_text
+
+MAX_REGRESSION_ROUNDS = 2
+"""How often regressions are fed back. Some are what the task asks for, and no attempt can mend them."""
+MAX_NAMED = 8
+
+
+async def validate(run: Run) -> None:
+    assert run.state.plan is not None
+    started = time.perf_counter()
+    await run.record(e.PhaseStarted(phase="validation"))
+    results = await run.verifier.check(final_checks(run), "final")
+    criteria = evaluate_criteria(run.state.plan.success_criteria, run.state.plan, results)
+    red = [r for r in decisive(results) if not r.passed]
+    view = None if red else await _judge_view(run, results)
+    hollow = () if red else await _hollow(run, results, view.left_out if view else ())
+    weighed = None if red else await weigh_tests(run, results)
+    regressed = weighed is not None and bool(weighed.evidence.regressions) and _may_feed_back(run)
+    evidence = weighed.evidence if weighed else None
+    output = ValidationOutput(checks=results, criteria=criteria, hollow=hollow, view=view, tests=evidence)
+    judgement = judge_validation(output, run.config.min_confidence_threshold)
+    await run.record(
+        e.Validated(
+            result=PhaseResult[ValidationOutput](
+                phase=ExecutionPhase.Validation(),
+                status=PhaseStatus.FAILED if red or regressed else PhaseStatus.SUCCESS,
+                output=output,
+                duration_ms=round((time.perf_counter() - started) * 1000),
+                validation=judgement,
+                error="; ".join(r.check.label for r in red) or (_regression_message(evidence) if regressed else None),
+            )
+        )
+    )
+    if red:
+        message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in red)
+        await _refute(run, red, FailureKind.REFUTED, message)
+    elif regressed and weighed is not None:
+        check = CommandCheck(command=weighed.evidence.command, origin="project")
+        failing = CheckResult(check=check, passed=False, detail=weighed.output)
+        await _refute(run, [failing], FailureKind.REGRESSION, _regression_message(weighed.evidence))
+    else:
+        await run.enter(Stage.COMPLETED, "every check was looked at on the final tree")
+
+
+def final_checks(run: Run) -> tuple[Check, ...]:
+    """Return the checks of the user, the project, the plan and every finished step, each once."""
+    assert run.state.plan is not None
+    done = [c for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
+    checks: dict[str, Check] = {}
+    for check in (*task_checks(run), *run.state.plan.checks, *done):
+        # The first of equals stays: a plan that repeats a check of the user must not weaken it.
+        checks.setdefault(check.key, check)
+    return tuple([check for check in checks.values() if run.verifier.may_run(check)])
+
+
+async def _judge_view(run: Run, results: Sequence[CheckResult]) -> JudgedView | None:
+    """Run the commands of the user and the project on the judged view, if one of them could prove the task."""
+    strong = [r.check for r in results if r.check.origin in ("user", "project") and isinstance(r.check, CommandCheck)]
+    if not any(check.key in run.state.red_at_start for check in strong):
+        return None
+    return await judge(run, strong)
+
+
+async def _hollow(run: Run, results: Sequence[CheckResult], left_out: Collection[str]) -> tuple[str, ...]:
+    """Return the proving checks that would also pass for new files without content."""
+    proving = [r.check for r in results if r.check.origin != "plan" and r.check.key in run.state.red_at_start]
+    changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
+    added = [change.path for change in changes if change.kind == "added" and as_text(change.path) not in left_out]
+    return await hollow_checks(run, [check for check in proving if isinstance(check, CommandCheck)], added)
+
+
+def _may_feed_back(run: Run) -> bool:
+    """Whether recovery gets another chance at regressions. If they stay, they cost the verdict and not the work."""
+    fed_back = sum(f.kind is FailureKind.REGRESSION for r in run.state.steps.values() for f in r.failures)
+    return fed_back < MAX_REGRESSION_ROUNDS and any(r.status is StepStatus.SUCCEEDED for r in run.state.steps.values())
+
+
+def _regression_message(evidence: SuiteEvidence | None) -> str:
+    assert evidence is not None
+    names = ", ".join(evidence.regressions[:MAX_NAMED])
+    more = f" and {len(evidence.regressions) - MAX_NAMED} more" if len(evidence.regressions) > MAX_NAMED else ""
+    return f"tests of the project that passed before the run fail now: {names}{more}"
+
+
+async def _refute(run: Run, red: list[CheckResult], kind: FailureKind, message: str) -> None:
+    """Mark the step to blame for red checks as failed, so that recovery takes over."""
+    blamed = _to_blame(run, red)
+    if blamed is None:
+        raise Stopped(Verdict.FAILED, f"no step was done, and {message}")
+    evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
+    output = blamed.output
+    assert output is not None
+    await run.record(
+        e.StepFinished(
+            step_id=blamed.step.id,
+            status=StepStatus.FAILED,
+            attempt=blamed.attempt,
+            output=output.with_(status=ExecutionStatus.FAILED, proven=False),
+            failure=Failure(kind=kind, message=message, evidence=evidence),
+            checks=tuple(red),
+            snapshot=blamed.after,
+        ),
+        e.StageEntered(stage=Stage.RECOVERY, reason=message),
+    )
+
+
+def _to_blame(run: Run, red: list[CheckResult]) -> StepRun | None:
+    """Return the step whose own check is red; else the last that wrote a file in the evidence; else the last one."""
+    done = [r for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
+    keys = {r.check.key for r in red}
+    text = "\n".join(r.detail for r in red)
+    for step_run in reversed(done):
+        if keys & {c.key for c in step_run.step.checks}:
+            return step_run
+    for step_run in reversed(done):
+        files = (
+            (*step_run.recorded_output.generated_files, *step_run.recorded_output.modified_files)
+            if step_run.recorded_output
+            else ()
+        )
+        if any(path in text for path in files):
+            return step_run
+    return done[-1] if done else None

@@ -1,0 +1,299 @@
+"""Runs checks and keeps their results as proofs. The engine runs them, never the model.
+
+A proof is a result with the hash of what it depends on. It is reused while that is unchanged. A check of one file
+depends on the file. A command depends on what it declares to read, or else on the whole workspace, because nothing
+outside a process sees all that it reads. A command that a model put into its plan as a check runs on a copy of the
+workspace, because it may do more than look. A tool call that may have had effects where snapshots do not look drops
+the proofs of all commands. The final pass runs everything.
+"""
+
+import asyncio
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.outcome import CheckResult
+from surefoot.core.plan import Check, CommandCheck, ExpressionCheck
+from surefoot.core.policy import rule_on
+from surefoot.engine.runtime.recorder import Recorder
+from surefoot.engine.scheduler.conditions import evaluate
+from surefoot.engine.verifier.file_checks import OneFile, problem_with, see
+from surefoot.engine.verifier.scratch import Place, Scratch
+from surefoot.engine.verifier.suite.report import read_report
+from surefoot.journal import events as e
+from surefoot.tools.text.summary import summarise
+from surefoot.tools.tool import Tool, Writes
+from surefoot.workspace.errors import as_text
+from surefoot.workspace.process.process import Limits, command_env, run_process, shell_argv
+from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
+from surefoot.workspace.snapshots.look import Look
+from surefoot.workspace.snapshots.snapshot import Workspace
+
+QUIET_ENV = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+"""Keeps checks from leaving files behind."""
+
+PATIENCE = 10
+MIN_SECONDS = 30
+"""The time limit of a command on a copy: so many times as long as it ever took in the workspace, but at least this, so
+that a candidate with an endless loop does not hold up the others."""
+
+_Proof = tuple[str, str]
+"""The key of a check, and a hash of all that its result depends on."""
+
+
+class Verifier:
+    """Runs the checks of one run and remembers their proofs."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        workspace: Workspace,
+        place: Place,
+        artifacts: Mapping[str, Any],
+        scratch: Scratch,
+    ) -> None:
+        self._recorder = recorder
+        self._workspace = workspace
+        self._place = place
+        self._artifacts = artifacts
+        self._scratch = scratch
+        self._known: dict[_Proof, CheckResult] = {}
+        self._longest: dict[str, float] = {}
+        """The longest time that each command has taken, in seconds."""
+
+    @property
+    def _config(self) -> ExecutionConfig:
+        return self._recorder.state.config
+
+    async def check(
+        self, checks: Sequence[Check], when: Literal["before", "during", "after", "final"], step_id: str = ""
+    ) -> tuple[CheckResult, ...]:
+        """Run checks, equal ones once, and record their results, in order. The final pass reuses no proof."""
+        if not checks:
+            return ()
+        look = await asyncio.to_thread(self._workspace.look)
+        results: dict[str, CheckResult] = {}
+        for check in checks:
+            if check.key not in results:
+                results[check.key] = await self._result(check, look, step_id, trusting=when != "final")
+        found = tuple(results.values())
+        changed = await self._remember_commands(found, look, step_id)
+        await self._recorder.record(e.ChecksRan(step_id=step_id, when=when, results=found, changed=changed))
+        return found
+
+    async def judge(self, checks: Sequence[Check], place: Place) -> tuple[CheckResult, ...]:
+        """Run checks on another tree than the workspace. The results are neither recorded nor remembered."""
+        found = []
+        for check in checks:
+            match check:
+                case CommandCheck():
+                    patience = max(self._longest.get(check.key, 0.0) * PATIENCE, MIN_SECONDS)
+                    found.append(await self._command(check, place, patience))
+                case ExpressionCheck():
+                    found.append(self._expression(check))
+                case _:
+                    problem = await problem_with(check, see(place.root, check))
+                    found.append(CheckResult(check=check, passed=not problem, detail=problem))
+        return tuple(found)
+
+    def after_call(self, tool: Tool) -> None:
+        """Drop the proofs of commands if a call may have had effects outside the workspace's snapshots."""
+        free = tool.writes is Writes.FREE
+        confined = isinstance(self._place.sandbox, Bubblewrap) and not self._config.network
+        if tool.external or tool.network or (free and not confined):
+            self._known = {key: r for key, r in self._known.items() if not isinstance(r.check, CommandCheck)}
+
+    def may_run(self, check: Check) -> bool:
+        """Whether a check may be run. One that a model put into its plan is a command of the model's: it obeys the deny
+        rules, and where the same action would need approval, it runs only if it cannot reach beyond the copy."""
+        if not isinstance(check, CommandCheck) or check.origin != "plan":
+            return True
+        config, allowed = self._config, self._recorder.state.allowed
+        arguments = {"command": check.command}
+        ruling = rule_on("command", "run_command", arguments, config.approve, (*config.allow, *allowed), config.deny)
+        confined = self._place.sandbox is not None
+        permitted = ruling == "allow" or (ruling == "ask" and confined)
+        return permitted and self._scratch.can_copy(often=True) and (confined or not self._scratch.leads_out())
+
+    async def _result(self, check: Check, look: Look, step_id: str, *, trusting: bool) -> CheckResult:
+        started = time.perf_counter()
+        match check:
+            case CommandCheck():
+                proof = depends_on(check, look)
+                if trusting and proof is not None and (known := self._known.get(proof)):
+                    return known.with_(tree=look.tree, reused=True)
+                if check.origin == "plan":
+                    async with self._scratch.copy(f"{step_id or 'final'}.check") as place:
+                        result = await self._command(check, place)
+                else:
+                    result = await self._command(check, self._place)
+                result = result.with_(inputs=declared(check, look) or {})
+            case ExpressionCheck():
+                result = self._expression(check)
+            case _:
+                result = await self._one_file(check, trusting=trusting)
+        return result.with_(tree=look.tree, duration_ms=round((time.perf_counter() - started) * 1000))
+
+    async def _one_file(self, check: OneFile, *, trusting: bool) -> CheckResult:
+        sight = see(self._place.root, check)
+        proof = (check.key, json.dumps(sight.inputs))
+        if trusting and sight.inputs and (known := self._known.get(proof)):
+            return known.with_(reused=True)
+        problem = await problem_with(check, sight)
+        result = CheckResult(check=check, passed=not problem, detail=problem, inputs=sight.inputs)
+        if sight.inputs:
+            self._known[proof] = result
+        return result
+
+    def _expression(self, check: ExpressionCheck) -> CheckResult:
+        """Results of steps are small and at hand, so no proof is kept."""
+        looked = _RecordedReads(self._artifacts)
+        try:
+            value = evaluate(check.expression, {"outputs": looked})
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}"
+            return CheckResult(check=check, passed=False, detail=detail, inputs=looked.inputs)
+        detail = "" if value else f"is {value!r}"
+        return CheckResult(check=check, passed=bool(value), detail=detail, inputs=looked.inputs)
+
+    async def _command(self, check: CommandCheck, place: Place, patience: float | None = None) -> CheckResult:
+        config = self._config
+        timeout = min(config.command_timeout_seconds, patience or config.command_timeout_seconds)
+        started = time.monotonic()
+        done = await run_process(
+            shell_argv(check.command),
+            cwd=place.root,
+            env={**command_env(), **QUIET_ENV},
+            limits=Limits(
+                timeout=timeout,
+                memory_bytes=config.command_memory_bytes,
+                processes=config.command_processes,
+            ),
+            sandbox=place.sandbox,
+            network=config.network,
+        )
+        if place is self._place:  # what a command does to a copy is gone with it
+            for warning in done.warnings:
+                self._recorder.warn(warning)
+        if not done.timed_out:
+            self._longest[check.key] = max(self._longest.get(check.key, 0.0), time.monotonic() - started)
+        passed = done.exit_code == check.expect_exit
+        # Redacted before it is shortened: of a secret that is cut in two, half would remain.
+        output = self._recorder.redactor.redact(done.output)
+        detail = "" if passed else summarise(_without_noise(output, place.root), failed=True)
+        if passed and ran_no_test(check.command, done.output):
+            passed, detail = False, f"it ended with {done.exit_code}, but no test was run"
+        if done.timed_out:
+            detail = f"no end after {timeout:g} s\n{detail}"
+        elif not passed and not detail:
+            detail = f"exit code {done.exit_code}, no output"
+        blob = self._recorder.journal.put_blob(output.encode())
+        return CheckResult(
+            check=check,
+            passed=passed,
+            detail=detail,
+            exit_code=done.exit_code,
+            output_hash=blob,
+            counts=read_report(done.output).counts,
+        )
+
+    async def _remember_commands(self, found: Sequence[CheckResult], before: Look, step_id: str) -> tuple[str, ...]:
+        """Keep the proofs of commands, except of those whose inputs changed while they ran. Returns what changed:
+        commands should only look."""
+        ran = [r for r in found if isinstance(r.check, CommandCheck) and not r.reused]
+        if not ran:
+            return ()
+        after = await asyncio.to_thread(self._workspace.look)
+        for result in ran:
+            assert isinstance(result.check, CommandCheck)
+            proof = depends_on(result.check, before)
+            # A command that a signal ended may do better the next time.
+            steady = result.exit_code is not None and result.exit_code < 128
+            if proof is not None and steady and proof == depends_on(result.check, after):
+                self._known[proof] = result
+        if after.tree == before.tree:
+            return ()
+        step_run = self._recorder.state.steps.get(step_id)
+        if step_run is None or not step_run.snapshot or step_run.shared:
+            return (".",)
+        return tuple(
+            as_text(change.path) for change in await asyncio.to_thread(self._workspace.changes, step_run.snapshot)
+        )
+
+
+def depends_on(check: CommandCheck, look: Look) -> _Proof | None:
+    """Return the key of a command's proof; None if something that it depends on can change unseen."""
+    if check.reads:
+        inputs = declared(check, look)
+        return (check.key, json.dumps(inputs)) if inputs is not None else None
+    return (check.key, look.exactly) if look.exactly is not None else None
+
+
+def declared(check: CommandCheck, look: Look) -> dict[str, str] | None:
+    """Return the hash of each pattern that the check declares to read; None if the tree cannot tell."""
+    parts = {pattern: look.part(pattern) for pattern in check.reads}
+    known = {pattern: part for pattern, part in parts.items() if part is not None}
+    return known if len(known) == len(parts) else None
+
+
+def expired(result: CheckResult, root: Path, look: Look) -> list[str]:
+    """List the inputs of a result that have changed since. The result holds as long as there are none."""
+    match result.check:
+        case CommandCheck() if result.inputs:
+            return [pattern for pattern, digest in result.inputs.items() if look.part(pattern) != digest]
+        case CommandCheck():
+            return [] if look.tree == result.tree else ["the workspace"]
+        case ExpressionCheck():
+            return []
+        case _:
+            now = see(root, result.check).inputs
+            return [path for path, digest in result.inputs.items() if now.get(path) != digest]
+
+
+class _RecordedReads(Mapping[str, Any]):
+    """A mapping of step results that records which ones were read."""
+
+    def __init__(self, outputs: Mapping[str, Any]) -> None:
+        self._outputs = outputs
+        self.inputs: dict[str, str] = {}
+
+    def __getitem__(self, step_id: str) -> Any:
+        value = self._outputs[step_id]
+        content = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+        self.inputs[f"outputs.{step_id}"] = hashlib.sha256(content.encode()).hexdigest()
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._outputs)
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+
+def ran_no_test(command: str, output: str) -> bool:
+    """Whether a test runner ended well without running a test, because it was cut short or replaced."""
+    if ">" in command:
+        return False  # its output goes elsewhere
+    if _named("unittest", command):
+        ran = sum(int(count) for count in re.findall(r"^Ran (\d+) tests?\b", output, re.MULTILINE))
+        # A test that is skipped, also by the code that it tests, has not run.
+        return ran <= sum(int(count) for count in re.findall(r"\bskipped=(\d+)", output))
+    if _named(r"pytest|py\.test", command):
+        return re.search(r"[1-9]\d* (?:passed|xpassed)|^[sxXE]*\.[.sxXE]*(\s|$)", output, re.MULTILINE) is None
+    return False
+
+
+def _named(program: str, command: str) -> bool:
+    """Whether a command names a program, with or without its folder. `/tmp/pytest-1/x` names none."""
+    return re.search(rf"(?:^|[\s;&|(/])(?:{program})(?=$|[\s;&|)])", command) is not None
+
+
+def _without_noise(output: str, root: Path) -> str:
+    """Remove paths and times that differ each time, so that equal failures look equal."""
+    output = output.replace(f"{root.resolve()}/", "").replace(f"{root}/", "")
+    return re.sub(r"\bin \d+\.\d+ ?s(?:econds)?\b", "", output)

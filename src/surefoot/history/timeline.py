@@ -1,0 +1,234 @@
+"""The snapshots of a run in order, the steps they belong to, and the paths that the run changed."""
+
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from surefoot.core.outcome import FailureKind
+from surefoot.core.transitions import StepStatus
+from surefoot.errors import UsageError
+from surefoot.journal import events as e
+from surefoot.journal.redact import PLACEHOLDER
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.workspace.errors import as_path, translate_os_errors
+from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.snapshots.tree import ancestors
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceState:
+    """The workspace at a point of the run: a snapshot, and the rollbacks of failed steps since it was taken."""
+
+    snapshot: str = ""
+    rollbacks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """For each rollback: the restored snapshot, and the restored paths."""
+
+    def resolve(self, storage: Workspace) -> str:
+        """The snapshot of exactly this state. It is created if there were rollbacks."""
+        snapshot = self.snapshot
+        for earlier, paths in self.rollbacks:
+            snapshot = storage.with_paths_from(snapshot, earlier, paths)
+        return snapshot
+
+
+@dataclass(slots=True)
+class StepTimeline:
+    """The workspace before and after a step."""
+
+    first: WorkspaceState = field(default_factory=WorkspaceState)
+    """Before its first attempt."""
+    first_event: int = 0
+    """The number of the event that started its first attempt."""
+    before: WorkspaceState = field(default_factory=WorkspaceState)
+    """Before its last attempt."""
+    after: WorkspaceState | None = None
+    """After its last attempt; None if that wrote nothing or did not finish."""
+    attempts: int = 0
+    may_have_written: bool = False
+    """Whether the current attempt may have written something."""
+
+
+@dataclass(slots=True)
+class Timeline:
+    start: WorkspaceState = field(default_factory=WorkspaceState)
+    end: WorkspaceState = field(default_factory=WorkspaceState)
+    """The workspace as the run left it."""
+    last_known: WorkspaceState = field(default_factory=WorkspaceState)
+    """The workspace as Surefoot last recorded it. Differs from `end` after an undo."""
+    possible: list[WorkspaceState] = field(default_factory=list)
+    """All states in which Surefoot may have left the workspace: the end of the run, and the target of every undo
+    since, without changes by others. An undo is recorded first, so one that was killed may have left either."""
+    applied_snapshots: dict[str, str] = field(default_factory=dict)
+    """For a run in a copy: snapshots of the folder to which its changes were applied, and that folder."""
+    undo_snapshots: set[str] = field(default_factory=set)
+    """Snapshots that were taken for an undo. They also contain changes by others."""
+    steps: dict[str, StepTimeline] = field(default_factory=dict)
+    snapshots: dict[str, None] = field(default_factory=dict)
+    """All snapshots, in order."""
+    touched: dict[str, int] = field(default_factory=dict)
+    """The paths that the run changed, each with the number of the last event that recorded it. Other differences
+    between two snapshots were made by someone else during the run."""
+    last_unlisted_change: int = 0
+    """The number of the last event that recorded changes without listing the paths."""
+    check_leftovers_until: float | None = None
+    """If checks changed the workspace after the last snapshot: the time of the last such change."""
+
+    def find_snapshot(self, prefix: str, run_id: str) -> str:
+        """The snapshot of the run whose id begins with `prefix`."""
+        matching = [snapshot for snapshot in self.snapshots if snapshot.startswith(prefix)]
+        if len(matching) != 1:
+            known = ", ".join(snapshot[:12] for snapshot in list(self.snapshots)[-5:])
+            problem = "several snapshots begin with" if matching else f"run {run_id} has no snapshot"
+            raise UsageError(f"{problem} {prefix!r}", remedy=f"its last snapshots are {known}")
+        return matching[0]
+
+    def touched_since(self, event: int) -> Callable[[str], bool]:
+        """A predicate: whether the run changed a path, or something above or below it, after an event."""
+        if self.last_unlisted_change > event:
+            return lambda path: True
+        return around({path for path, last in self.touched.items() if last > event})
+
+
+def around(paths: Set[str]) -> Callable[[str], bool]:
+    """A predicate: whether a path is one of these, or above or below one."""
+    above = {folder for path in paths for folder in ancestors(path)}
+    return lambda path: path in paths or path in above or any(folder in paths for folder in ancestors(path))
+
+
+def build_timeline(records: Iterable[e.Record]) -> Timeline:
+    timeline = Timeline()
+    for seq, at, event in records:
+        match event:
+            case e.RunCreated():
+                _reach(timeline, event.snapshot)
+                timeline.start = timeline.last_known
+            case e.StepStarted():
+                step = timeline.steps.setdefault(
+                    event.step_id, StepTimeline(first=timeline.last_known, first_event=seq)
+                )
+                step.before, step.after, step.may_have_written = timeline.last_known, None, False
+                step.attempts += 1
+            case e.ActionStarted() if event.snapshot:
+                step = timeline.steps[event.step_id]
+                _reach(timeline, event.snapshot)
+                if not step.may_have_written:
+                    step.before, step.may_have_written = timeline.last_known, True
+                    step.first = timeline.last_known if step.attempts == 1 else step.first
+            case e.ActionFinished() | e.CompensationFinished():
+                _touch(timeline, seq, event.changed)
+            case e.ChecksRan() if event.changed:
+                _touch(timeline, seq, event.changed)
+                timeline.check_leftovers_until = at
+            # A step that is refuted on the final tree repeats the snapshot that was taken after it, long before.
+            case e.StepFinished() if event.snapshot and not _is_refuted(event):
+                _reach(timeline, event.snapshot)
+                timeline.steps[event.step_id].after = timeline.last_known
+            case e.RolledBack() if event.snapshot:  # otherwise it undid only effects outside the workspace
+                _roll_back(timeline, seq, event)
+            case e.Applied():
+                _apply(timeline, event)
+    return timeline
+
+
+def _reach(timeline: Timeline, snapshot: str) -> None:
+    if snapshot:
+        timeline.last_known = timeline.end = WorkspaceState(snapshot)
+        timeline.possible = [timeline.last_known]
+        timeline.snapshots[snapshot] = None
+        timeline.check_leftovers_until = None
+
+
+def _touch(timeline: Timeline, event: int, paths: Sequence[str]) -> None:
+    timeline.touched |= dict.fromkeys(map(as_path, paths), event)
+    # Earlier versions stored placeholders for parts of paths that looked like tokens. Those paths are not known.
+    if "." in paths or any(PLACEHOLDER.search(path) for path in paths):
+        timeline.last_unlisted_change = event
+
+
+def _apply(timeline: Timeline, event: e.Applied) -> None:
+    """The folder to which the changes are applied is not the workspace of the run."""
+    timeline.applied_snapshots |= dict.fromkeys((event.before, event.after), event.folder)
+    timeline.snapshots |= dict.fromkeys(filter(None, (event.before, event.after, event.towards)))
+
+
+def _roll_back(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
+    if not event.step_id:
+        _undo(timeline, seq, event)
+        return
+    timeline.snapshots[event.snapshot] = None
+    rollback = (event.snapshot, tuple(map(as_path, event.paths)))
+    state = WorkspaceState(timeline.last_known.snapshot, (*timeline.last_known.rollbacks, rollback))
+    timeline.last_known = timeline.end = state
+    timeline.possible = [state]
+
+
+def _undo(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
+    """An undo by a person after the run. It concerns the whole workspace and does not change the end of the run."""
+    end, possible = timeline.end, timeline.possible
+    _touch(timeline, seq, event.paths)
+    _reach(timeline, event.snapshot)
+    timeline.undo_snapshots.add(event.snapshot)
+    timeline.end, timeline.possible = end, possible
+    if event.towards:
+        timeline.snapshots[event.towards] = None
+        timeline.possible = [*possible, WorkspaceState(event.towards)]
+
+
+def _is_refuted(event: e.StepFinished) -> bool:
+    return event.failure is not None and event.failure.kind is FailureKind.REFUTED
+
+
+def find_step(state: RunState, timeline: Timeline, name: str) -> str:
+    """The id of a started step, given by its id or by its number in `surefoot show`."""
+    step_ids = list(state.steps)
+    if name not in timeline.steps and name.isdecimal() and 0 < int(name) <= len(step_ids):
+        name = step_ids[int(name) - 1]
+    if name not in timeline.steps:
+        started = ", ".join(timeline.steps) or "none"
+        raise UsageError(
+            f"run {state.run_id} has no step {name!r} that was started",
+            remedy=f"started steps: {started}; a number from `surefoot show` works too",
+        )
+    return name
+
+
+def diff_of(records: Sequence[e.Record], home: Path, step: str = "") -> str:
+    """The diff of a run, or of one step. For a run that has not ended, up to now."""
+    state, timeline = fold(records), build_timeline(records)
+    assert state.task is not None
+    if step:
+        step_id = find_step(state, timeline, step)
+        step_run, step_timeline = state.steps.get(step_id), timeline.steps[step_id]
+        running = step_run is not None and step_run.status is StepStatus.RUNNING
+        before, after = step_timeline.before, None if running else step_timeline.after or step_timeline.before
+    else:
+        before, after = timeline.start, timeline.end if state.outcome is not None else None
+    storage = snapshot_storage(home)
+    if after is not None:
+        return storage.unified_diff(before.resolve(storage), after.resolve(storage))
+    if not state.task.folder.is_dir():
+        raise UsageError(
+            f"the workspace of run {state.run_id} is gone: {state.task.folder}",
+            remedy="name a step that has ended: its changes are stored",
+        )
+    return workspace_of(state, home).unified_diff(before.resolve(storage))
+
+
+def workspace_of(state: RunState, home: Path, folder: Path | None = None) -> Workspace:
+    """The workspace of a run, or another folder, with the run's settings for snapshots."""
+    assert state.task is not None
+    return Workspace(
+        folder or state.task.folder,
+        home,
+        excludes=state.config.snapshot_excludes,
+        quota_bytes=state.config.snapshot_quota_bytes,
+    )
+
+
+def snapshot_storage(home: Path) -> Workspace:
+    """The stored snapshots of all workspaces, for use without a workspace."""
+    folder = home / "workspaces"
+    with translate_os_errors("prepare the folder for snapshots"):
+        folder.mkdir(parents=True, exist_ok=True)
+    return Workspace(folder, home)

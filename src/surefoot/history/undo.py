@@ -1,0 +1,115 @@
+"""Undo by a person: restores a workspace to a snapshot of a run.
+
+Changes that others made since are kept. If they changed a file that would be restored, the undo is refused unless it
+is forced. Nothing is lost: the workspace before the undo is a snapshot too, and a file that is too large for a snapshot
+is moved aside. If the run worked in a copy and its changes were applied to a folder, they are removed from that folder.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import Rung, Stage, StepStatus
+from surefoot.engine.verdict import Observed, stopped
+from surefoot.errors import UsageError
+from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, who
+from surefoot.history.timeline import Timeline, WorkspaceState, build_timeline, find_step, workspace_of
+from surefoot.history.worktree import applied_folder, undo_apply
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.journal.store.base import Journal
+from surefoot.workspace.lock import WorkspaceLock
+
+
+async def undo(
+    journal: Journal,
+    home: Path,
+    run_id: str,
+    *,
+    step: str = "",
+    to: str = "",
+    force: bool = False,
+    by: str = "",
+    confirm: Callable[[RestorePlan], bool] = lambda _: True,
+) -> RestorePlan | None:
+    """Restore the workspace to before the run, before a step, or to a snapshot. Returns None if not confirmed.
+
+    If it is killed, the next command in that workspace completes it, and so does the same undo again. `by` says who
+    does it and how; by default it is the user's name.
+    """
+    records = list(journal.read(run_id))
+    state, timeline = fold(records), build_timeline(records)
+    assert state.task is not None
+    if applied_folder(state, timeline, step, to):
+        return await undo_apply(journal, home, records, to=to, force=force, by=by or who(), confirm=confirm)
+    if not state.task.folder.is_dir():
+        raise UsageError(
+            f"the workspace of run {run_id} is gone: {state.task.folder}",
+            remedy=f"restore its files in a new folder: surefoot fork {run_id} --at STEP -C NEWDIR",
+        )
+    requested, first_event = _requested_state(state, timeline, step, to)
+    with WorkspaceLock(state.task.folder, home, run_id):
+        workspace = workspace_of(state, home)
+        finished = workspace.finish_restore(force=force)
+        target = requested.resolve(workspace)
+        plan = plan_restore(
+            workspace,
+            target,
+            possible=[possible.resolve(workspace) for possible in timeline.possible],
+            is_own=timeline.touched_since(first_event),
+            check_leftovers_until=timeline.check_leftovers_until,
+            force=force,
+        )
+        refuse_conflicts(plan)
+        if plan.changes and not confirm(plan):
+            return None
+        redoes = target if target in timeline.undo_snapshots else ""
+        undone = e.RolledBack(
+            step_id="",
+            snapshot=plan.target,
+            paths=plan.paths,
+            towards="" if redoes else target,
+            by=by or who(),
+            scope="snapshot" if to else "step" if step else "run",
+            from_step=find_step(state, timeline, step) if step else "",
+            redoes=redoes,
+        )
+        if plan.changes or not _is_recorded(state, undone):
+            events = [*_events(state, records, plan.current, None if to else first_event), undone]
+            await carry_out(journal, run_id, workspace, plan, events)
+        plan.report = plan.report if plan.changes else finished
+        return plan
+
+
+def _is_recorded(state: RunState, event: e.RolledBack) -> bool:
+    """Whether the same undo was done before, and completely."""
+    undone = state.undone
+    return undone is not None and not undone.missing and (undone.step, event.redoes) == (event.from_step, "")
+
+
+def _requested_state(state: RunState, timeline: Timeline, step: str, to: str) -> tuple[WorkspaceState, int]:
+    """The state to restore, and the number of the first event that this undoes."""
+    if to:
+        return WorkspaceState(timeline.find_snapshot(to, state.run_id)), 0
+    if step:
+        step_timeline = timeline.steps[find_step(state, timeline, step)]
+        return step_timeline.first, step_timeline.first_event
+    return timeline.start, 0
+
+
+def _events(state: RunState, records: Sequence[e.Record], current: str, first_event: int | None) -> Iterable[e.Event]:
+    """The events of an undo, except the last. They reset the undone steps of a run that is not completed, so that it
+    can be resumed, and end it if it has not ended. `first_event` is None if no step is undone."""
+    yield e.RolledBack(step_id="", snapshot=current)
+    if first_event is not None and state.stage is not Stage.COMPLETED:
+        for action in state.open_actions.values():
+            yield e.ActionInterrupted(action_id=action.id, step_id=action.step_id)
+        finished = {r.event.step_id for r in records if r.seq < first_event and isinstance(r.event, e.StepFinished)}
+        for step_id, step_run in state.steps.items():
+            if step_run.status is not StepStatus.PENDING and step_id not in finished:
+                yield e.StepReset(step_id=step_id, rung=Rung.ADJUST_PARAMETERS, by="user")
+        if state.outcome is None:
+            reason = "undone before it had ended"
+            yield e.StageEntered(stage=Stage.FAILED, reason=reason)
+            yield e.RunEnded(outcome=stopped(state, Observed(), Verdict.CANCELLED, reason))

@@ -1,0 +1,53 @@
+"""Events of a conversation with a model. Its items are blobs; an event has only their hashes."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from surefoot.core.values import FreeText, Secrecy, Value
+
+
+class ConversationOpened(Value):
+    """A new conversation, or a branch of an earlier one: the first items of its parent, and then its own."""
+
+    type: Literal["conversation_opened"] = "conversation_opened"
+    conversation: str
+    step_id: str = ""
+    """Empty for the survey: understanding, approach and plan."""
+    attempt: int = 0
+    parent: str = ""
+    keep: int = 0
+    """How many items of the parent it starts with."""
+    items: tuple[str, ...] = ()
+    tools: str = ""
+    """The hash of the tools that the model is offered."""
+    reason: FreeText = ""
+
+
+class ConversationGrew(Value):
+    """Messages of the engine and results of calls, as the model is shown them."""
+
+    type: Literal["conversation_grew"] = "conversation_grew"
+    conversation: str
+    items: tuple[str, ...]
+
+
+class ConversationMasked(Value):
+    """Old results that are from now on shown as one line each."""
+
+    type: Literal["conversation_masked"] = "conversation_masked"
+    conversation: str
+    positions: tuple[int, ...]
+
+
+class CallAnswered(Value):
+    """The result of a call that is no action of a step: a look during the survey, or a request to the engine."""
+
+    type: Literal["call_answered"] = "call_answered"
+    conversation: str
+    call_id: str
+    tool: str
+    arguments: Annotated[dict[str, Any], Secrecy.WORDING] = Field(default_factory=dict)
+    ok: bool = True
+    result: str = ""
+    """The hash of the text that the model is shown."""

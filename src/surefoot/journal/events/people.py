@@ -1,0 +1,49 @@
+"""Events about people: questions, answers, controls."""
+
+from typing import Literal, TypeAlias
+
+from surefoot.core.values import FreeText, Value, Wording
+
+ControlCommand: TypeAlias = Literal["pause", "resume", "cancel", "skip", "retry", "edit"]
+
+
+class QuestionAsked(Value):
+    type: Literal["question_asked"] = "question_asked"
+    question_id: str
+    kind: Literal["clarification", "confirmation", "approval", "conflict"]
+    text: FreeText
+    options: tuple[Wording, ...] = ()
+    step_id: str = ""
+    subject: str = ""
+    """The hash of what is being approved."""
+    draft: str = ""
+    """The blob of the text that a person may edit before it is done."""
+
+
+class QuestionAnswered(Value):
+    type: Literal["question_answered"] = "question_answered"
+    question_id: str
+    answer: Wording
+    by: str = "user"
+    timed_out: bool = False
+    """Nobody answered in time. This counts as a no."""
+
+
+class ControlReceived(Value):
+    type: Literal["control_received"] = "control_received"
+    command: ControlCommand
+    step_id: str = ""
+    by: str = "user"
+    why: FreeText = ""
+    plan: Wording = ""
+    """The pending steps as a person wants them, in the format of `engine/planner/plan_toml.py`."""
+
+
+class ControlRefused(Value):
+    """A control that could not be carried out, with the reason."""
+
+    type: Literal["control_refused"] = "control_refused"
+    command: str
+    step_id: str = ""
+    by: str = "user"
+    reason: FreeText

@@ -1,0 +1,138 @@
+"""Events of the run as a whole: start and end, phases, plan."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.outcome import Outcome
+from surefoot.core.phases import ApproachOutput, PhaseResult, UnderstandingOutput, ValidationOutput
+from surefoot.core.plan import DetailedPlan, ExecutionStep, StepDependency
+from surefoot.core.task import Task
+from surefoot.core.transitions import Stage
+from surefoot.core.values import FreeText, Value, Wording
+
+PhaseName = Literal["understanding", "approach", "planning", "validation"]
+Actor = Literal["engine", "model", "user"]
+
+
+class RunCreated(Value):
+    type: Literal["run_created"] = "run_created"
+    run_id: str
+    task: Task
+    config: ExecutionConfig
+    model: str
+    surefoot: str
+    snapshot: str = ""
+    """The workspace before the run."""
+    protected: tuple[str, ...] = ()
+    """Existing tests. The agent may read and run them, but not change them."""
+    starts_at: Stage = Stage.UNDERSTANDING
+    based_on: str = ""
+    """The run whose earlier phases this one reuses."""
+
+
+class RunResumed(Value):
+    type: Literal["run_resumed"] = "run_resumed"
+    model: str
+    surefoot: str
+    pid: int = 0
+    config: ExecutionConfig | None = None
+    """New settings from here on, such as a larger budget."""
+
+
+class RunInterrupted(Value):
+    type: Literal["run_interrupted"] = "run_interrupted"
+    reason: FreeText
+
+
+class StageEntered(Value):
+    type: Literal["stage_entered"] = "stage_entered"
+    stage: Stage
+    reason: FreeText = ""
+
+
+class PhaseStarted(Value):
+    type: Literal["phase_started"] = "phase_started"
+    phase: PhaseName
+    attempt: int = 0
+
+
+class GateRefused(Value):
+    """The output of a phase did not pass its gate. The messages go into the next prompt."""
+
+    type: Literal["gate_refused"] = "gate_refused"
+    phase: PhaseName
+    attempt: int
+    confidence: float
+    messages: tuple[FreeText, ...]
+
+
+class Understood(Value):
+    type: Literal["understood"] = "understood"
+    result: PhaseResult[UnderstandingOutput]
+
+
+class ApproachChosen(Value):
+    type: Literal["approach_chosen"] = "approach_chosen"
+    result: PhaseResult[ApproachOutput]
+
+
+class PlanMade(Value):
+    type: Literal["plan_made"] = "plan_made"
+    result: PhaseResult[DetailedPlan]
+    mended: tuple[FreeText, ...] = ()
+    """What was normalized in the plan of the model."""
+    dropped: tuple[Wording, ...] = ()
+    """The names of steps of the previous plan that are not in this one."""
+
+
+class PlanRevised(Value):
+    """A change of the plan during the run. Contains only the difference."""
+
+    type: Literal["plan_revised"] = "plan_revised"
+    by: Actor
+    reason: FreeText
+    after: str = ""
+    """The step after which steps are added."""
+    added: tuple[ExecutionStep, ...] = ()
+    changed: tuple[ExecutionStep, ...] = ()
+    removed: tuple[str, ...] = ()
+    depends_on: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The new dependencies of steps, by step id. An existing dependency keeps its condition."""
+    waits_for: tuple[StepDependency, ...] = ()
+    """New dependencies with conditions."""
+    order: tuple[str, ...] = ()
+    """The pending steps in a new order, if a person gave one."""
+
+
+class Validated(Value):
+    type: Literal["validated"] = "validated"
+    result: PhaseResult[ValidationOutput]
+
+
+class Applied(Value):
+    """The changes of a run in a copy were applied to the folder that it was copied from, or removed from it again."""
+
+    type: Literal["applied"] = "applied"
+    folder: str
+    before: str
+    """The snapshot of the folder before that."""
+    after: str
+    """The snapshot of the folder after that."""
+    towards: str = ""
+    """The state of the copy that was applied. `after` also contains changes by others."""
+    paths: tuple[str, ...] = ()
+    reverts: bool = False
+    """Whether the changes were removed again."""
+    by: str = ""
+
+
+class Warned(Value):
+    type: Literal["warned"] = "warned"
+    message: FreeText
+
+
+class RunEnded(Value):
+    type: Literal["run_ended"] = "run_ended"
+    outcome: Outcome

@@ -1,0 +1,70 @@
+"""Reducers: they fold the events of a run into its RunState. Nothing else changes a state.
+
+`apply` depends only on the state and the record, and rejects records that the transition tables do not allow.
+"""
+
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from surefoot.journal import events as e
+from surefoot.journal.reducers import actions, conversation, people, plans, run, steps
+from surefoot.journal.reducers.plans import revised
+from surefoot.journal.state import RunState
+
+__all__ = ["apply", "fold", "revised"]
+
+
+def fold(records: Iterable[e.Record]) -> RunState:
+    state = RunState()
+    with _paused_gc():
+        for record in records:
+            apply(state, record)
+    return state
+
+
+@contextmanager
+def _paused_gc() -> Iterator[None]:
+    """Pause garbage collection. Folding creates no garbage, and collecting would take as long as the folding itself.
+
+    Afterwards the new objects are moved to the oldest generation, so that the next collection does not scan them.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            if not gc.get_freeze_count():
+                # Nothing is frozen yet, so unfreezing affects no objects of the surrounding program.
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
+
+
+def apply(state: RunState, record: e.Record) -> None:
+    """Update the state with one record."""
+    seq, at, event = record
+    kind, before = type(event), state.updated_at
+    by_person = kind in _AFTER_RUN and not getattr(event, "step_id", "")
+    if at > before and before and kind not in _AFTER_WAITING and not by_person:
+        # Time between two processes, or spent waiting for a person, or until an undo, is not active time.
+        state.active_seconds += at - before
+    state.seq = seq
+    if not (by_person and state.outcome is not None):
+        state.updated_at = at
+    if handler := _HANDLERS.get(kind):
+        handler(state, event, at)
+
+
+_AFTER_RUN = (e.RolledBack, e.UndoIncomplete, e.Applied)
+_AFTER_WAITING = (e.RunResumed, e.QuestionAnswered)
+_HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
+    **run.HANDLERS,
+    **plans.HANDLERS,
+    **steps.HANDLERS,
+    **actions.HANDLERS,
+    **people.HANDLERS,
+    **conversation.HANDLERS,
+}

@@ -1,0 +1,115 @@
+"""Reducers for the run as a whole: start and end, phases, model calls."""
+
+from collections.abc import Callable
+from typing import Any
+
+from surefoot.core.questions import asked_again_on_resume
+from surefoot.core.transitions import RUN_TRANSITIONS, Stage, check_transition
+from surefoot.journal import events as e
+from surefoot.journal.reducers.conversation import model_turn
+from surefoot.journal.state import RunState
+
+
+def _created(state: RunState, event: e.RunCreated, at: float) -> None:
+    state.run_id, state.task, state.config, state.model = event.run_id, event.task, event.config, event.model
+    state.snapshot, state.protected, state.stage = event.snapshot, event.protected, event.starts_at
+    state.started_at = at
+    state.undo_history.apply(event, at)
+
+
+def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
+    state.undo_history.apply(event, at)
+    state.model = event.model
+    state.config = event.config or state.config
+    state.controls = [control for control in state.controls if control.command not in ("pause", "cancel")]
+    if state.outcome is not None:
+        # Resuming an ended run gives phases all their attempts back. For steps, `_step_reset` does that.
+        state.outcome = None
+        state.questions = {key: q for key, q in state.questions.items() if not asked_again_on_resume(q)}
+        state.refusals.clear()
+        state.phase_attempts.clear()
+
+
+def _stage_entered(state: RunState, event: e.StageEntered, at: float) -> None:
+    check_transition(RUN_TRANSITIONS, state.stage, event.stage)
+    if event.stage is Stage.WAITING:
+        state.before_waiting = state.stage
+    if event.stage is Stage.FAILED:
+        state.failed_at = state.before_waiting if state.stage is Stage.WAITING else state.stage
+    state.stage, state.stage_reason = event.stage, event.reason
+
+
+def _phase_started(state: RunState, event: e.PhaseStarted, at: float) -> None:
+    state.phase_attempts[event.phase] = event.attempt
+
+
+def _gate_refused(state: RunState, event: e.GateRefused, at: float) -> None:
+    state.refusals[event.phase] = list(event.messages)
+
+
+def _understood(state: RunState, event: e.Understood, at: float) -> None:
+    state.understanding = event.result
+    state.refusals.pop("understanding", None)
+
+
+def _approach_chosen(state: RunState, event: e.ApproachChosen, at: float) -> None:
+    state.approach = event.result
+    state.refusals.pop("approach", None)
+
+
+def _validated(state: RunState, event: e.Validated, at: float) -> None:
+    state.validation = event.result
+
+
+def _model_answered(state: RunState, event: e.ModelAnswered, at: float) -> None:
+    state.model_calls += 1
+    state.prompt_tokens += event.prompt_tokens
+    state.output_tokens += event.output_tokens
+    state.cached_tokens += event.cached_tokens
+    cost = event.cost_usd
+    if cost is None and (price := state.config.budget.flat_price):
+        # Written before calls recorded their cost.
+        cost = price.cost_usd(event.prompt_tokens, event.output_tokens)
+    if cost is None:
+        state.unpriced_calls += 1
+    else:
+        state.cost_usd += cost
+    if event.conversation:
+        model_turn(state, event)
+    if event.key and not event.unreadable and event.finish_reason != "length":
+        state.answers[event.key] = event.answer
+        state.last_answer_key[event.step_id] = event.key
+
+
+def _applied(state: RunState, event: e.Applied, at: float) -> None:
+    state.undo_history.apply(event, at)
+    state.applied = [] if event.reverts else [*state.applied, event]
+
+
+def _undo_incomplete(state: RunState, event: e.UndoIncomplete, at: float) -> None:
+    state.undo_history.apply(event, at)
+
+
+def _warned(state: RunState, event: e.Warned, at: float) -> None:
+    state.warnings.append(event.message)
+
+
+def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
+    state.outcome = event.outcome
+
+
+HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
+    e.RunCreated: _created,
+    e.RunResumed: _resumed,
+    e.StageEntered: _stage_entered,
+    e.PhaseStarted: _phase_started,
+    e.GateRefused: _gate_refused,
+    e.Understood: _understood,
+    e.ApproachChosen: _approach_chosen,
+    e.Validated: _validated,
+    e.ModelAnswered: _model_answered,
+    e.Applied: _applied,
+    e.UndoIncomplete: _undo_incomplete,
+    e.Warned: _warned,
+    e.RunEnded: _ended,
+}

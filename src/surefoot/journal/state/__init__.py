@@ -1,0 +1,21 @@
+"""The state of a run and of its steps, as folded from its events by `journal/reducers`. It is never stored."""
+
+from surefoot.journal.state.conversation import CallResult, Conversation
+from surefoot.journal.state.history import FinishedAttempt, History
+from surefoot.journal.state.run import ActionResults, RunState
+from surefoot.journal.state.step import Action, Compensation, StepRun, commands_of, logs_of, outputs_of
+
+__all__ = [
+    "Action",
+    "ActionResults",
+    "CallResult",
+    "Compensation",
+    "Conversation",
+    "FinishedAttempt",
+    "History",
+    "RunState",
+    "StepRun",
+    "commands_of",
+    "logs_of",
+    "outputs_of",
+]

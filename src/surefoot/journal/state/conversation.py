@@ -1,0 +1,33 @@
+"""The state of a conversation with a model: which items it has, and which of its calls have been answered."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class CallResult:
+    ok: bool
+    text: str
+    """The hash of the text that the model is shown. Empty: the call was interrupted."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    id: str
+    step_id: str = ""
+    attempt: int = 0
+    parent: str = ""
+    tools: str = ""
+    items: list[str] = field(default_factory=list)
+    """Hashes of its items, in order, those of its parent included."""
+    prefix: int = 0
+    """How many of the first items every branch of it shares: the instructions and the task."""
+    masked: set[int] = field(default_factory=set)
+    """Positions of results that are shown as one line."""
+    results: dict[str, CallResult] = field(default_factory=dict)
+    """Results of calls that are not actions of a step, by the id of the call."""
+    prompt_tokens: int = 0
+    """The size of the newest request with its answer, as the server counted it."""
+    counted: int = 0
+    """How many items that size includes."""
+    turns: int = 0
+    """How often the model answered in it."""

@@ -1,0 +1,193 @@
+"""The state of a run: phases, plan, steps, open questions, usage."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.outcome import CheckResult, Outcome
+from surefoot.core.phases import (
+    ApproachOutput,
+    ExecutionPhase,
+    Phase,
+    PhaseResult,
+    UnderstandingOutput,
+    ValidationOutput,
+    phase_of,
+)
+from surefoot.core.plan import DetailedPlan, ExecutionStep
+from surefoot.core.proof import SuiteCounts
+from surefoot.core.questions import Question
+from surefoot.core.task import Task
+from surefoot.core.transitions import ORCHESTRATION, OrchestrationState, Stage
+from surefoot.journal import events as e
+from surefoot.journal.state.conversation import Conversation
+from surefoot.journal.state.history import History, to_datetime
+from surefoot.journal.state.step import Action, StepRun
+from surefoot.journal.undone import UndoHistory, Undone
+from surefoot.results import SequentialExecutionPlan
+
+
+@dataclass(slots=True, repr=False)
+class RunState:
+    run_id: str = ""
+    task: Task | None = None
+    config: ExecutionConfig = field(default_factory=ExecutionConfig)
+    model: str = ""
+    stage: Stage = Stage.UNDERSTANDING
+    stage_reason: str = ""
+    before_waiting: Stage = Stage.UNDERSTANDING
+    failed_at: Stage | None = None
+    snapshot: str = ""
+    protected: tuple[str, ...] = ()
+    red_at_start: set[str] = field(default_factory=set)
+    """Keys of the task's checks that failed before the run. Only these can prove the task."""
+    counts_at_start: dict[str, SuiteCounts] = field(default_factory=dict)
+    """By key of a check of the task: how many tests it ran before the run."""
+    checks_before: tuple[CheckResult, ...] = ()
+    """The results of the task's checks before the run."""
+    baseline_taken: bool = False
+    """Whether the task's checks ran before the first action, or can no longer do so."""
+    understanding: PhaseResult[UnderstandingOutput] | None = None
+    approach: PhaseResult[ApproachOutput] | None = None
+    planning: PhaseResult[DetailedPlan] | None = None
+    validation: PhaseResult[ValidationOutput] | None = None
+    plan: DetailedPlan | None = None
+    """The current plan, with its revisions."""
+    steps: dict[str, StepRun] = field(default_factory=dict)
+    depends_on: dict[str, list[str]] = field(default_factory=dict)
+    """The steps that each step depends on."""
+    started_steps: int = 0
+    """How many steps were ever started. A counter like `unsettled`, because a plan may have ten thousand steps."""
+    unsettled: int = 0
+    """How many steps are not settled."""
+    history: History = field(default_factory=History)
+    refusals: dict[str, list[str]] = field(default_factory=dict)
+    """By phase: the messages of the last refusal of its gate."""
+    phase_attempts: dict[str, int] = field(default_factory=dict)
+    revisions: int = 0
+    resets: int = 0
+    """How often any step was reset for another attempt."""
+    replans: int = 0
+    approach_index: int = 0
+    consecutive_failures: int = 0
+    running: set[str] = field(default_factory=set)
+    failed: list[str] = field(default_factory=list)
+    """Failed steps for which no recovery was chosen yet."""
+    recovering: str = ""
+    """The step of the current or last recovery."""
+    tried: list[str] = field(default_factory=list)
+    """Every failed attempt and its recovery, in order, including steps that a new plan dropped."""
+    open_actions: dict[str, Action] = field(default_factory=dict)
+    """Actions without a result yet."""
+    questions: dict[str, Question] = field(default_factory=dict)
+    allowed: list[str] = field(default_factory=list)
+    """Approval rules that a person added during the run."""
+    controls: list[e.ControlReceived] = field(default_factory=list)
+    """Controls that were received and not handled yet."""
+    warnings: list[str] = field(default_factory=list)
+    left_outside: dict[str, str] = field(default_factory=dict)
+    """Effects of failed steps outside the workspace that were not undone, by compensation id."""
+    outcome: Outcome | None = None
+    applied: list[e.Applied] = field(default_factory=list)
+    """For a run in a copy: how its changes came into the original folder, if they are there."""
+    undo_history: UndoHistory = field(default_factory=UndoHistory)
+    answers: dict[str, str] = field(default_factory=dict)
+    """The answers of the model, by the fingerprint of the request."""
+    last_answer_key: dict[str, str] = field(default_factory=dict)
+    """By step: the key of its newest entry in `answers`."""
+    conversations: dict[str, Conversation] = field(default_factory=dict)
+    """By id, in the order in which they were opened."""
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float = 0.0
+    """The cost of all calls whose price is known."""
+    unpriced_calls: int = 0
+    """Calls whose price is unknown."""
+    model_calls: int = 0
+    tool_calls: int = 0
+    active_seconds: float = 0.0
+    started_at: float = 0.0
+    updated_at: float = 0.0
+    seq: int = 0
+
+    def __repr__(self) -> str:
+        # Short, because asyncio formats the result of the main task, and a run may have thousands of steps.
+        return f"<RunState {self.run_id} {self.stage}, {len(self.steps)} steps, event {self.seq}>"
+
+    @property
+    def orchestration(self) -> OrchestrationState:
+        return ORCHESTRATION[self.stage]
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.output_tokens
+
+    @property
+    def undone(self) -> Undone | None:
+        """Whether the changes of the run were undone, and by whom."""
+        return self.undo_history.current
+
+    @property
+    def open_questions(self) -> list[Question]:
+        return [q for q in self.questions.values() if q.answer is None]
+
+    def step(self, step_id: str) -> ExecutionStep:
+        return self.steps[step_id].step
+
+    @property
+    def phase(self) -> Phase:
+        if self.stage is Stage.FAILED or (self.outcome and self.stage is not Stage.COMPLETED):
+            reason = self.outcome.summary if self.outcome else self.stage_reason
+            return ExecutionPhase.Failed(failed_at=self._phase_of(self.failed_at or self.stage), reason=reason)
+        return self._phase_of(self.before_waiting if self.stage is Stage.WAITING else self.stage)
+
+    def _phase_of(self, stage: Stage) -> Phase:
+        return phase_of(stage, started_steps=self.started_steps, total_steps=len(self.steps))
+
+    def as_plan(self) -> SequentialExecutionPlan:
+        ended = self.outcome is not None
+        return SequentialExecutionPlan(
+            task_id=self.run_id,
+            current_phase=self.phase,
+            understanding=self.understanding,
+            approach=self.approach,
+            plan=self.planning and self.planning.with_(output=self.plan),
+            execution_history=tuple(self.history),
+            final_validation=self.validation,
+            outcome=self.outcome,
+            started_at=to_datetime(self.started_at),
+            updated_at=to_datetime(self.updated_at),
+            completed_at=to_datetime(self.updated_at) if ended else None,
+            config=self.config,
+        )
+
+
+class ActionResults(Mapping[str, str]):
+    """The complete outputs of actions, by action id (`step.a7`): the hash of a blob, or the id itself if the summary is
+    the complete output."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+
+    def __getitem__(self, action_id: str) -> str:
+        return self._find(action_id).output or action_id
+
+    def inline(self, key: str) -> bytes:
+        """The content, if `key` is the id of an action; empty if it is a hash."""
+        return self._find(key).summary.encode() if key in self else b""
+
+    def _find(self, action_id: str) -> Action:
+        for action in self._state.steps[action_id.rpartition(".")[0]].actions:
+            if action.id == action_id and action.ok is not None:
+                return action
+        raise KeyError(action_id)
+
+    def __iter__(self) -> Iterator[str]:
+        step_runs = self._state.steps.values()
+        return (action.id for step_run in step_runs for action in step_run.actions if action.ok is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,0 +1,134 @@
+"""The interface of journals, and helpers that all implementations share.
+
+A journal holds runs, a run is a gapless sequence of events, and long content is stored beside them under its hash.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import Stage
+from surefoot.core.values import Value, Wording
+from surefoot.errors import JournalError, UnknownRun
+
+if TYPE_CHECKING:
+    # Listing runs needs no events, and importing all of them takes longer than the listing.
+    from surefoot.journal.events import Event, Record
+    from surefoot.journal.messages import InboxItem, InboxMessage
+
+LAST = "last"
+"""Stands for the newest run wherever a prefix of a run id is accepted."""
+TITLE_CHARS = 200
+SHOWN_CANDIDATES = 5
+
+
+UndoLabel: TypeAlias = Literal["", "undone", "partly undone"]
+UNDO_KINDS = ("rolled_back", "undo_incomplete", "applied")
+"""The kinds of the events that `status.undone_by` looks at."""
+
+
+class RunSummary(Value):
+    """A run in the list of runs."""
+
+    run_id: str
+    task: Wording
+    """The first line of the task's text."""
+    workspace: str
+    model: str
+    stage: Stage
+    verdict: Verdict | None = None
+    created_at: float
+    updated_at: float
+    events: int
+    undone: UndoLabel = ""
+
+
+class Journal(Protocol):
+    """One event loop writes through one journal object. Other processes may open the same journal.
+
+    Within a run, sequence numbers start at 1 and have no gaps. The first event of a run is its `RunCreated`.
+    """
+
+    async def append(self, run_id: str, events: "Sequence[Event]") -> "list[Record]":
+        """Write events, all or none. They are durable when this returns, and not written if it raises.
+
+        Cancelling a waiting caller does not withdraw its events.
+        """
+        ...
+
+    def note(self, run_id: str, event: "Event") -> "Record":
+        """Queue an event for the transaction of the next append or flush, before that append's own events.
+
+        It gets its number immediately. The number decreases only if an append of another task fails before that.
+        """
+        ...
+
+    async def flush(self) -> None:
+        """Make all queued notes, blobs and acknowledgements durable."""
+        ...
+
+    def read(self, run_id: str, after: int = 0) -> "Iterator[Record]":
+        """Iterate over the durable events of a run, in order."""
+        ...
+
+    def summaries(self, limit: int = 50, workspaces: Collection[str] | None = None) -> list[RunSummary]:
+        """The newest runs, newest first; with `workspaces`, only those that worked in one of them."""
+        ...
+
+    def workspaces(self) -> dict[str, int]:
+        """All workspaces, each with the number of its runs."""
+        ...
+
+    def find(self, prefix: str) -> str:
+        """The id of the only run with this prefix. `last` is the newest run."""
+        ...
+
+    def put_blob(self, data: bytes) -> str:
+        """Store content and return its SHA-256. It is durable no later than any event written after this call."""
+        ...
+
+    def get_blob(self, digest: str) -> bytes: ...
+
+    def send(self, run_id: str, message: "InboxMessage") -> None:
+        """Leave a message for the process that drives a run. Durable at once. Other processes write nothing else."""
+        ...
+
+    def receive(self, run_id: str) -> "list[InboxItem]":
+        """The messages that are not acknowledged yet, oldest first."""
+        ...
+
+    def acknowledge(self, run_id: str, ids: Sequence[int]) -> None:
+        """Remove messages from the inbox in the transaction of the next append or flush.
+
+        So a message and the event it becomes are never both lost and never both kept. If the transaction fails, the
+        messages are received again.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+def first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].rstrip()[:TITLE_CHARS]
+
+
+def run_exists(run_id: str) -> JournalError:
+    return JournalError(f"run {run_id} exists already", remedy=f"resume it: surefoot resume {run_id}")
+
+
+def select_run(prefix: str, matches: Sequence[str], newest: Sequence[str]) -> str:
+    """The only match, or an error that lists candidates. Both lists are newest first; `newest` may be truncated."""
+    if prefix in matches:
+        return prefix
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UnknownRun(f"several runs begin with {prefix!r}: {_listing(matches)}", remedy="give more of the id")
+    if not newest:
+        raise UnknownRun("there are no runs yet", remedy='start one: surefoot run "what to do"')
+    raise UnknownRun(f"there is no run {prefix!r}; the newest are {_listing(newest)}", remedy="see `surefoot list`")
+
+
+def _listing(run_ids: Sequence[str]) -> str:
+    more = ", ..." if len(run_ids) > SHOWN_CANDIDATES else ""
+    return ", ".join(run_ids[:SHOWN_CANDIDATES]) + more

@@ -1,0 +1,12 @@
+"""Durability of directory entries. Files created, renamed or removed in a folder need it to survive a power failure."""
+
+import os
+from pathlib import Path
+
+
+def sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

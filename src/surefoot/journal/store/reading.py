@@ -1,0 +1,288 @@
+"""Reads a journal file, also while another process writes it, and detects damaged rows.
+
+SQLite has no checksums of its own, so every row carries one (blobs have their hash). A mismatch is an error.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
+
+import apsw
+
+from surefoot.errors import JournalError, JournalVersion, UnknownRun
+from surefoot.journal.store.base import LAST, SHOWN_CANDIDATES, UNDO_KINDS, RunSummary, UndoLabel, select_run
+from surefoot.journal.store.blobs import BlobFiles, unpack
+from surefoot.journal.store.connection import READ_FAULTS, broken, empty_reader, journal_error, open_reader
+
+if TYPE_CHECKING:
+    # Imported where events are decoded: a list of runs needs none.
+    from surefoot.journal.events import Record
+    from surefoot.journal.messages import InboxItem
+
+RUN_BITS = 32
+"""The key of an event is the number of its run, shifted by this, plus its number in the run."""
+_SEQ = (1 << RUN_BITS) - 1
+_SEQ_AND_TIME = struct.Struct("<qd")
+_RUN = "number, run_id, task, workspace, model, created_at, runs.crc, stage, verdict, standing"
+_LAST_EVENT = f"(SELECT max(id) FROM events WHERE id < (number + 1) << {RUN_BITS})"
+
+
+def event_crc(run_id: str, seq: int, at: float, kind: str, body: bytes) -> int:
+    return crc32(body, crc32(_SEQ_AND_TIME.pack(seq, at), crc32((run_id + kind).encode())))
+
+
+def fields_crc(*fields: str | int | float) -> int:
+    return crc32(json.dumps(fields).encode())
+
+
+def message_crc(run: int, body: bytes) -> int:
+    return crc32(body, run)
+
+
+class Position(NamedTuple):
+    """The number of a run in the database, its last event, and its status."""
+
+    number: int
+    last: int
+    stage: str
+    verdict: str | None
+
+
+class JournalReader:
+    def __init__(self, path: Path, busy_timeout: float) -> None:
+        self._path = path
+        self._busy_timeout = busy_timeout
+        self._files = BlobFiles(path)
+        self._idle: list[apsw.Connection] = []
+        self._closed = False
+
+    def read(
+        self, run_id: str, after: int, at_end: Callable[[Position], object] = lambda _: None
+    ) -> "Iterator[Record]":
+        """Iterate over events. `at_end` is called with the position if the run was read to its end and is unchanged."""
+        position = self.existing(run_id)
+        return self._stream(run_id, position, after, at_end)
+
+    def bodies(self, run_id: str, kinds: Collection[str]) -> list[tuple[str, bytes]]:
+        """The kinds and encoded bodies of some events, for readers that need only a few of their fields.
+
+        Other events are neither decoded nor checked for damage.
+        """
+        first = self.existing(run_id).number << RUN_BITS
+        sql = (
+            "SELECT id, at, kind, crc, body FROM events "
+            "WHERE id > ? AND id < ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY id"
+        )
+        found = []
+        for row_id, at, kind, crc, body in self._rows(sql, first, first + (1 << RUN_BITS), json.dumps([*kinds])):
+            try:
+                intact = event_crc(run_id, row_id - first, at, kind, body) == crc
+            except (TypeError, struct.error):
+                intact = False
+            if not intact:
+                raise broken(self._path, f"event {row_id - first} of run {run_id} was changed")
+            found.append((kind, body))
+        return found
+
+    def existing(self, run_id: str) -> Position:
+        position = self.position(run_id)
+        if position is None:
+            raise self._no_run(run_id)
+        return position
+
+    def position(self, run_id: str) -> Position | None:
+        row = self._row(f"SELECT {_RUN}, {_LAST_EVENT} FROM runs WHERE run_id = ?", run_id)
+        return None if row is None else self._position(row)
+
+    def summaries(self, limit: int, workspaces: Collection[str] | None = None) -> list[RunSummary]:
+        chosen = "" if workspaces is None else "WHERE workspace IN (SELECT value FROM json_each(?)) "
+        rows = self._rows(
+            f"SELECT {_RUN}, events.id, events.at FROM runs LEFT JOIN events ON events.id = {_LAST_EVENT} "
+            f"{chosen}ORDER BY number DESC LIMIT ?",
+            *(() if workspaces is None else (json.dumps([*workspaces]),)),
+            limit,
+        )
+        return [self._summary(row) for row in rows]
+
+    def workspaces(self) -> dict[str, int]:
+        return dict(self._rows("SELECT workspace, count(*) FROM runs GROUP BY workspace"))
+
+    def find(self, prefix: str) -> str:
+        # One more than is listed, to know whether there are more.
+        newest = self._ids("ORDER BY number DESC LIMIT ?", SHOWN_CANDIDATES + 1)
+        if prefix == LAST:
+            matches = newest[:1]
+        elif prefix.isascii():
+            matches = self._ids("WHERE substr(run_id, 1, length(?1)) = ?1 ORDER BY number DESC", prefix)
+        else:
+            # Run ids are ASCII, and this text may not even be valid Unicode.
+            matches = []
+        if not matches:
+            self._check_all_runs()
+        run_id = select_run(prefix, matches, newest)
+        self.existing(run_id)
+        return run_id
+
+    def has_blob(self, digest: str) -> bool:
+        return self._row("SELECT 1 FROM blobs WHERE digest = ?", bytes.fromhex(digest)) is not None
+
+    def blob(self, digest: str) -> bytes:
+        try:
+            row = self._row("SELECT codec, body FROM blobs WHERE digest = ?", bytes.fromhex(digest))
+        except ValueError:
+            row = None
+        if row is None:
+            raise broken(self._path, f"there is no content under the hash {digest}")
+        codec, body = row
+        if body is None:
+            body = self._files.read(digest, codec)
+        data = unpack(codec, body, digest) if isinstance(body, bytes) else None
+        if data is None:
+            raise broken(self._path, f"the content under the hash {digest} is missing or was changed")
+        return data
+
+    def inbox(self, run_id: str, number: int = 0) -> "list[InboxItem]":
+        """The messages of a run. `number` is the number of the run, if the caller knows it."""
+        run = number or self.existing(run_id).number
+        from surefoot.journal.messages import InboxItem, decode_message
+
+        items = []
+        for message, crc, body in self._rows("SELECT id, crc, body FROM inbox WHERE run = ? ORDER BY id", run):
+            if not isinstance(body, bytes) or crc != message_crc(run, body):
+                raise broken(self._path, f"message {message} for run {run_id} was changed")
+            items.append(InboxItem(message, decode_message(body)))
+        return items
+
+    def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _stream(
+        self, run_id: str, position: Position, after: int, at_end: Callable[[Position], object]
+    ) -> "Iterator[Record]":
+        from surefoot.journal.events import as_record, decode
+
+        first, end = position.number << RUN_BITS, (position.number + 1) << RUN_BITS
+        key = first + after
+        sql = "SELECT id, at, kind, crc, body FROM events WHERE id > ? AND id < ? ORDER BY id"
+        with self._connection() as connection, closing(connection.execute(sql, (key, end))) as rows:
+            for row_id, at, kind, crc, body in rows:
+                key += 1
+                try:
+                    intact = row_id == key and event_crc(run_id, key - first, at, kind, body) == crc
+                except (TypeError, struct.error):
+                    # Damage can also change the type of a value.
+                    intact = False
+                if not intact:
+                    raise broken(self._path, f"event {key - first} of run {run_id} is missing or was changed")
+                try:
+                    event = decode(kind, body)
+                except (KeyError, ValueError) as error:
+                    raise self._unknown_event(run_id, key - first, kind) from error
+                yield as_record((key - first, at, event))
+        # On a damaged page this query can end early, while the query for the last event finds more.
+        if key < first + position.last:
+            raise broken(self._path, f"the events of run {run_id} after {key - first} are missing")
+        if key == first + position.last:
+            at_end(position)
+
+    def _unknown_event(self, run_id: str, seq: int, kind: str) -> JournalVersion:
+        return JournalVersion(
+            f"event {seq} of run {run_id} in {self._path} was written by another version of Surefoot: "
+            f"this one cannot read {kind!r}",
+            remedy="use the version that wrote it or a newer one: pip install -U surefoot",
+        )
+
+    def _position(self, row: Sequence[Any]) -> Position:
+        number, run_id, *_, stage, verdict, since, last = self._verified(row)
+        # The status comes from the event with the number `since`. If that event is missing, the end of the run is lost.
+        if not isinstance(last, int) or not isinstance(since, int) or last < (number << RUN_BITS) + since:
+            raise broken(self._path, f"the events of run {run_id} are missing")
+        return Position(number, last & _SEQ, stage, verdict)
+
+    def _summary(self, row: Sequence[Any]) -> RunSummary:
+        position = self._position(row[:-1])
+        _, run_id, task, workspace, model, created_at, *_, updated_at = row
+        try:
+            return RunSummary(
+                run_id=run_id,
+                task=task,
+                workspace=workspace,
+                model=model,
+                stage=position.stage,
+                verdict=position.verdict,
+                created_at=created_at,
+                updated_at=updated_at,
+                events=position.last,
+                undone=self._undone(position.number, row),
+            )
+        except ValueError as error:
+            raise broken(self._path, f"the status of run {run_id} was changed") from error
+
+    def _undone(self, number: int, row: Sequence[Any]) -> UndoLabel:
+        """What the events after the run's last change of status say of an undo."""
+        first, since, last = number << RUN_BITS, row[9], row[10]
+        kinds = ", ".join(f"'{kind}'" for kind in UNDO_KINDS)
+        sql = f"SELECT at, kind, body FROM events WHERE id > ? AND id <= ? AND kind IN ({kinds}) ORDER BY id"
+        rows = self._rows(sql, first + since, last)
+        if rows:
+            rows = [*self._rows("SELECT at, kind, body FROM events WHERE id = ?", first + 1), *rows]
+        if not rows:
+            return ""
+        from surefoot.journal.events import decode
+        from surefoot.journal.store.status import undone_by
+
+        return undone_by((at, decode(kind, body)) for at, kind, body in rows)
+
+    def _verified(self, row: Sequence[Any]) -> Sequence[Any]:
+        """The row of a run, after comparing its checksum."""
+        try:
+            intact = row[6] == fields_crc(*row[:6])
+        except TypeError:
+            intact = False
+        if not intact:
+            raise broken(self._path, f"the entry of run {row[1]!r} was changed")
+        return row
+
+    def _no_run(self, run_id: str) -> JournalError | UnknownRun:
+        if run_id in self._check_all_runs():
+            return broken(self._path, f"run {run_id} exists, but the index does not contain it")
+        return UnknownRun(f"there is no run {run_id}", remedy="see `surefoot list`")
+
+    def _check_all_runs(self) -> set[str]:
+        """The ids of all runs, read without the index, so that damage cannot hide a run that is reported missing."""
+        return {self._verified(row)[1] for row in self._rows(f"SELECT {_RUN} FROM runs NOT INDEXED")}
+
+    def _ids(self, clause: str, value: str | int) -> list[str]:
+        return [row[0] for row in self._rows(f"SELECT run_id FROM runs {clause}", value)]
+
+    def _row(self, sql: str, *values: Any) -> tuple[Any, ...] | None:
+        rows = self._rows(sql, *values)
+        return rows[0] if rows else None
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._connection() as connection:
+            return list(connection.execute(sql, values))
+
+    @contextmanager
+    def _connection(self) -> Generator[apsw.Connection]:
+        """A connection for one query. A connection shared with a half-read stream would show old data."""
+        connection = self._idle.pop() if self._idle else self._open()
+        try:
+            yield connection
+        except READ_FAULTS as error:
+            raise journal_error(self._path, error) from error
+        finally:
+            if self._closed or connection.filename == "":
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    def _open(self) -> apsw.Connection:
+        # An empty reader is not reused: the file may exist the next time.
+        return open_reader(self._path, self._busy_timeout) if self._path.exists() else empty_reader()

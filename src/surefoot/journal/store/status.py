@@ -1,0 +1,52 @@
+"""What events mean for the list of runs: which one creates a run, how they change its status, whether it was undone."""
+
+from collections.abc import Iterable
+
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import WORKING
+from surefoot.errors import JournalError, UnknownRun
+from surefoot.journal.events import Event, RunCreated, RunEnded, RunInterrupted, RunResumed, StageEntered
+from surefoot.journal.store.base import UndoLabel
+from surefoot.journal.undone import UndoHistory
+
+
+def require_creation(run_id: str, event: Event | None) -> RunCreated:
+    """The first event of a run, which must be its `RunCreated`."""
+    if not isinstance(event, RunCreated):
+        raise UnknownRun(f"there is no run {run_id}", remedy="see `surefoot list`")
+    if event.run_id != run_id:
+        raise JournalError(
+            f"the creation of run {event.run_id} cannot be written as run {run_id}", remedy="use the same id for both"
+        )
+    return event
+
+
+def status_after(event: Event, stage: str, verdict: str | None) -> tuple[str, str | None]:
+    """The stage and verdict of a run in the list of runs after this event. Most events do not change them."""
+    match event:
+        case RunCreated():
+            return event.starts_at, None
+        case StageEntered():
+            return event.stage, None if event.stage in WORKING else verdict
+        case RunResumed():
+            return stage, None
+        case RunInterrupted():
+            return stage, Verdict.INTERRUPTED
+        case RunEnded():
+            return stage, event.outcome.verdict
+        case _:
+            return stage, verdict
+
+
+CHANGES_STATUS = frozenset({RunCreated, StageEntered, RunResumed, RunInterrupted, RunEnded})
+"""The events for which `status_after` can return something new."""
+
+
+def undone_by(events: Iterable[tuple[float, Event]]) -> UndoLabel:
+    """What the list of runs says of the undo of a run, given the events since it ended."""
+    history = UndoHistory()
+    for at, event in events:
+        history.apply(event, at)
+    if history.current is None:
+        return ""
+    return "partly undone" if history.current.is_partial else "undone"

@@ -1,0 +1,91 @@
+"""What a model costs: the price in the user's config, else in the dated table `prices.toml`, else unknown.
+
+Models on this machine cost nothing. Nothing is guessed: a newer model of a known family has no known price.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from surefoot.config.model import Price
+
+FREE = Price(input=0, output=0)
+_OWN_SERVERS = ("local/", "ollama/", "llamacpp/", "vllm/")
+"""Specs of models that run on hardware of the user."""
+_LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
+_VERSION = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)")
+
+
+class Family(NamedTuple):
+    """The models of one provider."""
+
+    source: str
+    as_of: str
+    names: tuple[str, ...]
+    """How the specs of these models begin."""
+    hosts: tuple[str, ...]
+    closed: bool
+    """Whether the weights are not public, so that no server of the user can run such a model."""
+    models: Mapping[str, Price]
+
+    def price(self, model: str) -> Price | None:
+        """The price of a model, given by its name at the provider, also with a version at its end."""
+        # OpenRouter writes claude-sonnet-4.5 for claude-sonnet-4-5.
+        spellings = (model, re.sub(r"(?<=\d)\.(?=\d)", "-", model)) if model.startswith("claude-") else (model,)
+        for spelling in spellings:
+            for name, price in self.models.items():
+                if spelling == name or (spelling.startswith(name) and _VERSION.fullmatch(spelling, len(name))):
+                    return price
+        return None
+
+
+def price_of(model: str, own: Mapping[str, Price]) -> Price | None:
+    """The price of a model by its full name; None if it is unknown. `own` are the prices in the user's config."""
+    if price := _own_price(model, own):
+        return price
+    name, at, host = model.partition(" at ")
+    if at:
+        on_loopback = _LOOPBACK.fullmatch(host)
+        there = (f for f in families().values() if host in f.hosts or (f.closed and on_loopback))
+        found = next((price for family in there if (price := family.price(name))), None)
+        return found or (FREE if on_loopback else None)
+    if model.startswith(_OWN_SERVERS) or model == "scripted" or model.startswith("scripted:"):
+        return FREE
+    if model.startswith("openrouter/") and model.endswith(":free"):
+        return FREE
+    listed = (family.price(model[len(start) :]) for family, start in _starts() if model.startswith(start))
+    return next((price for price in listed if price), None)
+
+
+def _own_price(model: str, own: Mapping[str, Price]) -> Price | None:
+    """The price with the longest name that begins the model's name, with or without its provider."""
+    bare = model.partition(" at ")[0]
+    spellings = (model, bare.partition("/")[2], bare.rpartition("/")[2])
+    matching = [name for name in own if any(spelling.startswith(name) for spelling in spellings if spelling)]
+    return own[max(matching, key=len)] if matching else None
+
+
+def _starts() -> Iterator[tuple[Family, str]]:
+    for family in families().values():
+        for start in family.names:
+            yield family, start
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """The table of known prices."""
+    table = tomllib.loads(files("surefoot.models").joinpath("prices.toml").read_text("utf-8"))
+    return {
+        name: Family(
+            source=entry["source"],
+            as_of=str(entry["as_of"]),
+            names=tuple(entry["names"]),
+            hosts=tuple(entry["hosts"]),
+            closed=entry.get("closed", False),
+            models={model: Price(**price) for model, price in entry["models"].items()},
+        )
+        for name, entry in table.items()
+    }

@@ -1,0 +1,234 @@
+"""Convert failures of model servers to `ModelError`s with a remedy. Shared by all clients."""
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from surefoot.errors import ContextOverflow, ModelError, ModelRateLimited, ModelRejected, ModelUnavailable
+from surefoot.journal.redact import Redactor, neutralise
+
+MAX_QUOTE_CHARS = 300
+MAX_LISTED_MODELS = 12
+OTHER_MODEL = "or choose another model with -m"
+
+_CONTEXT = re.compile(
+    r"context.?length|context.?window|maximum context|context.?size|exceed\w* .{0,40}context|prompt is too long|"
+    r"too many (?:input )?tokens|input is too long|string_above_max_length|exceed\w* model token limit|"
+    r"prompt exceeds max length|input token count.{0,40}exceeds|input length and .{0,20}exceed",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(
+    r"(?:maximum context length (?:is|of)|context (?:length|window|size) (?:is|of)|model token limit:?|"
+    r"maximum number of (?:input )?tokens allowed|n_ctx[\"': ]+|tokens >|\+ \d+ >)\D{0,12}(\d{3,8})|"
+    r"(\d{3,8}) (?:maximum context length|maximum\b)",
+    re.IGNORECASE,
+)
+_NEEDED = re.compile(
+    r"(?:resulted in|you requested(?: about)?|prompt is too long:|input token count \(?|n_prompt_tokens[\"': ]+|"
+    r"your request has|prompt contains(?: at least)?)\D{0,12}(\d{3,8})",
+    re.IGNORECASE,
+)
+_MODEL = re.compile(
+    r"model_not_found|model.{0,80}(?:not exist|not found)|not a valid model|unknown model|no such model",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(r"insufficient.?(?:quota|balance|funds|credits)|credit balance|spend.?limit", re.IGNORECASE)
+_ECHO_KEYS = frozenset(("input", "ctx", "body"))
+"""Keys under which validation errors repeat the request. Its prompt must not be mistaken for the error."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """The server, model and key of a client, for error messages."""
+
+    base_url: str
+    model: str
+    api_key: str | None = None
+    key_variable: str = ""
+    """The environment variable of the key, for remedies."""
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The key and the password of the address, by what they are called in messages."""
+        password = urlsplit(self.base_url).password
+        found = {self.key_variable or "the API key": self.api_key, "the server's password": password}
+        return {name: value for name, value in found.items() if value}
+
+    @property
+    def url(self) -> str:
+        """The address without user name and password."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+
+    def quote(self, text: str) -> str:
+        """Text from the server on one short line, without keys and control characters."""
+        line = " ".join(neutralise(Redactor(self.secrets).redact(text)).split())
+        for secret in self.secrets.values():
+            # The redactor skips short values, because they are usually words; this one is known to be a secret.
+            line = line.replace(secret, "[redacted]")
+        return line if len(line) <= MAX_QUOTE_CHARS else line[: MAX_QUOTE_CHARS - 3] + "..."
+
+
+def error_text(body: object) -> str:
+    """The whole error of a server as text, for pattern matching."""
+
+    def without_echo(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: without_echo(value) for key, value in part.items() if key not in _ECHO_KEYS}
+        return [without_echo(item) for item in part] if isinstance(part, list) else part
+
+    return body if isinstance(body, str) else json.dumps(without_echo(body), ensure_ascii=False, default=str)
+
+
+def error_message(body: object) -> str:
+    """The human-readable message of a server's error, which servers put in different places."""
+    if isinstance(body, str):
+        return body
+    if isinstance(body, dict):
+        return next(
+            (text for key in ("message", "error", "detail", "msg") if (text := error_message(body.get(key)))), ""
+        )
+    return error_message(body[0]) if isinstance(body, list) and body else ""
+
+
+def status_in_body(body: object) -> int:
+    """The status of an error inside a stream, whose HTTP status is already 200."""
+    if isinstance(body, dict) and isinstance(body.get("error"), dict):
+        body = body["error"]
+    if not isinstance(body, dict):
+        return 500
+    if (code := str(body.get("code", ""))).isdigit() and 400 <= int(code) < 600:
+        return int(code)
+    kinds = {"rate_limit": 429, "invalid_request": 400, "authentication": 401, "permission": 403}
+    kinds |= {"exceed_context": 400, "context_length": 400, "invalid_prompt": 400, "insufficient_quota": 429}
+    label = f"{body.get('type')} {body.get('code')}"
+    return next((status for kind, status in kinds.items() if kind in label), 500)
+
+
+def is_about_context(text: str) -> bool:
+    return _CONTEXT.search(text) is not None
+
+
+def names_unknown_model(status: int, body: object) -> bool:
+    return status == 404 or (status in (400, 422) and _MODEL.search(error_text(body)) is not None)
+
+
+def status_error(endpoint: Endpoint, status: int, body: object, headers: Mapping[str, str] | None = None) -> ModelError:
+    """The error for an HTTP status and its body."""
+    text = error_text(body)
+    quote = endpoint.quote(error_message(body) or text)
+    suffix = f": {quote}" if quote and quote != "null" else ""
+    if status == 429 and not _QUOTA.search(text):
+        return ModelRateLimited(
+            f"{endpoint.url} is limiting the rate of requests{suffix}",
+            remedy=f"wait, send fewer requests at once, {OTHER_MODEL}",
+            retry_after=retry_after(headers or {}),
+        )
+    if status in (402, 429) or (status in (400, 403) and _QUOTA.search(text)):
+        return ModelRejected(
+            f"the account at {endpoint.url} has no quota left{suffix}", remedy=f"top it up, {OTHER_MODEL}"
+        )
+    if status in (401, 403):
+        return _wrong_key(endpoint, suffix)
+    if status == 413 or (status in (400, 422, 500) and is_about_context(text)):
+        return _overflow(endpoint, text, suffix)
+    if status in (408, 409, 425) or status >= 500:
+        return ModelUnavailable(
+            f"{endpoint.url} could not answer (status {status}){suffix}", remedy=f"try again later, {OTHER_MODEL}"
+        )
+    return ModelRejected(
+        f"{endpoint.url} refused the request (status {status}){suffix}",
+        remedy=f"check the model's name and the address of the server, {OTHER_MODEL}",
+    )
+
+
+def unknown_model(endpoint: Endpoint, body: object, served: Sequence[str]) -> ModelRejected:
+    if served:
+        listed = ", ".join(served[:MAX_LISTED_MODELS])
+        more = f" and {len(served) - MAX_LISTED_MODELS} more" if len(served) > MAX_LISTED_MODELS else ""
+        return ModelRejected(f"{endpoint.url} has no model {endpoint.model}", remedy=f"it has {listed}{more}")
+    quote = endpoint.quote(error_message(body))
+    return ModelRejected(
+        f"{endpoint.url} does not know the model {endpoint.model}" + (f": {quote}" if quote else ""),
+        remedy="check the name of the model and the address; most addresses end in /v1",
+    )
+
+
+def unreachable(endpoint: Endpoint, error: BaseException) -> ModelUnavailable:
+    """The error for a failed connection. The innermost cause has the reason."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    reason = endpoint.quote(str(error)) or type(error).__name__
+    return ModelUnavailable(
+        f"{endpoint.url} cannot be reached: {reason}",
+        remedy=f"check that the server is running and the address is right, {OTHER_MODEL}",
+    )
+
+
+def timed_out(endpoint: Endpoint, seconds: float) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"{endpoint.url} sent nothing for {seconds:g} seconds",
+        remedy=f"check the server, try again later, {OTHER_MODEL}",
+    )
+
+
+def ended_early(endpoint: Endpoint, reason: str = "") -> ModelUnavailable:
+    suffix = f": {endpoint.quote(reason)}" if reason else ""
+    return ModelUnavailable(f"the answer from {endpoint.url} ended early{suffix}", remedy="try again")
+
+
+def not_a_stream(endpoint: Endpoint, content_type: str) -> ModelRejected:
+    kind = endpoint.quote(content_type) or "an unknown content type"
+    return ModelRejected(
+        f"{endpoint.url} answered with {kind} instead of a stream of events",
+        remedy="check the address; most addresses end in /v1",
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from either header, as a number or a date."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        try:
+            return max(0.0, float(value) * scale)
+        except ValueError:
+            pass
+        try:
+            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        except ValueError:
+            pass
+    return None
+
+
+def is_loopback(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _overflow(endpoint: Endpoint, text: str, suffix: str) -> ContextOverflow:
+    limit, needed = _LIMIT.search(text), _NEEDED.search(text)
+    return ContextOverflow(
+        f"the request does not fit into the context of {endpoint.model}{suffix}",
+        remedy="configure a larger context on the server, or set model.context_tokens to its size, "
+        "so that prompts are shorter",
+        limit=int(limit.group(1) or limit.group(2)) if limit else None,
+        needed=int(needed.group(1)) if needed else None,
+    )
+
+
+def _wrong_key(endpoint: Endpoint, suffix: str) -> ModelRejected:
+    variable = endpoint.key_variable
+    if endpoint.api_key:
+        remedy = f"check the key in {variable}" if variable else "check the API key"
+        return ModelRejected(f"{endpoint.url} does not accept the API key{suffix}", remedy=remedy)
+    remedy = f"set {variable}" if variable else "set model.api_key_env to the variable that holds the key"
+    return ModelRejected(f"{endpoint.url} requires an API key{suffix}", remedy=remedy)

@@ -1,0 +1,108 @@
+"""Select the model: the one that was named, else the first that is available on this machine.
+
+    find_choice    the spec of the model that would be used, and the reason
+    choose_model   that model, ready to use
+    create_model   the same, for programs that use Surefoot as a library
+
+A spec names a model:
+
+    local, local/NAME                     the embedded model
+    openai/NAME, anthropic/NAME, ...      a provider of PROVIDERS; the key is taken from the environment
+    ollama/NAME, vllm/NAME, llamacpp      a server on this machine; without a name, the first model that it lists
+    http://127.0.0.1:8000/v1#NAME         any OpenAI-compatible server
+    scripted:FILE, cassette:FILE          scripted or recorded answers
+"""
+
+import asyncio
+import os
+from urllib.parse import urlsplit
+
+from surefoot.config.model import ModelSettings
+from surefoot.core.values import Value
+from surefoot.errors import NoModel, UsageError
+from surefoot.models.base import LanguageModel
+from surefoot.models.providers.catalog import DISCOVERED_SERVERS, PROVIDERS
+from surefoot.models.providers.connect import connect, probe
+from surefoot.models.spec import parse_spec, settings_for
+
+MODEL_VARIABLE = "SUREFOOT_MODEL"
+
+_NO_MODEL_REMEDY = """\
+get one in one of these ways:
+  surefoot model pull                  the embedded model (1.1 GB); no key. It runs with: pip install 'surefoot[local]'
+  export OPENAI_API_KEY=...            or ANTHROPIC_API_KEY, DEEPSEEK_API_KEY, OPENROUTER_API_KEY, DASHSCOPE_API_KEY
+  -m http://127.0.0.1:8000/v1#NAME     any OpenAI-compatible server; Ollama and llama.cpp are found automatically"""
+
+
+class Choice(Value):
+    spec: str
+    source: str
+    """Why this model was chosen, in words."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is the embedded model."""
+        return parse_spec(self.spec)[0] == "local"
+
+
+async def create_model(spec: str | None = None) -> LanguageModel:
+    """Create the model that `spec` names, or the first that is available. Close it with `aclose` when done."""
+    return await choose_model(spec)
+
+
+async def choose_model(spec: str | None = None, settings: ModelSettings | None = None) -> LanguageModel:
+    """Create the model of `find_choice`."""
+    settings = settings or ModelSettings()
+    choice = await find_choice(spec, settings)
+    kind, name = parse_spec(choice.spec)
+    if kind == "local":
+        return await _local_model(name)
+    if kind == "scripted":
+        from surefoot.models.testing.scripted import ScriptedModel
+
+        return ScriptedModel.from_file(_require_file(name, kind))
+    if kind == "cassette":
+        from surefoot.models.testing.cassette import ReplayModel
+
+        return ReplayModel(_require_file(name, kind))
+    return await connect(kind, name, settings_for(kind, name, settings))
+
+
+async def find_choice(spec: str | None = None, settings: ModelSettings | None = None) -> Choice:
+    """The first of: `spec`, environment, configuration, an API key, a server on loopback, the embedded model."""
+    settings = settings or ModelSettings()
+    if spec and spec.strip():
+        return Choice(spec=spec.strip(), source="as you asked")
+    if named := os.environ.get(MODEL_VARIABLE, "").strip():
+        return Choice(spec=named, source=f"the environment variable {MODEL_VARIABLE}")
+    if settings.model and settings.model.strip():
+        return Choice(spec=settings.model.strip(), source="model.model in the configuration")
+    if settings.base_url:
+        return Choice(spec=settings.base_url, source="model.base_url in the configuration")
+    for kind, provider in PROVIDERS.items():
+        if provider.key_variable and os.environ.get(provider.key_variable):
+            return Choice(spec=kind, source=f"{provider.key_variable} is set")
+    for kind, label in DISCOVERED_SERVERS.items():
+        if model := await asyncio.to_thread(probe, PROVIDERS[kind].base_url):
+            host = urlsplit(PROVIDERS[kind].base_url).netloc
+            return Choice(spec=f"{kind}/{model}", source=f"{label} answers on {host}")
+    from surefoot.models.local.weights import weights_path
+
+    if await asyncio.to_thread(weights_path) is not None:
+        return Choice(spec="local", source="the weights of the embedded model are installed")
+    raise NoModel("no model is configured and none was found", remedy=_NO_MODEL_REMEDY)
+
+
+async def _local_model(name: str) -> LanguageModel:
+    from surefoot.models.local.model import LocalModel
+    from surefoot.models.local.weights import DEFAULT, require_weights
+
+    model = LocalModel(name or DEFAULT)
+    await asyncio.to_thread(require_weights, name or DEFAULT)
+    return model
+
+
+def _require_file(name: str, kind: str) -> str:
+    if not name:
+        raise UsageError(f"{kind} needs a file", remedy=f"write {kind}:FILE")
+    return name

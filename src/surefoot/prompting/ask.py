@@ -1,0 +1,185 @@
+"""Asks the model: one call, one question, every call in the journal."""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from surefoot.core.purpose import Purpose
+from surefoot.errors import UnreadableAnswer
+from surefoot.journal import events as e
+from surefoot.journal.redacted_stream import RedactedStream
+from surefoot.models.base import Message, ModelReply, ModelRequest
+from surefoot.models.parsing.answer import read_json
+from surefoot.models.providers.messages import alternate
+from surefoot.models.providers.retry import RetryNotice, retries
+from surefoot.prompting.schemas import Draft, schema_of
+from surefoot.prompting.templates import render
+from surefoot.prompting.view import RunView
+
+if TYPE_CHECKING:
+    from tenacity import AsyncRetrying
+
+D = TypeVar("D", bound=Draft)
+T = TypeVar("T")
+
+FENCE_END = "\n```"
+"""Where a prefilled answer ends: what follows the file is talk."""
+
+DECISION_TOKENS = {
+    Purpose.UNDERSTAND: 500,
+    Purpose.APPROACH: 700,
+    Purpose.PLAN: 1_200,
+    Purpose.ACT: 500,
+    Purpose.REFLECT: 300,
+    Purpose.REPAIR: 400,
+}
+"""How long a decision may be. One that runs on has lost its way. Answers with files have only the configured limit."""
+
+DEFAULT_ANSWER_TOKENS = 2_048
+MAX_READINGS = 3
+"""How often a question is asked if the answers cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    purpose: Purpose
+    text: str
+    step_id: str = ""
+    temperature: float = 0.0
+    bare: bool = False
+    """Send the text alone, without the system message."""
+    prefill: str = ""
+    """The beginning of the answer, for models that can continue one. The answer then ends with the fenced block."""
+
+
+def ask_json(run: RunView, prompt: Prompt, into: type[D]) -> Awaitable[D]:
+    """Ask for a draft of the given shape, by constrained decoding where the server can."""
+
+    def read(reply: ModelReply) -> D:
+        return read_json(reply.text, into, truncated=reply.finish_reason == "length")
+
+    return ask(run, prompt, read, schema_of(into))
+
+
+def ask_text(run: RunView, prompt: Prompt) -> Awaitable[ModelReply]:
+    """Ask for a free answer: file contents and edits, which do not belong into JSON."""
+    return ask(run, prompt, lambda reply: reply, None, readings=1)
+
+
+async def ask(
+    run: RunView,
+    prompt: Prompt,
+    read: Callable[[ModelReply], T],
+    schema: dict[str, Any] | None,
+    *,
+    readings: int = MAX_READINGS,
+) -> T:
+    """Return what `read` makes of the answer. An answer that it cannot read is asked for again, with the problem."""
+    messages = [Message(role="user", content=prompt.text)]
+    for attempt in range(readings):
+        request = _request(run, prompt, messages, prompt.temperature + 0.3 * attempt, schema)
+        run.budget.check()
+        await run.budget.confirm(prompt.step_id)
+        started = time.perf_counter()
+        reply = _answered_before(run, request)
+        if reply is None:
+            async for call in _retries(run):
+                with call:
+                    reply = await _complete(run, request)
+        assert reply is not None
+        try:
+            answer = read(_with_closed_fence(request, reply))
+        except UnreadableAnswer as error:
+            _note(run, prompt, request, reply, started, unreadable=error.problem)
+            if attempt == readings - 1:
+                raise
+            messages = [
+                messages[0],
+                Message(role="assistant", content=reply.text[:2000] or "(empty)"),
+                Message(role="user", content=f"This cannot be used: {error.problem}\nAnswer again, in the asked form."),
+            ]
+            continue
+        _note(run, prompt, request, reply, started)
+        return answer
+    raise AssertionError("unreachable")
+
+
+async def _complete(run: RunView, request: ModelRequest) -> ModelReply:
+    stream = RedactedStream(run.redactor, run.bus.text, by_word=True)
+    try:
+        return await run.model.complete(request, stream.feed)
+    finally:
+        stream.flush()
+
+
+def _with_closed_fence(request: ModelRequest, reply: ModelReply) -> ModelReply:
+    ended = request.begin and reply.finish_reason == "stop"
+    return reply.with_(text=f"{reply.text}{FENCE_END}\n") if ended else reply
+
+
+def _request(
+    run: RunView, prompt: Prompt, messages: list[Message], temperature: float, schema: dict[str, Any] | None
+) -> ModelRequest:
+    system = () if prompt.bare else (Message(role="system", content=render("system")),)
+    messages = [message.model_copy(update={"content": run.redactor.redact(message.content)}) for message in messages]
+    configured = run.config.max_output_tokens or DEFAULT_ANSWER_TOKENS
+    limit = min(configured, run.profile.max_answer_tokens or configured)
+    request = ModelRequest(
+        messages=alternate((*system, *messages)),
+        output_schema=schema,
+        temperature=min(temperature, 1.0),
+        max_tokens=min(DECISION_TOKENS.get(prompt.purpose, limit), limit),
+        # Warm answers are meant to differ, also for the same prompt; cool ones are meant to be repeatable.
+        seed=1 + run.state.model_calls if temperature else 1,
+    )
+    # A secret in the prefill would be sent, or lost.
+    if prompt.prefill and run.model.traits.continues and run.redactor.redact(prompt.prefill) == prompt.prefill:
+        request = request.with_(begin=prompt.prefill, stop=(FENCE_END,))
+    return request
+
+
+def _answered_before(run: RunView, request: ModelRequest) -> ModelReply | None:
+    """Return the recorded answer to the same question, so that nothing that was decided, and perhaps approved, is
+    decided anew after a pause. Warm questions are asked again, because their answers are meant to differ."""
+    answer = run.state.answers.get(request.fingerprint()[:16]) if request.temperature == 0 else None
+    return ModelReply(text=run.journal.get_blob(answer).decode(), model=run.model.name) if answer else None
+
+
+def _retries(run: RunView) -> "AsyncRetrying":
+    def note(notice: RetryNotice) -> None:
+        wait = round(notice.wait_seconds, 2)
+        run.note(e.ModelRetried(error=str(notice.error), attempt=notice.attempt, of=notice.of, wait_seconds=wait))
+
+    limits = run.config.reflection
+    return retries(attempts=limits.max_temporary_retries + 1, first_wait=limits.backoff_seconds, on_retry=note)
+
+
+def _note(
+    run: RunView, prompt: Prompt, request: ModelRequest, reply: ModelReply, started: float, unreadable: str = ""
+) -> None:
+    if not reply.usage.total and run.state.answers.get(request.fingerprint()[:16]):
+        return
+    text = "\n\n".join(f"[{m.role}]\n{m.content}" for m in request.messages)
+    if request.begin:
+        text += f"\n\n[assistant begins]\n{request.begin}"
+    answer = run.redactor.redact_known(reply.text)
+    # An answer is stored as it is, because it may be used again; one with a secret in it is not, and is asked for anew.
+    reusable = request.temperature == 0 and answer == reply.text
+    run.note(
+        e.ModelAnswered(
+            purpose=prompt.purpose,
+            step_id=prompt.step_id,
+            prompt=run.journal.put_blob(text.encode()),
+            answer=run.journal.put_blob(answer.encode()),
+            prompt_tokens=reply.usage.prompt_tokens,
+            output_tokens=reply.usage.output_tokens,
+            cached_tokens=reply.usage.cached_tokens,
+            cost_usd=run.budget.cost_of(reply.usage),
+            duration_ms=round((time.perf_counter() - started) * 1000),
+            finish_reason=reply.finish_reason,
+            temperature=request.temperature,
+            unreadable=unreadable,
+            key=request.fingerprint()[:16] if reusable else "",
+        )
+    )

@@ -1,0 +1,26 @@
+"""Chooses the strategy for a model. Nothing else outside `prompting/` and `models/` asks how large a model is."""
+
+from surefoot.models.base import ModelTraits
+from surefoot.prompting.conversation.strategy import ConversationStrategy
+from surefoot.prompting.json_actions.strategy import JsonActions
+from surefoot.prompting.small.strategy import SmallStrategy
+from surefoot.prompting.strategy import Strategy
+from surefoot.prompting.view import RunView
+
+
+def how_asked(traits: ModelTraits) -> str:
+    """Say which strategy a model gets, and why."""
+    window = f"window {traits.context_tokens:,} tokens"
+    if traits.small:
+        return f"asked by short single questions, because it is small or the strategy is set to small; {window}"
+    if traits.tools == "none":
+        return f"asked for one JSON decision at a time, because it calls no tools; {window}"
+    calls = "the server's tool calls" if traits.tools == "native" else "tool calls written as text"
+    return f"asked in a conversation with {calls}; {window}"
+
+
+def strategy_for(run: RunView) -> Strategy:
+    traits = run.model.traits
+    if traits.small:
+        return SmallStrategy(run)
+    return JsonActions(run) if traits.tools == "none" else ConversationStrategy(run)

@@ -1,0 +1,274 @@
+"""What a prompt shows of the workspace, the plan and earlier failures.
+
+It is little, and in a stable order: a small model loses the thread in long prompts, and a server reuses its cache only
+for an unchanged beginning.
+"""
+
+import json
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from surefoot.core.outcome import CheckResult, FailureKind
+from surefoot.core.phases import UnderstandingOutput
+from surefoot.core.plan import ExecutionStep
+from surefoot.core.transitions import StepStatus
+from surefoot.errors import ToolError
+from surefoot.journal.state import RunState, StepRun
+from surefoot.prompting.project.folder import is_test, list_files
+from surefoot.prompting.project.sqlite_preview import tables_in
+from surefoot.prompting.project.task_text import files_named_in, is_named_in
+from surefoot.prompting.templates import render
+from surefoot.prompting.view import RunView
+from surefoot.tools.fs.fileio import read_bytes
+from surefoot.tools.fs.paths import resolve
+from surefoot.tools.text.summary import summarise
+
+_DOCUMENTS = (".md", ".txt", ".rst")
+_MAX_LISTED = 60
+_CHARS_PER_TOKEN = 3
+_INSTRUCTION_CHARS = 8_000
+_MAX_INSTRUCTION_FILE = 1_000_000
+_SUMMARY_CHARS = 300
+_LINE_CHARS = 160
+
+
+def briefing(run: RunView) -> str:
+    """Render the part of a prompt that does not change during a run: task, folder listing, relevant files, checks."""
+    files = visible_files(run)
+    return render(
+        "briefing",
+        task=run.task.text,
+        listing=listing(files),
+        instructions=instructions(run.root, files),
+        files=quoted_files(run.root, files_to_show(run, files), budget_chars(run) // 2),
+        checks=_checks(run),
+    )
+
+
+def budget_chars(run: RunView) -> int:
+    """Return how many characters of files fit: the profile's share of the window, at 3 characters per token."""
+    return int(run.model.traits.context_tokens * _CHARS_PER_TOKEN * run.profile.file_share)
+
+
+def fits_in_prompt(run: RunView, files: Sequence[str]) -> bool:
+    """Tell whether all files can be shown at once, so that nothing has to be searched or planned."""
+    return sum((run.root / path).lstat().st_size for path in files) <= budget_chars(run) // 2
+
+
+def visible_files(run: RunView) -> list[str]:
+    """List the files that a prompt may show: those that git would track, and those that the task names."""
+    tracked = set(list_files(run.root, gitignore=True))
+    return [path for path in list_files(run.root) if path in tracked or is_named_in(path, run.task.text)]
+
+
+def listing(files: Sequence[str]) -> str:
+    """List files for a prompt; of many, the first ones and how many more there are."""
+    if not files:
+        return "(empty)"
+    rows = [f"- {path}" for path in files[:_MAX_LISTED]]
+    if len(files) > _MAX_LISTED:
+        rows.append(f"- and {len(files) - _MAX_LISTED} more (list_files shows them)")
+    return "\n".join(rows)
+
+
+def instructions(root: Path, files: Sequence[str]) -> str:
+    """Quote AGENTS.md, the project's own instructions for agents; of a long one the beginning."""
+    text = read_text(root, "AGENTS.md", _MAX_INSTRUCTION_FILE) if "AGENTS.md" in files else None
+    if text is None:
+        return ""
+    if len(text) > _INSTRUCTION_CHARS:
+        text = f"{text[:_INSTRUCTION_CHARS]}\n(the first {_INSTRUCTION_CHARS:,} of {len(text):,} characters)"
+    return f"\n# AGENTS.md says\n{text}\n"
+
+
+def files_to_show(run: RunView, files: Sequence[str]) -> list[str]:
+    """Order the files worth quoting: those that the task names, documents, given tests. In a small folder, all."""
+    named = [f for f in files if f in files_named_in(run.task.text) or f.rsplit("/", 1)[-1] in run.task.text]
+    tests = [f for f in files if is_test(f)]
+    documents = [f for f in files if f.endswith(_DOCUMENTS) and f != "AGENTS.md" and "LICENSE" not in f]
+    rest = list(files) if len(files) <= 12 else []
+    return list(dict.fromkeys([*named, *documents, *tests, *rest]))
+
+
+def quoted_files(root: Path, paths: Iterable[str], budget: int) -> str:
+    """Quote the files that fit into the budget, in order; of SQLite databases their tables."""
+    parts = []
+    for path in paths:
+        title, text = path, read_text(root, path, budget)
+        if text is None and (text := tables_in(root / path, budget)) is not None:
+            title = f"{path} (an SQLite database: its tables, with their first rows)"
+        if text is None or len(text) > budget:
+            continue
+        budget -= len(text) + len(title) + 20
+        parts.append(quoted(title, text))
+    return "".join(parts)
+
+
+def quoted(title: str, text: str) -> str:
+    return f"\n# {title}\n```\n{text.rstrip()}\n```\n"
+
+
+def read_text(root: Path, path: str, limit: int) -> str | None:
+    """Read a text file of the workspace. Every read for a prompt goes through here.
+
+    Returns None if it is missing, outside the workspace, a link or a pipe, not text, or much larger than `limit`.
+    """
+    try:
+        status = (root / path).lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limit * 4:
+            return None
+        text = read_bytes(root, resolve(root, path, for_writing=False)).decode()
+    except (OSError, ValueError, ToolError):
+        return None
+    return None if "\0" in text else text
+
+
+def _checks(run: RunView) -> str:
+    if not run.task.checks:
+        return ""
+    return "\n# Checked at the end\n" + "\n".join(f"- {check.label}" for check in run.task.checks) + "\n"
+
+
+# -- phases --------------------------------------------------------------------------------------------------------
+
+
+def feedback(messages: Sequence[str]) -> str:
+    """Tell the model why its last output was refused."""
+    if not messages:
+        return ""
+    return "\nYour last answer was refused, because:\n" + "\n".join(f"- {m}" for m in messages) + "\nMend exactly that."
+
+
+def understood(state: RunState) -> UnderstandingOutput:
+    """Return what was understood. A run that started at a later phase has only the words of the task."""
+    result = state.understanding
+    if result is not None and result.output is not None:
+        return result.output
+    assert state.task is not None
+    return UnderstandingOutput(understanding=state.task.text, key_requirements=(state.task.text,))
+
+
+def understanding_text(state: RunState) -> str:
+    """Describe what was understood, and what people answered."""
+    output = understood(state)
+    lines = [output.understanding, *(f"- {r}" for r in output.key_requirements if r != output.understanding)]
+    lines += [f"- {q.text} Answer: {q.answer}" for q in state.questions.values() if q.kind == "clarification"]
+    return "\n".join(lines)
+
+
+def approach_text(state: RunState) -> str:
+    """Describe the approach in use: the chosen one, or the alternative that recovery switched to."""
+    output = state.approach.output if state.approach else None
+    if output is None:
+        return ""
+    index = state.approach_index
+    if index == 0:
+        return f"\n# Approach\n{output.approach}\n"
+    alternative = output.alternatives[min(index, len(output.alternatives)) - 1]
+    return (
+        f"\n# Approach\n{alternative.name}: {alternative.description}\n(Tried before and failed: {output.approach})\n"
+    )
+
+
+def step_to_replan(state: RunState) -> StepRun | None:
+    """Return the failed step that made a new plan necessary. Once that plan is made, the step is no longer in it."""
+    step_run = state.steps.get(state.recovering)
+    return step_run if step_run is not None and step_run.status is StepStatus.FAILED else None
+
+
+def progress_text(state: RunState) -> str:
+    """For a replan: describe what is done and stays, and what failed and must be avoided."""
+    failed = step_to_replan(state)
+    if failed is None:
+        return ""
+    done = [f"- {r.step.name}" for r in state.steps.values() if r.status is StepStatus.SUCCEEDED]
+    lines = ["\n# Already done (do not plan it again)", *done] if done else []
+    last = failed.failures[-1]
+    lines += [f"\n# What failed\n{failed.step.name}: {last.message}", last.evidence[:600]]
+    if failed.reflections:
+        lines.append(f"Cause: {failed.reflections[-1].root_cause}")
+    return "\n".join(lines) + "\n"
+
+
+# -- steps ---------------------------------------------------------------------------------------------------------
+
+_STATUS_WORDS = {StepStatus.SUCCEEDED: "done", StepStatus.RUNNING: "now", StepStatus.PENDING: "to do"}
+
+
+def plan_text(state: RunState) -> str:
+    return "\n".join(
+        f"- {step_run.step.id} [{_STATUS_WORDS.get(step_run.status, step_run.status.value)}] {step_run.step.name}"
+        for step_run in state.steps.values()
+    )
+
+
+def step_text(step: ExecutionStep) -> str:
+    lines = [step.name]
+    if step.description and step.description != step.name:
+        lines.append(step.description)
+    if step.tool:
+        lines.append(f"Tool: {step.tool}({', '.join(f'{k}={v!r}' for k, v in step.parameters.items())})")
+    if step.writes:
+        lines.append("Files to write: " + ", ".join(step.writes))
+    lines += [f"Must hold: {check.label}" for check in step.checks if check.origin != "engine"]
+    return "\n".join(lines)
+
+
+def failures_and_lessons(step_run: StepRun, results: Sequence[CheckResult], *, exists: bool = False) -> str:
+    """Describe what fails now, and what earlier attempts taught."""
+    failing = failures(step_run, results, exists=exists)
+    if not step_run.notes:
+        return failing
+    lessons = "\n".join(f"- {note}" for note in dict.fromkeys(step_run.notes[-3:]))
+    return f"{failing}\n# Learnt from earlier attempts\n{lessons}\n"
+
+
+def failures(step_run: StepRun, results: Sequence[CheckResult], *, exists: bool) -> str:
+    """Describe the failing part of the checks, and what was refused. `exists`: the file to change exists already, so
+    its failures are worth knowing from the first attempt on."""
+    lines: list[str] = []
+    red = [r for r in results if not r.passed]
+    refuted = bool(step_run.failures) and step_run.failures[-1].kind is FailureKind.REFUTED
+    if red and (exists or step_run.actions or refuted or step_run.work_kept):
+        lines.append("\n# It fails now")
+        lines += [f"{r.check.label}\n{r.detail.strip()}" for r in red[:2]]
+    if step_run.refused:
+        lines.append("\n# Refused, do something else")
+        lines += [f"- {reason}" for reason in dict.fromkeys(step_run.refused[-2:])]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def results_of_dependencies(run: RunView, step_id: str) -> str:
+    """Summarise what the steps before this one produced, and how to read all of it."""
+    lines = []
+    for step_run in run.artifacts.needed_by(step_id):
+        artifact = step_run.artifact
+        if artifact is None:
+            continue
+        mark = " (a stand-in, not the real result)" if artifact.degraded else ""
+        summary = artifact.summary or summarise_outputs(step_run.outputs)
+        more = f' read_result("{step_run.step.id}") shows all of it.' if artifact.hash else ""
+        lines.append(f"- {step_run.step.name}{mark}: {summary}{more}")
+    return "\n# From earlier steps\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def summarise_outputs(outputs: dict[str, Any]) -> str:
+    """Summarise a step's result in a few short lines."""
+    result = outputs.get("result", outputs)
+    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    # A whole document on one line has its important part at the front.
+    rows = [row if len(row) <= _LINE_CHARS else row[:_LINE_CHARS] + " ..." for row in text.splitlines()]
+    return summarise("\n".join(rows), limit=_SUMMARY_CHARS, failed=False)
+
+
+def files_of_other_steps(run: RunView, step_run: StepRun, path: str = "") -> str:
+    """Quote files that earlier steps wrote: the briefing is older than they are."""
+    written = [
+        name
+        for other in run.state.steps.values()
+        if other.recorded_output and other is not step_run
+        for name in (*other.recorded_output.generated_files, *other.recorded_output.modified_files)
+    ]
+    return quoted_files(run.root, [p for p in dict.fromkeys(written) if p != path], budget_chars(run) // 4)

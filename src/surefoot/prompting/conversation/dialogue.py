@@ -1,0 +1,226 @@
+"""A conversation in the journal, and as the next request.
+
+Every item is a blob, and the journal has their hashes in order. A process that resumes a run asks the next question
+byte for byte as the killed one would have asked it.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from surefoot.core.purpose import Purpose
+from surefoot.journal import events as e
+from surefoot.journal.redacted_stream import RedactedStream
+from surefoot.journal.state import Conversation
+from surefoot.models.base import Live, ModelReply, ModelRequest
+from surefoot.models.items import AssistantTurn, Item, ToolCall, ToolResultMessage, ToolSpec, dump_item, load_item
+from surefoot.models.providers.retry import RetryNotice, retries
+from surefoot.prompting.conversation.window import masked_line
+from surefoot.prompting.view import RunView
+
+if TYPE_CHECKING:
+    from tenacity import AsyncRetrying
+
+INTERRUPTED = "This was interrupted. What it had changed in the workspace was undone."
+NOT_EXECUTED = "This was not executed."
+
+
+class Dialogue:
+    """Reads and continues the conversations of one run."""
+
+    def __init__(self, run: RunView) -> None:
+        self._run = run
+        self._items: dict[str, Item] = {}
+
+    def start(
+        self,
+        tools: Sequence[ToolSpec],
+        items: Iterable[Item],
+        *,
+        step_id: str = "",
+        attempt: int = 0,
+        parent: Conversation | None = None,
+        keep: int = 0,
+        reason: str = "",
+    ) -> Conversation:
+        """Open a conversation; with `parent`, as a branch behind its first `keep` items."""
+        state = self._run.state
+        conversation = f"c{len(state.conversations) + 1}"
+        described = json.dumps([tool.model_dump(mode="json") for tool in tools], ensure_ascii=False)
+        self._run.note(
+            e.ConversationOpened(
+                conversation=conversation,
+                step_id=step_id,
+                attempt=attempt,
+                parent=parent.id if parent else "",
+                keep=keep,
+                items=tuple(map(self._put, items)),
+                tools=self._run.journal.put_blob(described.encode()),
+                reason=reason,
+            )
+        )
+        return state.conversations[conversation]
+
+    def newest(self, step_id: str = "", attempt: int = 0) -> Conversation | None:
+        """Return the newest conversation of an attempt of a step; without a step, of the survey."""
+        found = [c for c in self._run.state.conversations.values() if (c.step_id, c.attempt) == (step_id, attempt)]
+        return found[-1] if found else None
+
+    def items(self, conversation: Conversation) -> list[Item]:
+        """Return the items as the model is shown them."""
+        found = [self._get(key) for key in conversation.items]
+        for position in conversation.masked:
+            item = found[position]
+            if isinstance(item, ToolResultMessage):
+                found[position] = item.with_(text=masked_line(item.text))
+        return found
+
+    def open_calls(self, conversation: Conversation) -> tuple[ToolCall, ...]:
+        """Return the calls of the model's last turn, if their results are not yet part of the conversation."""
+        last = self._get(conversation.items[-1]) if conversation.items else None
+        return last.calls if isinstance(last, AssistantTurn) else ()
+
+    def not_begun(self, conversation: Conversation) -> list[ToolCall]:
+        """Return the open calls that were not begun before the process ended. If a call before them was interrupted,
+        there are none: the model has to decide anew."""
+        calls = self.open_calls(conversation)
+        known = [conversation.results.get(call.id) for call in calls]
+        if any(result is not None and not result.text for result in known):
+            return []
+        return [call for call in calls if self.result_of(conversation, call) is None]
+
+    def last_text(self, conversation: Conversation) -> str:
+        last = self._get(conversation.items[-1]) if conversation.items else None
+        return last.content if isinstance(last, AssistantTurn) else ""
+
+    def result_of(self, conversation: Conversation, call: ToolCall) -> ToolResultMessage | None:
+        """Return what is known of a call: its recorded result, or the result of its action; None if nothing is."""
+        if (recorded := conversation.results.get(call.id)) is not None:
+            text = self._run.journal.get_blob(recorded.text).decode() if recorded.text else INTERRUPTED
+            return ToolResultMessage(call_id=call.id, text=text, ok=recorded.ok)
+        step_run = self._run.state.steps.get(conversation.step_id)
+        for action in step_run.actions if step_run else ():
+            if action.call_id == call.id and action.ok is not None:
+                text = self._run.redactor.redact(action.summary) or "(no output)"
+                return ToolResultMessage(call_id=call.id, text=text, ok=action.ok)
+        return None
+
+    def settled(self, conversation: Conversation) -> list[Item]:
+        """Return one result for each open call, in order. A call of which nothing is known was not executed."""
+        return [
+            self.result_of(conversation, call) or ToolResultMessage(call_id=call.id, text=NOT_EXECUTED, ok=False)
+            for call in self.open_calls(conversation)
+        ]
+
+    def answer(self, conversation: Conversation, call: ToolCall, text: str, *, ok: bool = True) -> None:
+        """Record the result of a call that is no action of a step."""
+        self._run.note(
+            e.CallAnswered(
+                conversation=conversation.id,
+                call_id=call.id,
+                tool=call.name,
+                arguments=call.arguments,
+                ok=ok,
+                result=self._run.journal.put_blob(self._run.redactor.redact(text).encode()),
+            )
+        )
+
+    def append(self, conversation: Conversation, items: Iterable[Item]) -> None:
+        if hashes := tuple(map(self._put, items)):
+            self._run.note(e.ConversationGrew(conversation=conversation.id, items=hashes))
+
+    async def ask(self, conversation: Conversation, purpose: Purpose) -> AssistantTurn:
+        """Ask for the model's next turn, and record it."""
+        run = self._run
+        request = self.request(conversation)
+        run.budget.check()
+        await run.budget.confirm(conversation.step_id)
+        started = time.perf_counter()
+        reply: ModelReply | None = None
+        async for call in _retries(run):
+            with call:
+                reply = await _complete(run, request)
+        assert reply is not None
+        turn = reply.as_turn()
+        run.note(
+            e.ModelAnswered(
+                purpose=purpose,
+                step_id=conversation.step_id,
+                prompt=run.journal.put_blob(self._new_part(conversation).encode()),
+                # For people only: the turn itself is stored as it is, because its calls are carried out.
+                answer=run.journal.put_blob(run.redactor.redact_known(_readable(turn)).encode()),
+                prompt_tokens=reply.usage.prompt_tokens,
+                output_tokens=reply.usage.output_tokens,
+                cached_tokens=reply.usage.cached_tokens,
+                cost_usd=run.budget.cost_of(reply.usage),
+                duration_ms=round((time.perf_counter() - started) * 1000),
+                finish_reason=reply.finish_reason,
+                conversation=conversation.id,
+                item=self._put(turn),
+                request=request.fingerprint(),
+            )
+        )
+        return turn
+
+    def request(self, conversation: Conversation) -> ModelRequest:
+        """Return the next request of a conversation. It depends only on what is recorded."""
+        run = self._run
+        described = json.loads(run.journal.get_blob(conversation.tools))
+        limit = run.model.traits.output_limit
+        if run.config.max_output_tokens is not None:
+            limit = min(limit, run.config.max_output_tokens)
+        return ModelRequest(
+            messages=tuple(self.items(conversation)),
+            tools=tuple(ToolSpec.model_validate(tool) for tool in described),
+            temperature=None,
+            max_tokens=limit,
+            effort=run.model.traits.effort,
+            cache_key=run.state.run_id,
+        )
+
+    def _new_part(self, conversation: Conversation) -> str:
+        """Return what was added since the model's last turn, as text, for people who look at the run later."""
+        items = [self._get(key) for key in conversation.items]
+        start = max((i + 1 for i, item in enumerate(items) if isinstance(item, AssistantTurn)), default=0)
+        return "\n\n".join(f"[{item.role}]\n{item.content}" for item in items[start:])
+
+    def _put(self, item: Item) -> str:
+        if not isinstance(item, AssistantTurn):
+            item = _redacted(item, self._run.redactor.redact(item.content))
+        key = self._run.journal.put_blob(dump_item(item))
+        self._items[key] = item
+        return key
+
+    def _get(self, key: str) -> Item:
+        if key not in self._items:
+            self._items[key] = load_item(self._run.journal.get_blob(key))
+        return self._items[key]
+
+
+def _redacted(item: Item, text: str) -> Item:
+    if isinstance(item, ToolResultMessage):
+        return item.with_(text=text)
+    return item if isinstance(item, AssistantTurn) else item.with_(content=text)
+
+
+async def _complete(run: RunView, request: ModelRequest) -> ModelReply:
+    stream = RedactedStream(run.redactor, run.bus.text, by_word=True)
+    try:
+        return await run.model.complete(request, Live(stream.feed))
+    finally:
+        stream.flush()
+
+
+def _readable(turn: AssistantTurn) -> str:
+    calls = [f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in turn.calls]
+    return "\n".join(filter(None, [turn.content, *calls]))
+
+
+def _retries(run: RunView) -> "AsyncRetrying":
+    def note(notice: RetryNotice) -> None:
+        wait = round(notice.wait_seconds, 2)
+        run.note(e.ModelRetried(error=str(notice.error), attempt=notice.attempt, of=notice.of, wait_seconds=wait))
+
+    limits = run.config.reflection
+    return retries(attempts=limits.max_temporary_retries + 1, first_wait=limits.backoff_seconds, on_retry=note)

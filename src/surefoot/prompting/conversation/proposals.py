@@ -1,0 +1,61 @@
+"""Turns the calls of a model into proposals for the engine."""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from surefoot.errors import UnknownTool
+from surefoot.models.items import ToolCall
+from surefoot.prompting.conversation.verbs import DRAFTS, Verb
+from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.schemas import ChangeDraft, StepDecision, StepDraft
+from surefoot.tools.registry import Toolbox
+
+
+def proposal_of(call: ToolCall, toolbox: Toolbox, thought: str) -> Proposal:
+    """Return what a call asks for: an action, or a request to the engine. One with a problem becomes an invalid one."""
+    problem = call.problem
+    if not problem and call.name in DRAFTS:
+        return _request(call, thought)
+    try:
+        tool = toolbox.get(call.name)
+    except UnknownTool as error:
+        problem = problem or f"{error}. {error.remedy}"
+    if problem:
+        return Proposal("invalid", call.name, thought=problem, call_id=call.id)
+    arguments, body = dict(call.arguments), ""
+    if tool.body_argument and arguments.get(tool.body_argument):
+        body = str(arguments.pop(tool.body_argument))
+    return Proposal("act", tool.name, arguments, body, thought, call.id)
+
+
+def _request(call: ToolCall, thought: str) -> Proposal:
+    """Turn a call to the engine into a proposal."""
+    try:
+        draft = DRAFTS[call.name].model_validate(call.arguments)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+        return Proposal("invalid", call.name, thought=f"This cannot be used: {wrong}", call_id=call.id)
+    match Verb(call.name):
+        case Verb.FINISH_STEP:
+            return Proposal("done", call.name, thought=call.arguments.get("summary", "") or thought, call_id=call.id)
+        case Verb.CHECK:
+            return Proposal("check", call.name, call_id=call.id)
+        case Verb.REPLAN:
+            return Proposal("replan", call.name, thought=call.arguments["reason"], call_id=call.id)
+        case Verb.CANNOT:
+            return Proposal("cannot", call.name, thought=call.arguments["reason"], call_id=call.id)
+        case Verb.ADD_STEPS | Verb.CHANGE_STEPS | Verb.REMOVE_STEPS:
+            return Proposal("revise", call.name, thought=thought, call_id=call.id, revision=_revision(draft))
+    problem = "The plan is accepted and this step is under way. Use replan, add_steps, change_steps or remove_steps."
+    return Proposal("invalid", call.name, thought=problem, call_id=call.id)
+
+
+def _revision(draft: Any) -> StepDecision:
+    steps = draft.steps
+    return StepDecision(
+        reason=draft.reason,
+        add_steps=[step for step in steps if isinstance(step, StepDraft) and not isinstance(step, ChangeDraft)],
+        change_steps=[step for step in steps if isinstance(step, ChangeDraft)],
+        remove_steps=[step for step in steps if isinstance(step, str)],
+    )

@@ -1,0 +1,197 @@
+"""The survey: the model looks around, then submits understanding, approach and plan in one read-only conversation.
+
+The gate's verdict is the result of a submission. A submission stays an open call until the engine has judged it, so a
+killed process finds it again.
+"""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from surefoot.core.purpose import Purpose
+from surefoot.errors import TaskImpossible, UnreadableAnswer
+from surefoot.journal.state import Conversation
+from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolResultMessage
+from surefoot.prompting.context import step_to_replan
+from surefoot.prompting.conversation.dialogue import Dialogue
+from surefoot.prompting.conversation.texts import facts, opening, what_failed
+from surefoot.prompting.conversation.verbs import DRAFTS, Verb, specifications
+from surefoot.prompting.schemas import Draft
+from surefoot.prompting.strategy import Refusal
+from surefoot.prompting.view import RunView
+
+D = TypeVar("D", bound=Draft)
+
+MAX_TURNS = 40
+"""How many turns a survey may have before it has to end."""
+MAX_SILENT_TURNS = 3
+"""How many turns without a call in a row end a conversation."""
+
+_PHASES: Mapping[Verb, str] = {
+    Verb.SUBMIT_UNDERSTANDING: "understanding",
+    Verb.SUBMIT_APPROACH: "approach",
+    Verb.SUBMIT_PLAN: "planning",
+}
+_PURPOSES = {
+    Verb.SUBMIT_UNDERSTANDING: Purpose.UNDERSTAND,
+    Verb.SUBMIT_APPROACH: Purpose.APPROACH,
+    Verb.SUBMIT_PLAN: Purpose.PLAN,
+}
+NOT_YET = "Not executed: work begins when a plan is accepted."
+KEPT = "Kept. It is looked at when what comes before it is accepted; you need not send it again."
+GO_ON = "Go on by calling a tool: look at what you still need, or submit understanding, approach and plan."
+
+
+class Survey:
+    def __init__(self, run: RunView, dialogue: Dialogue) -> None:
+        self._run = run
+        self._dialogue = dialogue
+
+    def has(self, verb: Verb) -> bool:
+        """Whether the model has already submitted this, and it was not judged yet."""
+        conversation = self._dialogue.newest()
+        return conversation is not None and self._submitted(conversation, verb) is not None
+
+    async def submission(self, verb: Verb, into: type[D], refusal: Refusal) -> D:
+        """Go on until the model submits what is asked for. Looks are carried out on the way."""
+        conversation = self._open()
+        refused = bool(refusal.messages)
+        if replanning := verb is Verb.SUBMIT_PLAN and step_to_replan(self._run.state) is not None and not refused:
+            conversation = self._reopen(conversation)
+        silent = 0
+        while True:
+            await self._look(conversation)
+            call = None if refused or replanning else self._submitted(conversation, verb)
+            if call is not None and (draft := self._read(conversation, call, into)) is not None:
+                return draft
+            settled = self._settled(conversation, verb, refusal if refused else Refusal())
+            if not settled and conversation.turns:
+                silent += not replanning
+                settled = [] if replanning else [Message(role="user", content=GO_ON)]
+            if silent >= MAX_SILENT_TURNS or conversation.turns >= MAX_TURNS:
+                reason = "called no tool" if silent >= MAX_SILENT_TURNS else f"had {MAX_TURNS} turns"
+                raise UnreadableAnswer(f"the model {reason} and submitted no {_PHASES[verb]}")
+            self._dialogue.append(conversation, settled)
+            refused = replanning = False
+            await self._dialogue.ask(conversation, _PURPOSES[verb])
+
+    def _open(self) -> Conversation:
+        if (conversation := self._dialogue.newest()) is not None:
+            return conversation
+        run = self._run
+        return self._dialogue.start(specifications(run.toolbox, run.usable_tools()), opening(run), reason="survey")
+
+    def _reopen(self, conversation: Conversation) -> Conversation:
+        """Go on with the survey for a new plan: what was submitted is accepted, and the model is told what failed."""
+        failed = step_to_replan(self._run.state)
+        assert failed is not None
+        self._dialogue.append(conversation, self._settled(conversation, Verb.SUBMIT_PLAN, Refusal()))
+        progress = facts(self._run, failed)
+        text = f"The plan has to be made anew.\n\n# What failed\n{what_failed(failed)}\n\n{progress}\n\n"
+        text += "Look at what you need, then submit a plan of what is still to be done with submit_plan."
+        self._dialogue.append(conversation, [Message(role="user", content=text)])
+        return conversation
+
+    def _submitted(self, conversation: Conversation, verb: Verb) -> ToolCall | None:
+        """Return the submission that waits for its gate: of the last turn, or one of an earlier turn that was kept."""
+        calls = self._dialogue.open_calls(conversation)
+        found = next((call for call in calls if call.name == verb and call.id not in conversation.results), None)
+        return found or self._kept(conversation, verb)
+
+    def _kept(self, conversation: Conversation, verb: Verb) -> ToolCall | None:
+        items = self._dialogue.items(conversation)
+        kept = {item.call_id for item in items if isinstance(item, ToolResultMessage) and item.text == KEPT}
+        turns = [item for item in reversed(items) if isinstance(item, AssistantTurn)]
+        calls = [call for turn in turns for call in turn.calls if call.name == verb]
+        return calls[0] if calls and calls[0].id in kept and calls[0].id not in conversation.results else None
+
+    def _read(self, conversation: Conversation, call: ToolCall, into: type[D]) -> D | None:
+        """Read a submission. If it cannot be read, the call's result says why."""
+        try:
+            if call.problem:
+                raise ValueError(call.problem)
+            return into.model_validate(call.arguments)
+        except (ValidationError, ValueError) as error:
+            self._dialogue.answer(conversation, call, f"This cannot be used: {_problem(error)}", ok=False)
+            return None
+
+    async def _look(self, conversation: Conversation) -> None:
+        """Carry out the calls that only read, and refuse the others until the plan is accepted."""
+        calls = self._dialogue.open_calls(conversation)
+        with_plan = any(call.name == Verb.SUBMIT_PLAN and not call.problem for call in calls)
+        for call in calls:
+            if call.name in _PHASES or call.id in conversation.results or (with_plan and self._is_work(call)):
+                continue
+            if call.problem:
+                self._dialogue.answer(conversation, call, call.problem, ok=False)
+            elif call.name == Verb.CANNOT:
+                raise TaskImpossible(str(call.arguments.get("reason", "")) or "the model gave no reason")
+            elif call.name in DRAFTS:
+                self._dialogue.answer(conversation, call, NOT_YET, ok=False)
+            else:
+                ok, text = await self._run.look(call.name, call.arguments)
+                self._dialogue.answer(conversation, call, text, ok=ok)
+
+    def _is_work(self, call: ToolCall) -> bool:
+        """Whether a call belongs to a step. Behind a plan in the same turn, it waits until the plan is accepted."""
+        if call.problem or call.name == Verb.CANNOT:
+            return False
+        if call.name in DRAFTS:
+            return True
+        return call.name in self._run.toolbox and not self._run.toolbox.get(call.name).is_read_only
+
+    def _settled(self, conversation: Conversation, wanted: Verb, refusal: Refusal) -> list[Item]:
+        """Return one result for each open call. Submissions are answered by their gates."""
+        results: list[Item] = []
+        for call in self._dialogue.open_calls(conversation):
+            known = self._dialogue.result_of(conversation, call)
+            if known is None and call.name in _PHASES:
+                ok, text = self._verdict(Verb(call.name), wanted, refusal)
+                known = ToolResultMessage(call_id=call.id, text=text, ok=ok)
+            results.append(known or ToolResultMessage(call_id=call.id, text=NOT_YET, ok=False))
+        if refusal.messages and not any(call.name == wanted for call in self._dialogue.open_calls(conversation)):
+            # A submission that was kept from an earlier turn has its result already.
+            results.append(Message(role="user", content=f"{wanted.value}: {_refused(refusal)}"))
+        return results
+
+    def _verdict(self, verb: Verb, wanted: Verb, refusal: Refusal) -> tuple[bool, str]:
+        state = self._run.state
+        if verb is wanted and refusal.messages:
+            return False, _refused(refusal)
+        accepted = {
+            Verb.SUBMIT_UNDERSTANDING: state.understanding,
+            Verb.SUBMIT_APPROACH: state.approach,
+            Verb.SUBMIT_PLAN: state.planning,
+        }
+        if accepted[verb] is not None:
+            return True, "Accepted."
+        return True, KEPT
+
+    def accepted(self, conversation: Conversation) -> list[Item]:
+        """Return the results of the calls that ended the survey, for a step that branches off it."""
+        return self._settled(conversation, Verb.SUBMIT_PLAN, Refusal())
+
+    def hand_over(self, survey: Conversation, step: Conversation) -> None:
+        """Answer the submissions in the conversation of the first step, which carries out the calls behind the plan."""
+        for call in self._dialogue.open_calls(survey):
+            if call.name in _PHASES and call.id not in survey.results:
+                ok, text = self._verdict(Verb(call.name), Verb.SUBMIT_PLAN, Refusal())
+                self._dialogue.answer(step, call, text, ok=ok)
+
+    def has_work(self, conversation: Conversation) -> bool:
+        """Whether the model has put calls behind its accepted plan, in the same turn."""
+        return bool(self._dialogue.not_begun(conversation)) and any(
+            self._is_work(call) for call in self._dialogue.not_begun(conversation)
+        )
+
+
+def _refused(refusal: Refusal) -> str:
+    reasons = "\n".join(f"- {message}" for message in refusal.messages)
+    return f"Refused:\n{reasons}\nMend exactly that and submit it again."
+
+
+def _problem(error: ValueError) -> str:
+    if isinstance(error, ValidationError):
+        return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'it'}: {item['msg']}" for item in error.errors()[:5])
+    return str(error)

@@ -1,0 +1,178 @@
+"""A map of a repository for a task: its folders, and the files and symbols that matter, most relevant first.
+
+It is built once per run and never refreshed, because it is part of the beginning of every request, which servers cache.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from surefoot.prompting.project.folder import is_test
+from surefoot.prompting.project.symbols import SOURCE_SUFFIXES, Symbol, symbols
+
+MAX_CHARS = 6_000
+"""About 2,000 tokens."""
+MAX_FOLDERS = 40
+MAX_FILES = 25
+MAX_SYMBOLS = 24
+"""How many symbols of one file are listed."""
+NAMED_CHARS = 12_000
+"""How much code that the task names is quoted."""
+ONE_NAME_CHARS = 5_000
+"""How much of one definition is quoted."""
+MAX_READ = 6_000
+"""How many files are searched for the words of the task."""
+LISTED_WHOLE = 40
+"""A folder with no more files than this is listed whole."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+_COMMON = frozenset((
+    "the", "and", "for", "with", "that", "this", "from", "must", "should", "file", "code", "into", "all", "are", "has",
+    "have", "not", "its", "can", "will", "add", "new", "use", "used", "make", "when", "where", "which", "then", "than",
+    "also", "test", "tests", "fix", "bug", "error", "function", "class", "method", "argument", "default", "value",
+    "return", "returns", "update", "change", "docs", "entry",
+))  # fmt: skip
+
+Read = Callable[[str], str | None]
+
+
+def repo_map(files: Sequence[str], task: str, read: Read, limit: int = MAX_CHARS) -> str:
+    """Describe a folder in at most about `limit` characters, and quote the code that the task names."""
+    if not files:
+        return "(empty)"
+    parts = [_folders(files)]
+    room = limit - len(parts[0])
+    ranked = _ranked(files, _words(task), read)
+    names = code_words(task)
+    for path, text in ranked[:MAX_FILES]:
+        rows = _described(path, text, names)
+        if len(rows) > room:
+            break
+        room -= len(rows) + 1
+        parts.append(rows)
+    return "\n".join(parts) + _named_code(ranked[:MAX_FILES], names)
+
+
+def beginning(path: str, text: str, lines: int = 25) -> str:
+    """Quote the first lines of a long document, such as the newest entries of a changelog."""
+    rows = text.split("\n")
+    return _quoted(path, 1, min(lines, len(rows)), text, "\n".join(rows[:lines]))
+
+
+def code_words(task: str) -> set[str]:
+    """Return the words of a task that are names in code: by their form, by what stands around them, or because the rest
+    of the text is in another script."""
+    chinese = re.search(r"[\u4e00-\u9fff]", task) is not None
+    found = set()
+    for match in _IDENTIFIER.finditer(task):
+        word, before, after = match.group(), task[: match.start()][-1:], task[match.end() :][:1]
+        shaped = "_" in word.strip("_") or re.search(r"[a-z][A-Z]|[A-Z]{2,}[a-z]|\d", word)
+        if shaped or before in ("`", ".") or after in ("(", "`") or (chinese and after != "."):
+            found.add(word)
+    return found
+
+
+def _named_code(ranked: Sequence[tuple[str, str]], names: set[str]) -> str:
+    """Quote the definitions of the names, of sources before tests; of a long one its beginning."""
+    room, parts = NAMED_CHARS, []
+    for path, text in ranked:
+        for symbol in symbols(path, text) if not is_test(path) else ():
+            if symbol.name not in names or room <= 0:
+                continue
+            lines = text.split("\n")[symbol.line - 1 : symbol.end]
+            body = "\n".join(lines)
+            if len(body) > min(room, ONE_NAME_CHARS):
+                body = body[: min(room, ONE_NAME_CHARS)].rpartition("\n")[0] + "\n[...]"
+            room -= len(body)
+            parts.append(
+                f"\n# {path}, lines {symbol.line} to {symbol.end} of {_count(text)}\n```\n{body.rstrip()}\n```\n"
+            )
+    return "\n" + "".join(parts) if parts else ""
+
+
+def _quoted(path: str, first: int, last: int, text: str, part: str) -> str:
+    return f"\n# {path}, lines {first} to {last} of {_count(text)}\n```\n{part.rstrip()}\n```\n"
+
+
+def _count(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n"))
+
+
+def _words(task: str) -> set[str]:
+    return {word for word in _IDENTIFIER.findall(task) if word.lower() not in _COMMON}
+
+
+def _folders(files: Sequence[str]) -> str:
+    """List all files of a small folder; of a larger one its folders with the number of their files."""
+    if len(files) <= LISTED_WHOLE:
+        return "\n".join(f"- {path}" for path in files)
+    for depth in (3, 2, 1):
+        counts = Counter("/".join(path.split("/")[:-1][:depth]) for path in files)
+        if len(counts) <= MAX_FOLDERS:
+            break
+    top = [f"- {path}" for path in files if "/" not in path][:MAX_FOLDERS]
+    rows = [f"- {folder}/ ({count} {'file' if count == 1 else 'files'})" for folder, count in counts.items() if folder]
+    more = f"\n- and {len(rows) - MAX_FOLDERS} more folders" if len(rows) > MAX_FOLDERS else ""
+    return "\n".join([*top, *rows[:MAX_FOLDERS]]) + more
+
+
+def _ranked(files: Sequence[str], words: set[str], read: Read) -> list[tuple[str, str]]:
+    """Order source files by how much they have to do with the words of a task; then by how often others name them."""
+    sources = [path for path in files if path.rpartition(".")[2].lower() in SOURCE_SUFFIXES][:MAX_READ]
+    texts = {path: text for path in sources if (text := read(path))}
+    stems = Counter(dict.fromkeys(texts, 0))
+    by_stem: dict[str, list[str]] = {}
+    for path in texts:
+        by_stem.setdefault(_stem(path), []).append(path)
+    scores: dict[str, float] = {}
+    having = {word: {path for path, text in texts.items() if word in text} for word in words}
+    weights = {word: _weight(word, len(paths), len(texts)) for word, paths in having.items() if paths}
+    for path, text in texts.items():
+        score = sum(weight for word, weight in weights.items() if path in having[word]) + 4.0 * sum(
+            part in words for part in re.split(r"[/._-]", path)
+        )
+        scores[path] = score * (0.4 if is_test(path) else 1.0)
+        for names in set(_IMPORTED.findall(text)):
+            for other in by_stem.get("".join(names).rpartition(".")[2], ()):
+                stems[other] += other != path
+    order = sorted(texts, key=lambda path: (-scores[path], -stems[path], len(path), path))
+    return [(path, texts[path]) for path in order]
+
+
+_IMPORTED = re.compile(r"^\s*(?:from\s+\.*([\w.]+)\s+import|import\s+([\w.]+))", re.MULTILINE)
+
+
+def _weight(word: str, having: int, of: int) -> float:
+    """Weigh a word: one that few files have says more than one that most have."""
+    return (3.0 if "_" in word or not word.islower() else 1.0) * math.sqrt(1.0 + of / having)
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2].partition(".")[0]
+    return path.rpartition("/")[0].rpartition("/")[2] if name in ("__init__", "index", "mod") else name
+
+
+def _described(path: str, text: str, names: set[str]) -> str:
+    """List the definitions of a file that the names are about, with their lines; of other files only how many."""
+    found = symbols(path, text)
+    chosen = [symbol for symbol in found if _is_about(symbol, names)]
+    classes = [symbol for symbol in chosen if symbol.text.startswith("class ")]
+    inside = [s for s in found if s.depth and any(c.line < s.line <= c.end for c in classes)]
+    rows = [f"{path} ({_count(text)} lines, {len(found)} definitions)"]
+    listed = sorted({*chosen, *inside}, key=lambda symbol: symbol.line)
+    for symbol in listed[:MAX_SYMBOLS]:
+        rows.append(f"  {symbol.line}-{symbol.end} {'  ' * symbol.depth}{symbol.text}"[:140])
+    if len(listed) > MAX_SYMBOLS:
+        rows.append(f"  and {len(listed) - MAX_SYMBOLS} more about it")
+    return "\n".join(rows)
+
+
+def _is_about(symbol: Symbol, names: set[str]) -> bool:
+    """`NumericRangeTests` is about `numeric_range`."""
+    plain = _plain(symbol.name)
+    return any(symbol.name == name or (len(name) > 3 and _plain(name) in plain) for name in names)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()

@@ -1,0 +1,133 @@
+"""The drafts that a model is asked for: small shapes that also small models fill in well.
+
+Their fields are few and flat, kinds come from enumerations, and the model is not asked for what the engine can find out
+by itself. `engine/planner/normalize.py` turns drafts into the full values.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from surefoot.core.phases import TaskComplexity
+from surefoot.core.plan import StepType
+
+
+class Draft(BaseModel):
+    # Models add fields that nobody asked for.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class UnderstandingDraft(Draft):
+    understanding: str = Field(min_length=1, description="what is wanted, in one or two sentences")
+    requirements: list[str] = Field(default=[], max_length=12, description="each thing that must be true at the end")
+    files: list[str] = Field(default=[], max_length=12, description="files to create or change, nothing else")
+    task_type: Literal["write_code", "fix_bug", "change_code", "data", "shell", "docs", "question", "other"] = "other"
+    complexity: TaskComplexity = TaskComplexity.MODERATE
+    risks: list[str] = Field(default=[], max_length=5)
+    questions: list[str] = Field(default=[], max_length=3, description="only what makes the task impossible to start")
+
+
+class AlternativeDraft(Draft):
+    name: str
+    description: str = ""
+
+
+class DecisionDraft(Draft):
+    decision: str
+    rationale: str = ""
+
+
+class ApproachDraft(Draft):
+    approach: str = Field(min_length=1)
+    tech_stack: list[str] = Field(default=[], max_length=8)
+    architecture_pattern: str = ""
+    key_decisions: list[DecisionDraft] = Field(default=[], max_length=5)
+    expected_outcomes: list[str] = Field(default=[], max_length=8)
+    alternatives: list[AlternativeDraft] = Field(default=[], max_length=3)
+
+
+class CheckDraft(Draft):
+    kind: Literal["command", "file_exists", "text_matches", "none"] = "none"
+    value: str = ""
+
+
+class StepDraft(Draft):
+    name: str = Field(min_length=1)
+    description: str = ""
+    type: StepType = StepType.CODE_GENERATION
+    file: str = Field(default="", description="the one file this step writes, or empty")
+    after: list[int] = Field(default=[], description="numbers of the steps that must be done before")
+    check: CheckDraft = CheckDraft()
+
+
+class PlanDraft(Draft):
+    steps: list[StepDraft] = Field(min_length=1)
+    success_criteria: list[str] = Field(default=[], max_length=8)
+
+
+class ChangeDraft(StepDraft):
+    step: str = Field(min_length=1, description="the id or the name of the step to change")
+    name: str = ""
+
+
+class StepDecision(Draft):
+    """One decision inside a step. The body of a file to write comes outside, in a fenced block."""
+
+    thought: str = ""
+    decision: Literal["act", "done", "replan"] = "act"
+    reason: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] = Field(default={})
+    add_steps: list[StepDraft] = Field(default=[], max_length=4)
+    change_steps: list[ChangeDraft] = Field(default=[], max_length=4)
+    remove_steps: list[str] = Field(default=[], max_length=4)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.decision == "done"
+
+
+class CallDraft(Draft):
+    """Another call for a step that is one call."""
+
+    thought: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] = Field(default={})
+
+
+class ReflectionDraft(Draft):
+    category: Literal[
+        "parameter_error", "tool_error", "dependency_error", "decomposition_error", "environment_error", "unknown"
+    ] = "unknown"
+    root_cause: str = ""
+    recoverable: bool = True
+    fix: str = ""
+    parameters: dict[str, Any] = Field(default={}, description="for a step that names its tool: what to change")
+
+
+def schema_of(draft: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema without titles and references, in the subset that servers' grammars understand."""
+    schema = draft.model_json_schema()
+    definitions = schema.pop("$defs", {})
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return plain(definitions[node["$ref"].rsplit("/", 1)[-1]])
+        if len(node.get("allOf", ())) == 1:
+            return plain(node["allOf"][0])
+        kept = {k: plain(v) for k, v in node.items() if k not in ("title", "default", "description", "minLength")}
+        # A field may be called "title" too; inside `properties` it stays.
+        if isinstance(node.get("properties"), dict):
+            kept["properties"] = {k: plain(v) for k, v in node["properties"].items()}
+            # Constrained decoding writes required fields, in order. Small models leave optional ones out.
+            kept["required"] = list(node["properties"])
+            kept["additionalProperties"] = False
+        return kept
+
+    result = plain(schema)
+    assert isinstance(result, dict)
+    return result

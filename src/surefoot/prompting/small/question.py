@@ -1,0 +1,44 @@
+"""The plain question that a small model is asked, and the parts of its answers that all kinds of steps share."""
+
+from surefoot.journal.state import StepRun
+from surefoot.prompting.context import budget_chars, files_to_show, instructions, quoted_files, step_text, visible_files
+from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.small.missing_imports import with_missing_imports
+from surefoot.prompting.templates import render
+from surefoot.prompting.view import RunView
+
+_CANNOT = "CANNOT"
+
+
+def plain_question(
+    run: RunView, step_run: StepRun, failed: str, form: str, replacement: tuple[str, str] = ("", "")
+) -> str:
+    """Put the files, the task and the form of the answer the way a person would: small models answer that best.
+
+    `replacement` is a piece of the quoted files and what to show instead of it.
+    """
+    files = visible_files(run)
+    shown = set(files_to_show(run, files))
+    step = step_run.step
+    text = quoted_files(run.root, [path for path in files if path in shown], budget_chars(run) // 2)
+    question = render(
+        "question",
+        instructions=instructions(run.root, files),
+        files=text.replace(*replacement) if replacement[0] else text,
+        task=run.task.text,
+        step="" if step.description == run.task.text else f"\n# Now this step of it\n{step_text(step)}\n",
+        failed=failed,
+    )
+    return f"{question}\n\n{form}\n"
+
+
+def refusal_in(answer: str) -> Proposal | None:
+    """Return a request to replan if the answer says, in the asked form, that the task cannot be done."""
+    if not answer.lstrip("#*` ").upper().startswith(_CANNOT):
+        return None
+    return Proposal("replan", thought=answer.strip()[:400])
+
+
+def add_imports(path: str, text: str) -> str:
+    """Add the imports that the model forgot."""
+    return with_missing_imports(text) if path.endswith(".py") else text

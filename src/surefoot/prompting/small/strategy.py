@@ -1,0 +1,104 @@
+"""The strategy for small models: short single questions, whole answers, and candidates instead of corrections."""
+
+from collections.abc import Awaitable, Sequence
+
+from surefoot.core.outcome import CheckResult
+from surefoot.core.plan import ExecutionStep, StepKind, StepType
+from surefoot.core.purpose import Purpose
+from surefoot.journal.state import StepRun
+from surefoot.prompting.ask import Prompt, ask_text
+from surefoot.prompting.context import budget_chars, failures, read_text, results_of_dependencies
+from surefoot.prompting.json_actions.file_body import ask_for_file, is_long
+from surefoot.prompting.json_actions.program import ask_for_program, read_program
+from surefoot.prompting.json_actions.strategy import JsonActions, attempt_temperature
+from surefoot.prompting.profile import Profile
+from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.small.file_answer import ask_for_short_file
+from surefoot.prompting.small.free_answer import ask_for_free_answer
+from surefoot.prompting.small.question import add_imports, plain_question
+from surefoot.prompting.strategy import Turn
+from surefoot.prompting.templates import render
+from surefoot.tools.text.missing import says_missing
+
+
+class SmallStrategy(JsonActions):
+    profile = Profile(
+        "small",
+        # Shown its own answer, a small model gives it again: a fresh start beats the first correction.
+        red_rounds=1,
+        # Its answers are cheap and often wrong.
+        candidates=3,
+        candidates_first=True,
+        stop_after_candidates=True,
+        diagnose_before_candidates=False,
+        may_skip_understanding=True,
+        stop_without_inputs=True,
+        tests_read_only=True,
+        file_share=0.5,
+        # One that writes more goes round in circles, for minutes.
+        max_answer_tokens=1_024,
+        summary_chars=1_600,
+        read_chars=4_000,
+    )
+
+    def step_kind(self, step: ExecutionStep) -> StepKind:
+        kind = super().step_kind(step)
+        free = kind is StepKind.ACTIONS and step.step_type is not StepType.TESTING
+        return StepKind.FREE_ANSWER if free else kind
+
+    async def next_actions(self, step_run: StepRun, results: Sequence[CheckResult]) -> Turn:
+        temperature = attempt_temperature(self.run, step_run)
+        match self.run.step_kind(step_run):
+            case StepKind.FREE_ANSWER:
+                return Turn(await self.free_answer(step_run, results, temperature))
+            case StepKind.FILE:
+                return Turn([await self.file(step_run, step_run.step.writes[0], results, temperature)])
+            case StepKind.PROGRAM:
+                return Turn([await self.program(step_run, results, temperature)])
+        return await self.decide(step_run, results, temperature)
+
+    async def candidate(self, step_run: StepRun, temperature: float) -> Sequence[Proposal]:
+        """Ask in other words than before, and without showing the code that is wrong."""
+        results = step_run.baseline
+        match self.run.step_kind(step_run):
+            case StepKind.FREE_ANSWER:
+                return await self.free_answer(step_run, results, temperature)
+            case StepKind.PROGRAM if not results_of_dependencies(self.run, step_run.step.id):
+                return [await self._plain_program(step_run, temperature)]
+            case StepKind.PROGRAM:
+                return [await self.program(step_run, results, temperature)]
+        return [await self.file(step_run, step_run.step.writes[0], results, temperature, hide_mistakes=True)]
+
+    def free_answer(
+        self, step_run: StepRun, results: Sequence[CheckResult], temperature: float
+    ) -> Awaitable[list[Proposal]]:
+        """Ask for all files and commands of a step at once."""
+        # That a file to be made is missing says nothing, and would be taken for part of the task.
+        exists = not any(says_missing(result.detail) for result in results if not result.passed)
+        failing = failures(step_run, results, exists=exists)
+        return ask_for_free_answer(self.run, step_run, failing, temperature)
+
+    def file(
+        self,
+        step_run: StepRun,
+        path: str,
+        results: Sequence[CheckResult],
+        temperature: float,
+        *,
+        hide_mistakes: bool = False,
+    ) -> Awaitable[Proposal]:
+        if is_long(read_text(self.run.root, path, budget_chars(self.run))):
+            return ask_for_file(self.run, self.briefing, step_run, path, results, temperature, postprocess=add_imports)
+        return ask_for_short_file(self.run, step_run, path, results, temperature, hide_mistakes=hide_mistakes)
+
+    def program(self, step_run: StepRun, results: Sequence[CheckResult], temperature: float) -> Awaitable[Proposal]:
+        # What earlier attempts taught would be about a program that the model is not shown.
+        failing = failures(step_run, results, exists=False)
+        return ask_for_program(self.run, self.briefing, step_run, failing, temperature)
+
+    async def _plain_program(self, step_run: StepRun, temperature: float) -> Proposal:
+        """Ask plainly: the model makes other mistakes then, which is what candidates are for."""
+        path = step_run.step.writes[0]
+        text = plain_question(self.run, step_run, "", render("program", path=path))
+        prompt = Prompt(purpose=Purpose.WRITE, text=text, step_id=step_run.step.id, temperature=temperature, bare=True)
+        return read_program(await ask_text(self.run, prompt), path)

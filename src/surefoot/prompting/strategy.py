@@ -1,0 +1,95 @@
+"""How a model is asked: the one seam between the engine and the ways to drive a model.
+
+The engine calls a strategy to produce a phase's output, to propose the next actions of a step, and to go on after a
+failure. It judges, records and carries out what comes back. `choose.py` picks the strategy for a model.
+"""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from surefoot.core.outcome import CheckResult, Failure
+from surefoot.core.plan import ExecutionStep, StepKind
+from surefoot.journal.events import PhaseName
+from surefoot.journal.state import StepRun
+from surefoot.prompting.conversation.submissions import FullPlanDraft
+from surefoot.prompting.profile import Profile
+from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.schemas import (
+    ApproachDraft,
+    CallDraft,
+    PlanDraft,
+    ReflectionDraft,
+    StepDecision,
+    StepDraft,
+    UnderstandingDraft,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One answer inside a step."""
+
+    proposals: Sequence[Proposal]
+    """What to do, in order; at least one."""
+    revision: StepDecision | None = None
+    """The changes to the plan that came with it, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the last output of a phase was refused by its gate, and how often that has happened."""
+
+    messages: Sequence[str] = field(default_factory=tuple)
+    attempt: int = 0
+
+
+class Strategy(Protocol):
+    """One instance serves one run. Methods raise `ModelError`s; `UnreadableAnswer` if an answer cannot be used."""
+
+    @property
+    def profile(self) -> Profile: ...
+
+    def understand(self, refusal: Refusal) -> Awaitable[UnderstandingDraft]:
+        """Say what the task wants."""
+        ...
+
+    def approach(self, refusal: Refusal) -> Awaitable[ApproachDraft]:
+        """Choose how to do it."""
+        ...
+
+    def plan(self, refusal: Refusal) -> Awaitable[PlanDraft | FullPlanDraft]:
+        """Plan the steps, or what is left of them after a failure."""
+        ...
+
+    def has_submitted(self, phase: PhaseName) -> bool:
+        """Whether the output of a phase was given already, together with an earlier one."""
+        ...
+
+    def step_kind(self, step: ExecutionStep) -> StepKind:
+        """Decide how a step is carried out."""
+        ...
+
+    def next_actions(self, step_run: StepRun, results: Sequence[CheckResult]) -> Awaitable[Turn]:
+        """Propose what to do next in a step, given the newest results of its checks."""
+        ...
+
+    def answer(self, step_run: StepRun, proposal: Proposal, text: str, *, ok: bool) -> None:
+        """Tell the model the result of a proposal that was no action: refused, invalid, or a request to the engine."""
+        ...
+
+    def candidate(self, step_run: StepRun, temperature: float) -> Awaitable[Sequence[Proposal]]:
+        """Propose one of several answers to a one-answer step, without regard to what the last attempt did."""
+        ...
+
+    def diagnose(self, step_run: StepRun, failure: Failure) -> Awaitable[ReflectionDraft]:
+        """Find the cause of a failure that rules could not explain."""
+        ...
+
+    def repair_step(self, step_run: StepRun, failed: str) -> Awaitable[StepDraft]:
+        """Plan one failed step differently."""
+        ...
+
+    def repair_call(self, step_run: StepRun, failed: str) -> Awaitable[CallDraft]:
+        """Choose another call for a failed step that is one tool call."""
+        ...

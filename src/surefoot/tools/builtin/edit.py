@@ -1,0 +1,96 @@
+"""The tool that edits parts of a file."""
+
+import difflib
+
+from surefoot.errors import ToolError
+from surefoot.tools.context import ToolContext
+from surefoot.tools.fs.fileio import read_bytes, refuse_binary, refuse_lost_secrets, write_bytes
+from surefoot.tools.fs.paths import not_found, relative
+from surefoot.tools.text.generated import refuse_generated
+from surefoot.tools.text.matching import BLOCK_EXAMPLE, Edit, apply_edits, read_blocks
+from surefoot.tools.tool import ToolResult, tool
+
+CONTEXT = 2
+MAX_COMPARED = 4_000
+
+_BOM = "\ufeff"
+
+
+@tool(
+    writes=("path",),
+    body_argument="edits",
+    instead_of_body=("search", "replace", "replace_all"),
+    alternatives=("write_file",),
+)
+async def edit_file(
+    context: ToolContext,
+    path: str,
+    edits: str = "",
+    search: str = "",
+    replace: str = "",
+    replace_all: bool = False,
+) -> ToolResult:
+    """Change parts of a file with search/replace blocks."""
+    file = context.path(path, for_writing=True)
+    if not file.exists():
+        error = not_found(context.root, path)
+        error.remedy += "; write_file makes a new file"
+        raise error
+    name = relative(context.root, file)
+    content = read_bytes(context.root, file)
+    refuse_binary(name, content)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ToolError(
+            f"{name} is not UTF-8, so editing it could damage it",
+            argument="path",
+            remedy="use run_python or run_command with the file's own encoding",
+        ) from error
+    refuse_generated(context.may_rewrite, name, text)
+    changed = edited(name, text, edits, search, replace, replace_all=replace_all)
+    refuse_lost_secrets(context.redact, context.has_hidden, name, text, changed)
+    context.refuse_weakening(name, changed.encode("utf-8"))
+    write_bytes(context.root, file, changed.encode("utf-8"))
+    diff = _diff(name, text, changed)
+    return ToolResult(ok=True, summary=context.summary(diff), output=diff)
+
+
+def edited(name: str, text: str, edits: str, search: str = "", replace: str = "", *, replace_all: bool = False) -> str:
+    """Return `text` with the edits applied. `replace_all`: every occurrence of `search`, which must match exactly."""
+    if replace_all and search and search in text and search != replace:
+        return text.replace(search, replace)
+    bom = _BOM if text.startswith(_BOM) else ""
+    return bom + apply_edits(name, text.removeprefix(bom), _read_edits(edits, search, replace))
+
+
+def _read_edits(edits: str, search: str, replace: str) -> list[Edit]:
+    if edits.strip():
+        return read_blocks(edits)
+    if search:
+        return [Edit(search, replace)]
+    raise ToolError(
+        "there is nothing to change", argument="edits", remedy=f"write each change like this:\n{BLOCK_EXAMPLE}"
+    )
+
+
+def _diff(name: str, before: str, after: str) -> str:
+    """The change as a diff, so that the model need not read the file again."""
+    old, new = before.replace("\r\n", "\n").split("\n"), after.replace("\r\n", "\n").split("\n")
+    start = _common_prefix(old, new)
+    end = _common_prefix(old[start:][::-1], new[start:][::-1])
+    first = max(0, start - CONTEXT)
+    old, new = old[first : len(old) - end + CONTEXT], new[first : len(new) - end + CONTEXT]
+    if max(len(old), len(new)) > MAX_COMPARED:
+        return f"edited {name}"
+    lines = [line for line in difflib.unified_diff(old, new, lineterm="", n=CONTEXT) if not line.startswith("@@")][2:]
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    return "\n".join([f"edited {name} (+{added} -{removed} lines), from line {first + 1}:", *lines])
+
+
+def _common_prefix(first: list[str], second: list[str]) -> int:
+    """The number of leading lines that both have in common."""
+    return next(
+        (index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )

@@ -1,0 +1,69 @@
+"""A cache of scan records across runs, so that unchanged files are not read again.
+
+A lost or outdated cache does no harm: each record is compared with the file's stat values before it is used. It must
+never refer to content that is no longer stored, so it holds the blob store's generation, which changes whenever blobs
+are removed.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from surefoot.workspace.durable import durable_write
+from surefoot.workspace.errors import suppress_full
+from surefoot.workspace.snapshots.manifest import Entry
+from surefoot.workspace.snapshots.scan import Record, Scan
+
+_FORMAT = 2  # 2: entries have extended attributes
+
+
+class StatCache:
+    def __init__(self, file: Path, generation: Callable[[], str]) -> None:
+        self._file = file
+        self._read_generation = generation
+        self._generation = ""
+        self._last: dict[str, Record] | None = None
+        self._unsettled: set[str] = set()
+        self._unsaved = 0
+
+    def known(self) -> dict[str, Record]:
+        """Return the records that are trusted if the stat values still match."""
+        generation = self._read_generation()
+        if self._last is None or generation != self._generation:
+            self._last, self._unsettled, self._unsaved = self._load(generation), set(), 0
+            self._generation = generation
+        if not self._unsettled:
+            return self._last
+        return {path: record for path, record in self._last.items() if path not in self._unsettled}
+
+    def is_last(self, scanned: Scan) -> bool:
+        return scanned.records == self._last
+
+    def update(self, scanned: Scan) -> None:
+        """Keep a scan whose files are all stored. Saves it to disk when that would spare a restart much reading.
+
+        It is not saved on a full disk: it is only a cache.
+        """
+        self._last, self._unsettled = scanned.records, scanned.unsettled()
+        self._unsaved += len(scanned.fresh)
+        if self._unsaved * 20 > len(self._last) > len(self._unsettled):
+            with suppress_full():
+                self._save()
+            self._unsaved = len(self._unsettled)
+
+    def _save(self) -> None:
+        assert self._last is not None
+        rows = [(*record[:4], *record.entry) for path, record in self._last.items() if path not in self._unsettled]
+        document = {"format": _FORMAT, "generation": self._generation, "rows": rows}
+        durable_write(self._file, json.dumps(document, separators=(",", ":")).encode())
+
+    def _load(self, generation: str) -> dict[str, Record]:
+        try:
+            document: Any = json.loads(self._file.read_bytes())
+            if (document["format"], document["generation"]) != (_FORMAT, generation):
+                return {}
+            records = [Record(row[0], row[1], row[2], row[3], Entry(*row[4:])) for row in document["rows"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+        return {record.entry.path: record for record in records}

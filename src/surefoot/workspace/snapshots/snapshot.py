@@ -1,0 +1,307 @@
+"""The workspace of a run and its snapshots: take, compare, restore and copy them.
+
+Snapshots are stored in a home folder outside the workspace, without git. A `.git` folder is captured and restored like
+any other, so an agent's commit can be undone and nothing else in it changes.
+
+A snapshot has content, mode bits, symlinks, hard links within the tree, empty folders, times, and owners that are not
+our own, and extended attributes with access control lists. Special and unreadable files are listed in the manifest and
+left alone.
+
+A snapshot before an action is complete or refused. One that is taken for a restore may lack contents for which there is
+no room: such files are moved aside instead of being removed, so a full disk or a huge file never blocks a restore.
+"""
+
+import fcntl
+import os
+import stat
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from surefoot.errors import RestoreIncomplete, UsageError
+from surefoot.workspace.durable import file_lock, hash_fd, read_all, workspace_key
+from surefoot.workspace.errors import suppress_full, translate_os_errors
+from surefoot.workspace.restore.actions import Restorer, new_temp_name
+from surefoot.workspace.restore.aside import Aside
+from surefoot.workspace.restore.restore import Intent, IntentFile, Restore, RestoreReport, copy_out
+from surefoot.workspace.snapshots.blobs import BlobStore
+from surefoot.workspace.snapshots.cache import StatCache
+from surefoot.workspace.snapshots.diff import Change, compare, unified
+from surefoot.workspace.snapshots.excludes import Excludes
+from surefoot.workspace.snapshots.gc import GcReport, Generation, collect
+from surefoot.workspace.snapshots.look import Look
+from surefoot.workspace.snapshots.manifest import Entry, Manifest, ManifestStore, overlay, regroup_links
+from surefoot.workspace.snapshots.quota import Room, check_quota, within_quota
+from surefoot.workspace.snapshots.scan import Scan, read_contents, scan
+from surefoot.workspace.snapshots.tree import Tree
+
+
+class Workspace:
+    """Synchronous and thread-safe: calls from several threads run one at a time."""
+
+    def __init__(self, root: Path, home: Path, *, excludes: Sequence[str] = (), quota_bytes: int = 2 * 1024**3) -> None:
+        self.root, self.home = _validated(root, home)
+        self.excludes = Excludes(excludes)
+        self.quota_bytes = quota_bytes
+        with translate_os_errors("prepare the folder for snapshots"):
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            own_folder = self.home / "workspaces" / workspace_key(self.root)
+            own_folder.mkdir(parents=True, exist_ok=True)
+            self.blobs = BlobStore(self.home / "blobs")
+            self._manifests = ManifestStore(self.home / "manifests", self.blobs)
+            self._aside = Aside(self.root, self.home)
+            self._aside.prepare()
+        self._generation = Generation(self.home / "generation")
+        self._cache = StatCache(own_folder / "stat-cache.json", self._generation.read)
+        self._intent = IntentFile(own_folder / "restore.json")
+        self._last_id = ""
+        self._last_excluded: list[str] = []
+        self._lock = threading.RLock()
+
+    def snapshot(self) -> str:
+        """Capture the tree and return the snapshot's id. An unchanged tree is only scanned, not read."""
+        with self._operation("take a snapshot"), Tree(self.root) as tree:
+            scanned = scan(tree, self._cache.known(), self.excludes, keep_xattrs=self.blobs.put)
+            check_quota(self.root, scanned, self.quota_bytes)
+            read_contents(scanned, tree, self.blobs.put_open)
+            if not (self._is_last(scanned) and self._manifests.touch(self._last_id)):
+                self._last_id = self._manifests.save(scanned.entries(), self.excludes.patterns, scanned.excluded)
+                self._last_excluded = scanned.excluded
+            self._cache.update(scanned)
+            return self._last_id
+
+    def capture(self, near: Collection[str] = (), *, reserve: int = 0) -> str:
+        """Capture the tree as far as there is room, and return the snapshot's id. Never refuses for size.
+
+        The largest new files over the quota, and files for which the disk has no room, are recorded without content.
+        `near` are snapshots that the tree is likely to equal in part; `reserve` is the room to leave on the disk.
+        """
+        with self._operation("take a snapshot"), Tree(self.root) as tree:
+            room = Room(self.blobs, self.root, reserve)
+            scanned = scan(tree, self._cache.known(), self.excludes, keep_xattrs=room.keep)
+            likely = [self._manifests.load(snapshot).entries for snapshot in near]
+            read_contents(scanned, tree, room.store, within_quota(scanned, self.quota_bytes, likely))
+            entries = scanned.entries()
+            snapshot_id = self._manifests.save(entries, self.excludes.patterns, scanned.excluded, lenient=True)
+            if self.is_saved(snapshot_id) and not any(entry.is_unstored for entry in entries.values()):
+                self._cache.update(scanned)
+                self._last_id, self._last_excluded = snapshot_id, scanned.excluded
+            return snapshot_id
+
+    def is_saved(self, *snapshot_ids: str) -> bool:
+        """Whether snapshots are on disk. Those that a full disk kept in memory are saved at the end of a restore."""
+        return all(map(self._manifests.is_saved, snapshot_ids))
+
+    def manifest(self, snapshot_id: str) -> Manifest:
+        with translate_os_errors("read a snapshot's manifest"):
+            return self._manifests.load(snapshot_id)
+
+    def changes(self, before: str, after: str | None = None) -> list[Change]:
+        """Return the changes from `before` to `after`, or to the current tree, except times and hard link groups."""
+        with self._operation("compare the tree"), Tree(self.root) as tree:
+            return self._changes(tree, before, after)
+
+    def unified_diff(self, before: str, after: str | None = None, paths: Sequence[str] = ()) -> str:
+        """Return the changes as a diff, of all paths or of the given files and folders."""
+
+        def stored(entry: Entry) -> bytes:
+            return _link_text(entry) if entry.kind == "symlink" else self.blobs.get(entry.digest)
+
+        def present(entry: Entry) -> bytes:
+            return _link_text(entry) if entry.kind == "symlink" else _read_now(tree, entry)
+
+        with self._operation("compare the tree"), Tree(self.root) as tree:
+            changes = self._changes(tree, before, after)
+            return unified(changes, stored, present if after is None else stored, paths)
+
+    def restore(
+        self, snapshot_id: str, *, known: str | None = None, force: bool = False, unrecorded: bool = False
+    ) -> RestoreReport:
+        """Restore the tree to exactly what the manifest says.
+
+        `known` is the last snapshot taken by the agent. If a path that would be touched differs from it, another
+        process changed it: raises RestoreConflict before anything is touched, unless `force`. Without `known`, every
+        difference to the snapshot is undone.
+
+        The restore is recorded on disk first, so that it can be finished after a crash. With `unrecorded` it is also
+        done if there is no room for the record: then the caller has to repeat it if it fails.
+
+        Raises RestoreIncomplete if the disk has no room for some of the files. The rest is restored then, and
+        `finish_restore` or another restore does what is missing.
+        """
+        with self._operation("restore the tree"):
+            unfinished = self._intent.read()
+            temp_name = unfinished.temp_name if unfinished else new_temp_name()
+            return self._restore(Intent(snapshot_id, known, force, temp_name), resumed=False, unrecorded=unrecorded)
+
+    def finish_restore(self, *, force: bool = False) -> RestoreReport | None:
+        """Complete a restore that was killed or failed half-way; return None if there is none. Can be repeated."""
+        with self._operation("finish restoring the tree"):
+            intent = self._intent.read()
+            if intent is None:
+                return None
+            return self._restore(replace(intent, force=intent.force or force), resumed=True)
+
+    def abandon_restore(self) -> list[str]:
+        """Leave an incomplete restore as it is, to keep the changes that conflict with it.
+
+        Its temporary files are removed. Returns those that could not be.
+        """
+        with self._operation("abandon a restore"), Tree(self.root) as tree:
+            intent = self._intent.read()
+            if intent is None:
+                return []
+            restorer = Restorer(tree, self.blobs, careful=True)
+            restorer.remove_leftovers(scan(tree, self._cache.known(), self.excludes, temp_name=intent.temp_name))
+            self._intent.remove()
+            return restorer.leftovers
+
+    def copy_to(self, snapshot_id: str, target: Path, *, without: Collection[str] = ()) -> None:
+        """Write the state of a snapshot to a new or empty folder outside the workspace.
+
+        The folders in `without` are empty there.
+        """
+        target = target.resolve()
+        if target.is_relative_to(self.root):
+            raise UsageError(f"{target} is inside the workspace {self.root}", remedy="choose a folder outside of it")
+        with self._operation(f"copy a snapshot to {target}"):
+            target.mkdir(parents=True, exist_ok=True)
+            if any(target.iterdir()):
+                raise UsageError(f"{target} is not empty", remedy="choose a new or an empty folder")
+            manifest = self._manifests.load(snapshot_id)
+            inside = tuple(f"{folder}/" for folder in without)
+            entries = {path: entry for path, entry in manifest.entries.items() if not path.startswith(inside)}
+            copy_out(replace(manifest, entries=regroup_links(entries)) if inside else manifest, self.blobs, target)
+
+    def with_paths_from(self, base: str, other: str, paths: Collection[str]) -> str:
+        """Return a snapshot of `base` with `paths` as in `other`. Restoring it undoes only these paths."""
+        with self._operation("combine two snapshots"):
+            first, second = self._manifests.load(base), self._manifests.load(other)
+            entries = overlay(first.entries, second.entries, paths)
+            return self._manifests.save(entries, first.excludes, first.excluded, lenient=True)
+
+    def tree_hash(self) -> str:
+        """Return a hash of the current tree, without times. Stores nothing."""
+        return self.look().tree
+
+    def changed_after(self, path: str, moment: float) -> bool:
+        """Whether a path changed after a moment, by the kernel's change time, which nobody can set.
+
+        A missing file was removed when its folder changed.
+        """
+        place = self.root / path
+        while not os.path.lexists(place):
+            place = place.parent
+        return place.lstat().st_ctime > moment
+
+    def look(self) -> Look:
+        """Return the state of the current tree. Stores nothing."""
+        with self._operation("read the tree"), Tree(self.root) as tree:
+            scanned = self._scan(tree)
+        return Look(scanned.entries(), tuple(scanned.excluded))
+
+    def collect_garbage(
+        self,
+        keep: Collection[str],
+        *,
+        keep_blobs: Collection[str] = (),
+        min_age_seconds: float = 3600,
+        dry_run: bool = False,
+    ) -> GcReport:
+        """Remove the snapshots that are not in `keep`, of all workspaces that share this home, and the blobs that no
+        remaining snapshot needs.
+
+        Everything taken or used within `min_age_seconds` stays: a run in progress may not have recorded yet that it
+        needs it. With `dry_run` nothing is removed.
+        """
+        with self._lock, translate_os_errors("collect garbage"), file_lock(self.home / "store.lock", fcntl.LOCK_EX):
+            incomplete = [IntentFile(file).read() for file in self.home.glob("workspaces/*/restore.json")]
+            return collect(
+                self.blobs,
+                self._manifests,
+                self._generation,
+                keep={*keep, *(name for intent in incomplete if intent for name in (intent.snapshot, intent.known))},
+                keep_blobs=keep_blobs,
+                min_age_seconds=min_age_seconds,
+                dry_run=dry_run,
+            )
+
+    @contextmanager
+    def _operation(self, action: str) -> Iterator[None]:
+        """Keep garbage collection, also of other processes, from running during an operation on this home."""
+        with self._lock, translate_os_errors(action), file_lock(self.home / "store.lock", fcntl.LOCK_SH):
+            yield
+
+    def _scan(self, tree: Tree, excludes: Excludes | None = None, likely: Mapping[str, Entry] | None = None) -> Scan:
+        """Scan and hash the tree. Files over the quota are not read: a file with holes can be larger than any disk."""
+        scanned = scan(tree, self._cache.known(), excludes or self.excludes)
+        read_contents(scanned, tree, hash_fd, within_quota(scanned, self.quota_bytes, [likely or {}]))
+        return scanned
+
+    def _is_last(self, scanned: Scan) -> bool:
+        return bool(self._last_id) and self._cache.is_last(scanned) and scanned.excluded == self._last_excluded
+
+    def _changes(self, tree: Tree, before: str, after: str | None) -> list[Change]:
+        """Compare two states, without the paths that either of them excludes."""
+        old = self._manifests.load(before)
+        new = self._manifests.load(after) if after is not None else None
+        excludes = Excludes([*old.excludes, *(new.excludes if new else self.excludes.patterns)])
+        now = new.entries if new else self._scan(tree, excludes, old.entries).entries()
+        return compare(excludes.without(old.entries), excludes.without(now))
+
+    def _restore(self, intent: Intent, *, resumed: bool, unrecorded: bool = False) -> RestoreReport:
+        goal = self._manifests.load(intent.snapshot)
+        known = self._manifests.load(intent.known) if intent.known else None
+        patterns = [*self.excludes.patterns, *goal.excludes, *(known.excludes if known else ())]
+
+        def record() -> None:
+            with suppress_full() if unrecorded else nullcontext():
+                self._manifests.save_rest()
+                self._intent.write(intent)
+
+        _make_accessible(self.root)
+        with Tree(self.root) as tree:
+            restore = Restore(
+                *(tree, self.blobs, self._aside, self._cache.known(), goal, known, intent.force, Excludes(patterns)),
+                intent.temp_name,
+            )
+            try:
+                report = restore.run(self._intent, record, resumed=resumed)
+            except RestoreIncomplete:
+                record()  # if it was not possible before, removing files may have made room for it
+                raise
+        self._manifests.save_rest()
+        return report
+
+
+def _validated(root: Path, home: Path) -> tuple[Path, Path]:
+    root, home = root.resolve(), home.resolve()
+    if not root.is_dir():
+        raise UsageError(f"{root} is not a folder", remedy="name an existing folder as the workspace")
+    if home.is_relative_to(root):
+        raise UsageError(
+            f"Surefoot's home {home} is inside the workspace {root}",
+            remedy="set SUREFOOT_HOME to a folder outside of it: a snapshot must not contain itself",
+        )
+    return root, home
+
+
+def _make_accessible(root: Path) -> None:
+    """Make a root folder readable that was closed meanwhile; the restore brings its mode back."""
+    mode = stat.S_IMODE(root.stat().st_mode)
+    if mode & 0o500 != 0o500 and os.geteuid() != 0:
+        root.chmod(mode | 0o700)
+
+
+def _link_text(entry: Entry) -> bytes:
+    return entry.target.encode("utf-8", "surrogateescape")
+
+
+def _read_now(tree: Tree, entry: Entry) -> bytes:
+    fd = tree.open_file(entry.path)
+    try:
+        return read_all(fd, entry.size)
+    finally:
+        os.close(fd)

@@ -1,0 +1,186 @@
+"""The house of docs/architecture.md: packages in one order, pure decisions, no import cycles, a page that is true."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "surefoot"
+PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+
+ORDER = (
+    *("errors", "_version", "core", "config", "results", "journal", "workspace", "models", "tools"),
+    *("prompting", "engine", "history", "api", "cli", "__main__"),
+)
+"""From the bottom up: what stands later may import what stands earlier, never the other way round."""
+
+PURE = (
+    *("errors", "core", "journal.events", "journal.state", "journal.reducers", "journal.redact"),
+    *("prompting.project.task_text", "prompting.schemas", "prompting.small.outline", "prompting.small.missing_imports"),
+    *("prompting.small.prefill", "engine.verdict", "engine.scheduler.graph", "engine.scheduler.conditions"),
+    *("engine.reflector.ladder", "engine.reflector.diagnose", "engine.reflector.merge"),
+    *("prompting.project.asked_changes", "engine.verifier.deciding", "engine.planner.criteria"),
+    *("engine.planner.normalize", "engine.planner.plan_toml", "history.decisions"),
+    *("engine.verifier.suite.compare", "engine.verifier.suite.python_tests", "engine.verifier.suite.report"),
+    *("engine.verifier.suite.test_policy", "prompting.project.test_words"),
+)
+"""Modules and packages that decide and do no I/O."""
+EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
+
+HEAVY = {"openai", "anthropic", "xllamacpp", "httpx", "httpx2", "jsonschema"}
+
+FILES = {
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix("."): path
+    for path in sorted(SOURCE.rglob("*.py"))
+}
+MODULES = {name: path for name, path in FILES.items() if name}
+
+
+def imports(path: Path) -> set[str]:
+    """Everything that a file imports, wherever in it, also what is only for type checkers."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def own_imports(path: Path) -> set[str]:
+    """The modules of this project that a file imports."""
+    found = set()
+    for name in imports(path):
+        if name.startswith("surefoot."):
+            short = name.removeprefix("surefoot.")
+            found.add(short if short in MODULES else short.rpartition(".")[0])
+    return found - {""}
+
+
+def package(name: str) -> str:
+    return name.split(".")[0]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_point_down(name: str) -> None:
+    for other in own_imports(MODULES[name]):
+        assert ORDER.index(package(other)) <= ORDER.index(package(name)), f"{name} imports {other}, which is above it"
+
+
+def test_every_package_has_its_place() -> None:
+    assert {package(name) for name in MODULES} == set(ORDER)
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    graph = {name: own_imports(path) - {name} for name, path in MODULES.items()}
+    while free := [name for name, needs in graph.items() if not needs & graph.keys()]:
+        for name in free:
+            del graph[name]
+    # Modules that only import such a circle are no part of it.
+    while outside := [name for name in graph if not any(name in needs for needs in graph.values())]:
+        for name in outside:
+            del graph[name]
+    assert sorted(graph) == []
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_modules_do_no_io(name: str) -> None:
+    paths = [path for module, path in MODULES.items() if module == name or module.startswith(f"{name}.")]
+    assert paths
+    for path in paths:
+        assert not {module.split(".")[0] for module in imports(path)} & EFFECTS
+        assert "await " not in re.sub(r'""".*?"""', "", path.read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_heavy_libraries_are_imported_where_they_are_used(name: str) -> None:
+    """At module level they would cost every start; see the test of `surefoot --version` too."""
+    top = [node for node in ast.parse(FILES[name].read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {(n.module or "") if isinstance(n, ast.ImportFrom) else n.names[0].name for n in top}
+    assert not {name.split(".")[0] for name in names} & HEAVY
+
+
+SIZE = re.compile(r"\.small\b|\bsmall=|traits\.(small|continues|inline_bodies)")
+
+
+def test_only_the_strategy_asks_how_large_a_model_is() -> None:
+    """What depends on the model's size is in the strategy and its profile; the engine reads plain data."""
+    allowed = ("prompting", "models")
+    found = [
+        f"{name}: {line.strip()}"
+        for name, path in MODULES.items()
+        if package(name) not in allowed
+        for line in path.read_text().splitlines()
+        if SIZE.search(line) and not line.lstrip().startswith(("from ", "import "))
+    ]
+    assert found == []
+
+
+READS = re.compile(r"\.(read_text|read_bytes|open)\(")
+READERS = {
+    "prompting.templates": "the texts of prompts, which are part of the package",
+    "prompting.project.sqlite_preview": "the header of a database that context has listed",
+    "prompting.project.folder": "how the project's tests are run; nothing of it is shown",
+    "engine.verifier.suite.running": "reports of test runners on copies; only counts and names are shown",
+}
+
+
+def test_files_are_read_for_prompts_in_one_place() -> None:
+    """A path that a model names must be resolved and checked before it is read."""
+    readers = {
+        name
+        for name, path in MODULES.items()
+        if package(name) in ("prompting", "engine") and READS.search(path.read_text())
+    }
+    assert readers == set(READERS)
+
+
+def test_every_model_call_is_within_the_budget_and_has_a_cost() -> None:
+    callers = {
+        name: path.read_text()
+        for name, path in MODULES.items()
+        if package(name) in ("prompting", "engine") and "model.complete(" in path.read_text()
+    }
+    assert callers
+    for name, text in callers.items():
+        for needed in ("budget.check()", "budget.confirm(", "budget.cost_of("):
+            assert needed in text, f"{name} asks the model without {needed}"
+
+
+def test_packages_are_small_enough_to_be_seen_at_once() -> None:
+    for folder in {path.parent for path in MODULES.values()}:
+        entries = [
+            e
+            for e in folder.iterdir()
+            if e.name not in ("__init__.py", "__pycache__") and e.suffix not in (".txt", ".typed")
+        ]
+        if folder == SOURCE:
+            continue
+        assert len(entries) <= 14, f"{folder.relative_to(SOURCE)} has {len(entries)} entries"
+
+
+def test_the_page_lists_every_entry_of_every_package() -> None:
+    """docs/architecture.md has one row for each package: its name, one sentence, and its entries."""
+    rows = dict(re.findall(r"^\| `([\w/]+)/` \|.*\| ([^|]+) \|$", PAGE, re.MULTILINE))
+    listed = {folder: set(re.findall(r"`([\w.]+)`", entries)) for folder, entries in rows.items()}
+    there: dict[str, set[str]] = {}
+    for name in MODULES:
+        *folders, leaf = name.split(".")
+        folder = SOURCE / name.replace(".", "/")
+        if folder.is_dir():
+            if {path.suffix for path in folder.iterdir() if path.name != "__pycache__"} == {".py", ".txt"}:
+                there[name.replace(".", "/")] = {"__init__"}
+            continue
+        if folders and leaf != "__main__":
+            there.setdefault("/".join(folders), set()).add(leaf)
+    assert listed == there
+
+
+def test_every_dependency_says_why_it_is_here() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    listed = re.search(r"^dependencies = \[(.*?)^\]", project, re.DOTALL | re.MULTILINE)
+    assert listed
+    for name in re.findall(r'"([a-z0-9-]+)[>=]', listed.group(1)):
+        assert f"| {name} |" in PAGE, f"docs/architecture.md has no line for {name}"

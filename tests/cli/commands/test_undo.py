@@ -1,0 +1,70 @@
+"""`undo` and `apply` from the command line, and what `list`, `show` and `resume` say afterwards."""
+
+import getpass
+import json
+import re
+
+import pytest
+
+from cli.conftest import Surefoot
+from support.stories import good_script
+
+
+def run_id_of(surefoot: Surefoot) -> str:
+    return str(surefoot("list", "--json").objects[0]["run_id"])
+
+
+@pytest.mark.req("X2", "O9")
+def test_list_show_and_resume_say_that_a_run_is_undone(surefoot: Surefoot) -> None:
+    assert surefoot(*good_script(surefoot)).code == 0
+    run_id = run_id_of(surefoot)
+    before = json.loads(surefoot("show", "--json").out)
+    assert before["undone"] is None
+    undone = surefoot("undo", run_id, "--yes")
+    assert undone.code == 0, undone.err
+    assert f"in {surefoot.workspace}" in undone.out
+    assert not (surefoot.workspace / "adder.py").exists()
+    (listed,) = surefoot("list", "--json").objects
+    assert listed["undone"] == "undone"
+    assert " undone " in surefoot("list").out
+    shown = surefoot("show").out
+    assert "– Undone  Write adder.py" in shown
+    assert "✓ Verified" not in shown
+    by = f"{getpass.getuser()} (surefoot undo {run_id})"
+    assert re.search(rf"undone on \d{{4}}-\d\d-\d\d \d\d:\d\d by {re.escape(by)}", shown)
+    resumed = surefoot("resume", run_id)
+    assert resumed.code == 3
+    assert "its changes were undone" in resumed.err
+    assert resumed.out.startswith("– Undone")
+    after = json.loads(surefoot("show", "--json").out)
+    assert (after["undone"]["by"], after["undone"]["partial"]) == (by, False)
+    assert after["seconds"] == before["seconds"], "the time until the undo is not counted"
+    again = surefoot("undo", run_id, "--to", after["undone"]["redo"][:12], "--yes")
+    assert again.code == 0, again.err
+    assert (surefoot.workspace / "adder.py").exists()
+    assert "✓ Verified" in surefoot("show").out
+    assert surefoot("list", "--json").objects[0]["undone"] == ""
+
+
+@pytest.mark.req("X2")
+def test_what_was_applied_from_a_copy_is_undone_in_the_folder(surefoot: Surefoot) -> None:
+    assert surefoot(*good_script(surefoot), "--worktree").code == 0
+    run_id = run_id_of(surefoot)
+    file = surefoot.workspace / "adder.py"
+    assert not file.exists()
+    applied = surefoot("apply", run_id, "--yes")
+    assert applied.code == 0, applied.err
+    assert f"surefoot undo {run_id}" in applied.out
+    assert file.exists()
+    assert json.loads(surefoot("show", run_id, "--json").out)["applied_to"] == str(surefoot.workspace)
+    (surefoot.workspace / "mine.txt").write_text("mine")
+    undone = surefoot("undo", run_id, "--yes")
+    assert undone.code == 0, undone.err
+    assert f"restored in {surefoot.workspace}" in undone.out
+    assert not file.exists()
+    assert (surefoot.workspace / "mine.txt").read_text() == "mine"
+    assert "– Undone" in surefoot("show", run_id).out
+    assert "already in that state" in surefoot("undo", run_id, "--yes").out
+    assert surefoot("apply", run_id, "--yes").code == 0
+    assert file.exists()
+    assert "✓ Verified" in surefoot("show", run_id).out

@@ -1,0 +1,116 @@
+"""Redirects and private addresses in a run: what rules and people say about each server."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from engine.executor.test_approval import PreparedPerson
+from support.kit import Bench, act, done, steps
+from support.loopback import Loopback, Request, Response, serving
+from surefoot.core.plan import ExecutionStep, FileCheck, StepType
+from surefoot.core.transitions import Stage
+from surefoot.journal import events as e
+from surefoot.journal.messages import AnswerMessage
+from surefoot.journal.state import RunState
+
+STEP = ExecutionStep(
+    id="s", name="fetch it", description="fetch it", step_type=StepType.COMMAND_EXECUTION,
+    checks=(FileCheck(path="x.txt"),),
+)  # fmt: skip
+MAKE_X = act("run_command", command="touch x.txt")
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Loopback]:
+    monkeypatch.setenv("NO_PROXY", "*")
+
+    def respond(request: Request) -> Response:
+        if request.path == "/start":
+            return Response(status=302, headers={"location": elsewhere(loopback, "/secret")})
+        return Response([b"the secret"], headers={"content-type": "text/plain"})
+
+    async with serving(respond) as loopback:
+        yield loopback
+
+
+def elsewhere(server: Loopback, path: str) -> str:
+    """The same server under another name."""
+    return server.address.replace("127.0.0.1", "localhost") + path
+
+
+async def fetch(bench: Bench, server: Loopback, path: str, **config: Any) -> RunState:
+    answers = [act("http_get", url=f"{server.address}{path}"), MAKE_X, done()]
+    return await bench.run_plan(steps(STEP), answers, network=True, **config)
+
+
+def paths(server: Loopback) -> list[str]:
+    return [request.path for request in server.requests]
+
+
+@pytest.mark.req("P12")
+@pytest.mark.attack("leak by output")
+async def test_redirect_to_another_server_is_asked_about(bench: Bench, server: Loopback) -> None:
+    rule = f"http_get({server.address}/*)"
+    bench.person = person = PreparedPerson("no")
+    await fetch(bench, server, "/start", allow=(rule,))
+    (question,) = person.questions
+    assert f"from: {server.address}/start" in question.text
+    assert f"url: {elsewhere(server, '/secret')}" in question.text
+    assert "it is a loopback address" in question.text
+    assert question.options == ("yes", "no", f"always http_get({elsewhere(server, '/*')})")
+    assert paths(server) == ["/start"]
+    assert "may not be asked: the user said no" in bench.events(e.ActionFinished)[0].summary
+
+
+@pytest.mark.req("P12", "D6")
+async def test_redirect_is_answered_after_a_pause(bench: Bench, server: Loopback) -> None:
+    state = await fetch(bench, server, "/start", allow=(f"http_get({server.address}/*)",))
+    assert state.stage is Stage.WAITING
+    (question,) = state.open_questions
+    bench.journal.send(state.run_id, AnswerMessage(question_id=question.id, answer="a"))
+    state = await bench.resume(state.run_id, [act("http_get", url=f"{server.address}/start"), MAKE_X, done()])
+    assert state.outcome is not None
+    assert paths(server) == ["/start", "/start", "/secret"]
+    assert state.allowed == [f"http_get({elsewhere(server, '/*')})"]
+
+
+@pytest.mark.req("P12")
+@pytest.mark.attack("leak by output")
+async def test_rules_decide_on_every_hop(bench: Bench, server: Loopback) -> None:
+    rule = f"http_get({server.address}/*)"
+    both = (rule, f"http_get({elsewhere(server, '/*')})")
+    await fetch(bench, server, "/start", allow=both)
+    assert paths(server) == ["/start", "/secret"]
+    server.requests.clear()
+    for config in (
+        {"allow": (*both, "http_get"), "deny": ("http_get(*secret*)",)},
+        {"allow": (rule, "http_get"), "approve": "never"},
+    ):
+        (bench.root / "x.txt").unlink(missing_ok=True)
+        bench.records.clear()
+        await fetch(bench, server, "/start", **config)
+        assert "may not be asked: the user's rules do not allow this" in bench.events(e.ActionFinished)[0].summary
+    assert paths(server) == ["/start", "/start"]
+    assert not bench.events(e.QuestionAsked)
+
+
+@pytest.mark.req("P12")
+@pytest.mark.attack("leak by output")
+async def test_private_address_needs_its_own_rule_or_a_word(bench: Bench, server: Loopback) -> None:
+    bench.person = person = PreparedPerson("yes")
+    await fetch(bench, server, "/data", allow=("http_get", "http_get(http://*)"))
+    (question,) = person.questions
+    assert "note: this is a private address" in question.text
+    assert paths(server) == ["/data"], "the approval names the address, so nothing is asked again"
+    (bench.root / "x.txt").unlink()
+    await fetch(bench, server, "/data", allow=("http_get",), approve="never")
+    assert paths(server) == ["/data"]
+
+
+@pytest.mark.req("P12")
+async def test_deny_rules_hold_for_code(bench: Bench) -> None:
+    code = act("run_python", code="import subprocess\nsubprocess.run(['/usr/bin/touch', 'x.txt'])")
+    await bench.run_plan(steps(STEP), [code, done()], approve="auto", deny=("run_command(touch *)",))
+    assert bench.events(e.ActionRefused)[0].reason == "the user's rules do not allow this"
+    assert not bench.files()

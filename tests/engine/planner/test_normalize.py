@@ -1,0 +1,140 @@
+"""Normalization of drafts: which mistakes of small models are corrected, and how."""
+
+from typing import Any
+
+import pytest
+
+from surefoot.core.phases import TaskComplexity
+from surefoot.core.plan import (
+    CommandCheck,
+    DetailedPlan,
+    ExecutionStep,
+    FileCheck,
+    ParsesCheck,
+    StepType,
+    TextCheck,
+)
+from surefoot.engine.planner.normalize import check_from, plan_from, simple_plan, step_from, understanding_from
+from surefoot.prompting.schemas import CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
+
+
+def draft(*steps: dict[str, Any]) -> PlanDraft:
+    return PlanDraft.model_validate({"steps": [{"description": "do it", **step} for step in steps]})
+
+
+def normalized(
+    *steps: dict[str, Any], required: tuple[str, ...] = (), protected: tuple[str, ...] = (), max_steps: int = 12
+) -> tuple[DetailedPlan, str]:
+    plan, notes = plan_from(draft(*steps), required, protected, max_steps)
+    return plan, "; ".join(notes)
+
+
+@pytest.mark.req("P4", "O2")
+def test_steps_for_the_same_file_are_merged() -> None:
+    plan, notes = normalized(
+        {"name": "a", "file": "x.py"},
+        {"name": "b", "file": "./x.py", "after": [1]},
+        {"name": "c", "file": "y.py", "after": [2]},
+    )
+    assert [s.writes for s in plan.steps] == [("x.py",), ("y.py",)]
+    assert [(d.step_id, d.depends_on) for d in plan.dependencies] == [("s3", "s1")], (
+        "the dependency on b becomes one on a"
+    )
+    assert "merged steps 1 and 2" in notes
+
+
+@pytest.mark.req("P4")
+def test_required_file_without_a_step_gets_one() -> None:
+    plan, notes = normalized({"name": "a", "file": "x.py"}, required=("x.py", "y.py"))
+    assert plan.steps[-1].writes == ("y.py",)
+    assert "added a step for y.py" in notes
+
+
+@pytest.mark.req("X1")
+def test_steps_that_write_protected_tests_are_dropped() -> None:
+    plan, notes = normalized(
+        {"name": "a", "file": "x.py"}, {"name": "t", "file": "test_x.py"}, protected=("test_x.py",)
+    )
+    assert [s.writes for s in plan.steps] == [("x.py",)]
+    assert "given tests" in notes
+
+
+@pytest.mark.req("A6", "P4")
+def test_dependencies_on_unknown_or_later_steps_are_dropped() -> None:
+    plan, notes = normalized(
+        {"name": "a", "file": "x.py", "after": [2, 9, 1]}, {"name": "b", "file": "y.py", "after": [1]}
+    )
+    assert [(d.step_id, d.depends_on) for d in plan.dependencies] == [("s2", "s1")]
+    assert notes.count("dropped the dependency") == 2
+
+
+@pytest.mark.req("O2")
+def test_overlong_plan_is_cut_with_a_note() -> None:
+    plan, notes = normalized(*({"name": f"n{i}", "file": f"f{i}.py"} for i in range(9)), max_steps=4)
+    assert len(plan.steps) == 4
+    assert "cut to the first 4 of 9 steps" in notes
+
+
+def test_step_that_writes_no_file_is_a_command() -> None:
+    plan, _ = normalized({"name": "sort the data", "type": "code_generation", "file": ""})
+    assert plan.steps[0].step_type is StepType.COMMAND_EXECUTION
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("command", "pytest -q", CommandCheck(command="pytest -q")),
+        ("command", "`python3 x.py`", CommandCheck(command="python3 x.py")),
+        ("command", "check_file_exists(x.py)", None),
+        ("command", "The file should exist.", None),
+        ("command", "", None),
+        ("file_exists", "./out/x.json", FileCheck(path="out/x.json")),
+        ("file_exists", "the file x", None),
+        ("text_matches", r"def \w+", TextCheck(path="x.py", pattern=r"def \w+")),
+        ("text_matches", "def f(", TextCheck(path="x.py", pattern=r"def\ f\(")),
+        ("none", "pytest", None),
+    ],
+)
+def test_check_drafts_are_parsed_or_dropped(kind: str, value: str, expected: object) -> None:
+    assert check_from(CheckDraft.model_validate({"kind": kind, "value": value}), "x.py") == expected
+
+
+def test_text_pattern_needs_a_file() -> None:
+    assert check_from(CheckDraft(kind="text_matches", value="x"), "") is None
+
+
+def test_invented_files_are_not_targets() -> None:
+    output = understanding_from(
+        UnderstandingDraft(understanding="x", files=["a.py", "utils/helper.py", "old.py", "test_a.py"]),
+        "Write a.py",
+        existing=["old.py", "test_a.py"],
+        protected=["test_a.py"],
+    )
+    assert output.target_files == ("a.py", "old.py")
+
+
+def test_task_with_many_files_is_complex() -> None:
+    names = ["a.py", "b.py", "c.py", "d.py"]
+    output = understanding_from(
+        UnderstandingDraft(understanding="x", files=names, complexity=TaskComplexity.SIMPLE), " ".join(names), [], []
+    )
+    assert output.complexity is TaskComplexity.COMPLEX
+
+
+def test_plan_of_a_simple_task() -> None:
+    one = simple_plan("do it", ["a.py", "test_a.py"], ["test_a.py"])
+    assert [(s.writes, s.checks) for s in one.steps] == [(("a.py",), (ParsesCheck(path="a.py", origin="engine"),))]
+    none = simple_plan("do it", [], [])
+    assert none.steps[0].description == "do it"
+    assert none.steps[0].writes == ()
+
+
+def test_repaired_step_keeps_id_writes_and_user_checks() -> None:
+    strong = CommandCheck(command="make test", origin="user")
+    weak = CommandCheck(command="old", origin="plan")
+    old = ExecutionStep(id="s7", name="old", writes=("a.py",), checks=(strong, weak), critical=False)
+    new = step_from(
+        StepDraft(name="new", description="other way", check=CheckDraft(kind="command", value="new")), old, []
+    )
+    assert (new.id, new.writes, new.critical) == ("s7", ("a.py",), False)
+    assert new.checks == (strong, CommandCheck(command="new"))

@@ -1,0 +1,175 @@
+"""What happened to each test that existed before a run: extended files are fine, weakened tests are named."""
+
+import pytest
+
+from surefoot.engine.verifier.suite.test_policy import compare_tests
+
+GIVEN = '''
+"""Tests of the adder."""
+import unittest
+from adder import add
+
+CASES = [(1, 2, 3)]
+
+
+def helper(a):
+    return add(a, a)
+
+
+class TestAdd(unittest.TestCase):
+    def setUp(self):
+        self.base = 1
+
+    def test_small(self):
+        self.assertEqual(add(self.base, 2), 3)
+
+    def test_cases(self):
+        for a, b, total in CASES:
+            self.assertEqual(add(a, b), total)
+
+
+def test_helper():
+    assert helper(2) == 4
+'''
+PATH = "tests/test_adder.py"
+SKIPPING = "    @unittest.skip('x')\n    def test_small"
+OWN_RUN = "    def run(self, result=None):\n        pass\n\n    def test_small"
+LOAD_TESTS = "\ndef load_tests(*a):\n    return unittest.TestSuite()\n"
+
+
+def in_class(fate: str) -> dict[str, str]:
+    return dict.fromkeys(["TestAdd::test_small", "TestAdd::test_cases"], fate)
+
+
+def all_tests(fate: str) -> dict[str, str]:
+    return {**in_class(fate), "test_helper": fate}
+
+
+def fates(after: str | None, task: str = "Fix add().", path: str = PATH, before: str = GIVEN) -> dict[str, str]:
+    new = {} if after is None else {path: after.encode()}
+    changes = compare_tests({path: before.encode()}, new, task)
+    return {test.name.removeprefix(f"{path}::"): test.fate for test in changes.weakened}
+
+
+@pytest.mark.req("X13")
+@pytest.mark.parametrize(
+    "after",
+    [
+        GIVEN + "\n\ndef test_new():\n    assert add(0, 0) == 0\n",
+        GIVEN.replace("    def test_cases", "    def test_new(self):\n        add(1, 1)\n\n    def test_cases"),
+        GIVEN.replace("    def test_cases", "    def _helper(self):\n        return 1\n\n    def test_cases"),
+        GIVEN.replace("import unittest", "import os\nimport unittest"),
+        GIVEN.replace("from adder import add", "from adder import add, subtract")
+        + "\ndef test_s():\n    subtract(1, 1)\n",
+        GIVEN.replace("Tests of the adder", "All tests of the adder") + "# a comment\n",
+        GIVEN + '\n\nif __name__ == "__main__":\n    unittest.main()\n',
+    ],
+    ids=["function", "method", "helper method", "import", "longer import", "docstring", "main"],
+)
+def test_an_extended_file_is_fine(after: str) -> None:
+    assert fates(after) == {}
+
+
+@pytest.mark.req("X13")
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (GIVEN.replace("add(self.base, 2), 3", "add(self.base, 2), 4"), {"TestAdd::test_small": "changed"}),
+        (GIVEN.replace("    def test_small", SKIPPING), {"TestAdd::test_small": "skipped"}),
+        (GIVEN.replace("self.base = 1", "self.skipTest('x')"), in_class("skipped")),
+        (GIVEN.replace("(1, 2, 3)", ""), {"TestAdd::test_cases": "changed"}),
+        (GIVEN.replace("return add(a, a)", "return 4"), {"test_helper": "changed"}),
+        (GIVEN.replace("from adder import add", "from mock import add"), all_tests("changed")),
+        (GIVEN.replace("(unittest.TestCase)", ""), in_class("changed")),
+        (GIVEN.replace("def test_helper", "def check_helper"), {"test_helper": "removed"}),
+        (GIVEN + "\ntest_helper = None\n", {"test_helper": "removed"}),
+        (GIVEN + "\ntest_helper.__test__ = False\n", {"test_helper": "removed"}),
+        (GIVEN + "\nclass TestAdd(unittest.TestCase):\n    pass\n", in_class("removed")),
+        (GIVEN.replace("    def test_small", OWN_RUN), in_class("changed")),
+        (GIVEN + LOAD_TESTS, all_tests("changed")),
+        (GIVEN + "\nfrom fakes import *\n", all_tests("changed")),
+        (None, all_tests("removed")),
+        ("", all_tests("removed")),
+    ],
+)
+def test_a_weakened_test_is_named(after: str | None, expected: dict[str, str]) -> None:
+    assert fates(after) == expected
+
+
+def test_a_moved_test_is_not_weakened() -> None:
+    changes = compare_tests({PATH: GIVEN.encode()}, {"tests/unit/test_adder.py": GIVEN.encode()}, "Fix add().")
+    assert {test.fate for test in changes.altered} == {"moved"}
+    assert changes.weakened == ()
+
+
+def test_an_unparsable_new_version_weakens_the_file() -> None:
+    assert fates(GIVEN.replace("def test_helper", "def def")) == {PATH: "changed"}
+
+
+CONFTEST = "import pytest\n\n@pytest.fixture\ndef database():\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "weakened"),
+    [
+        (CONFTEST + "\n@pytest.fixture\ndef other():\n    return 2\n", False),
+        (CONFTEST.replace("return 1", "pytest.skip()"), True),
+        (CONFTEST + "\ndef pytest_collection_modifyitems(items):\n    items.clear()\n", True),
+        (CONFTEST + "\n@pytest.fixture(autouse=True)\ndef nothing():\n    pytest.skip()\n", True),
+        (CONFTEST + "\ncollect_ignore = ['test_a.py']\n", True),
+    ],
+)
+def test_shared_code_of_tests_may_be_extended_only(after: str, weakened: bool) -> None:
+    assert bool(fates(after, path="tests/conftest.py", before=CONFTEST)) is weakened
+
+
+JS = "test('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "fate"),
+    [
+        (JS + "\ntest('more', () => {\n  expect(add(0, 0)).toBe(0);\n});\n", None),
+        (JS.replace("toBe(3)", "toBe(4)"), "changed"),
+        (JS + "\ntest.only('more', () => {});\n", "skipped"),
+        (JS.replace("test('adds", "test.skip('adds"), "skipped"),
+        ("return;\n" + JS, "skipped"),
+        ("/*\n" + JS + "*/\n", "skipped"),
+        ("", "changed"),
+    ],
+)
+def test_other_languages_are_compared_by_lines(after: str, fate: str | None) -> None:
+    assert fates(after, path="add.test.js", before=JS) == ({"add.test.js": fate} if fate else {})
+
+
+def test_a_check_script_may_not_grow() -> None:
+    assert fates("exit 0\ntest -f a\n", path="run_tests.sh", before="test -f a\n") == {"run_tests.sh": "changed"}
+
+
+@pytest.mark.req("X13")
+@pytest.mark.parametrize(
+    ("task", "after"),
+    [
+        ("Update the tests for the new signature.", GIVEN.replace("add(a, b), total", "add([a, b]), total")),
+        (f"Correct the sum in {PATH}: change {PATH}.", GIVEN.replace("), 3)", "), 4)")),
+        ("Delete the obsolete tests.", GIVEN.replace("def test_helper", "def x")),
+        ("Rename add to plus everywhere.", GIVEN.replace("add(", "plus(").replace("import add", "import plus")),
+        ("同步更新测试", GIVEN.replace("), 3)", "), 4)")),
+    ],
+)
+def test_changes_that_the_task_asks_for_cost_nothing(task: str, after: str) -> None:
+    assert fates(after, task) == {}
+    assert fates(after, "Fix the code.") != {}
+
+
+def test_a_renaming_allows_no_other_change() -> None:
+    after = GIVEN.replace("add(", "plus(").replace("import add", "import plus").replace("), 3)", "), 9)")
+    assert fates(after, "Rename add to plus everywhere.") == {"TestAdd::test_small": "changed"}
+
+
+def test_new_tests_of_the_run_are_known_by_name() -> None:
+    after = GIVEN + "\n\ndef test_new():\n    assert add(0, 0) == 0\n"
+    changes = compare_tests(
+        {PATH: GIVEN.encode()}, {PATH: after.encode(), "tests/test_b.py": b"def test_b():\n    pass\n"}, "Fix add()."
+    )
+    assert changes.own == {PATH: ("test_new",), "tests/test_b.py": ("test_b",)}

@@ -1,0 +1,56 @@
+"""No file outside the workspace reaches a prompt, whatever path a model names."""
+
+from pathlib import Path
+
+import pytest
+
+from support.kit import SMALL, Bench, act, done, fenced, steps
+from surefoot.core.plan import ExecutionStep
+from surefoot.models.base import ModelTraits
+from surefoot.models.testing.scripted import Rule
+
+SECRET = "token-of-the-user-4711"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "private"
+    folder.mkdir()
+    (folder / "credentials").write_text(f"{SECRET}\n")
+    return folder
+
+
+@pytest.mark.parametrize("tool", ["edit_file", "write_file"])
+@pytest.mark.parametrize("spelling", ["absolute", "dots", "through a linked folder", "link"])
+@pytest.mark.parametrize("inline", [True, False])
+@pytest.mark.attack("read")
+async def test_a_file_tool_without_a_body_shows_no_outside_file(
+    bench: Bench, outside: Path, tool: str, spelling: str, inline: bool
+) -> None:
+    (bench.root / "folder").symlink_to(outside)
+    (bench.root / "link").symlink_to(outside / "credentials")
+    path = {
+        "absolute": str(outside / "credentials"),
+        "dots": "../private/credentials",
+        "through a linked folder": "folder/credentials",
+        "link": "link",
+    }[spelling]
+    step = ExecutionStep(id="s1", name="Look", description="Do what is right.")
+    answers = [act(tool, path=path), Rule("Write the complete", fenced("x")), Rule("Change `", fenced("x")), done()]
+    await bench.run_plan(steps(step), answers, traits=ModelTraits(inline_bodies=inline))
+    assert bench.prompts()
+    assert not any(SECRET in prompt for prompt in bench.prompts())
+
+
+@pytest.mark.parametrize("path", ["../private/credentials", "folder/credentials"])
+@pytest.mark.parametrize("traits", [ModelTraits(inline_bodies=False), SMALL])
+@pytest.mark.attack("read")
+async def test_a_step_that_names_an_outside_file_does_not_show_it(
+    bench: Bench, outside: Path, path: str, traits: ModelTraits
+) -> None:
+    (bench.root / "folder").symlink_to(outside)
+    step = ExecutionStep(id="s1", name="Write it", description="Write the file.", writes=(path,))
+    await bench.run_plan(steps(step), [Rule("", fenced("x"))], traits=traits)
+    assert bench.prompts()
+    assert not any(SECRET in prompt for prompt in bench.prompts())
+    assert (outside / "credentials").read_text() == f"{SECRET}\n"

@@ -1,0 +1,101 @@
+"""The public names: complete, lazy, and enough to write a model, a tool or a test double."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import surefoot
+from support.kit import fenced, understanding
+from surefoot import (
+    Agent,
+    ModelReply,
+    ModelRequest,
+    ModelTraits,
+    Question,
+    SequentialExecutionPlan,
+    SequentialExecutor,
+    SqliteJournal,
+    ToolContext,
+    ToolResult,
+    Usage,
+    Verdict,
+    default_toolbox,
+    tool,
+    undo,
+)
+from surefoot.models.base import OnText
+
+WANTED = {
+    *("Agent", "SequentialExecutor", "SequentialExecutionPlan", "Task", "CommandCheck", "FileCheck", "Toolbox"),
+    *("ToolContext", "ToolResult", "Person", "Question", "Journal", "Message", "ModelRequest", "ModelReply"),
+    *("ModelTraits", "undo", "fork", "tool", "create_model", "ScriptedModel", "MemoryJournal", "SqliteJournal"),
+}
+
+
+def test_every_public_name_can_be_imported() -> None:
+    assert set(surefoot.__all__) >= WANTED
+    for name in surefoot.__all__:
+        assert getattr(surefoot, name) is not None
+    assert dir(surefoot) == surefoot.__all__
+
+
+def test_results_of_phases_have_a_module_of_their_own() -> None:
+    from surefoot import results
+
+    for name in ("PhaseResult", "UnderstandingOutput", "ApproachOutput", "StepExecutionOutput", "ValidationResult"):
+        assert name in results.__all__
+        assert not hasattr(surefoot, name)
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    code = "import sys, surefoot; print(sorted(m for m in sys.modules if m.startswith('surefoot')))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "['surefoot', 'surefoot._version']"
+
+
+def test_names_of_the_design_documents() -> None:
+    assert SequentialExecutor is Agent
+
+
+class Parrot:
+    """A model with nothing but public types."""
+
+    name = "parrot"
+    traits = ModelTraits(inline_bodies=False)
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
+        if request.output_schema is not None:
+            import json
+
+            return ModelReply(text=json.dumps(understanding("note.txt")), usage=Usage(prompt_tokens=1))
+        return ModelReply(text=fenced("hello", "text"), usage=Usage(prompt_tokens=1))
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Yes:
+    async def answer(self, question: Question) -> str | None:
+        return "yes"
+
+
+@tool
+def shout(context: ToolContext, text: str) -> ToolResult:
+    """Return the text in capitals."""
+    return ToolResult(ok=True, summary=text.upper())
+
+
+async def test_model_tool_and_person_of_ones_own(tmp_path: Path) -> None:
+    workspace, home = tmp_path / "work", tmp_path / "home"
+    workspace.mkdir()
+    home.mkdir()
+    journal = SqliteJournal(home / "journal.sqlite")
+    agent = Agent(
+        Parrot(), None, journal, workspace=workspace, home=home, toolbox=default_toolbox().with_(shout), person=Yes()
+    )
+    plan: SequentialExecutionPlan = await agent.execute_task("write note.txt", checks=["grep -q hello note.txt"])
+    assert plan.outcome is not None
+    assert plan.outcome.verdict is Verdict.VERIFIED
+    assert (workspace / "note.txt").read_text() == "hello\n"
+    await undo(agent.services.journal, home, plan.task_id)
+    assert not (workspace / "note.txt").exists()
