@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from surefoot.models.providers import anthropic, dialect, openai_compatible
+
 
 @dataclass(frozen=True)
 class Request:
@@ -68,6 +70,7 @@ async def serving(respond: Callable[[Request], Response]) -> AsyncIterator[Loopb
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
     loopback.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    _forget(loopback.address)
     try:
         yield loopback
     finally:
@@ -75,6 +78,13 @@ async def serving(respond: Callable[[Request], Response]) -> AsyncIterator[Loopb
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _forget(address: str) -> None:
+    """Drop what clients learnt about an earlier server at this address: the system hands out ports again."""
+    for known in (dialect._known, openai_compatible._known, anthropic._features_of):
+        for key in [key for key in known if key[0].startswith(address)]:
+            del known[key]
 
 
 async def closed_port() -> str:

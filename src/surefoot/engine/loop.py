@@ -149,7 +149,7 @@ async def _drive_watched(run: Run, last: Stage | None, begin: Callable[[Run], Aw
     watching = asyncio.create_task(run.inbox.watch(_current_task(), run.heartbeat))
     try:
         async with asyncio.timeout(run.budget.seconds_left()) as limit:
-            run.timeouts.limit_run(limit)
+            run.timeouts.limit_run(limit, run.watchdog.set_last_resort)
             await begin(run)
             while run.state.stage in STAGES:
                 stage = run.state.stage

@@ -21,6 +21,8 @@ from surefoot.tools.registry import default_toolbox
 from surefoot.workspace.process.process import command_env, run_process
 
 watchdog.GRACE_SECONDS, watchdog.STOP_SECONDS = 1.0, 3.0
+if "pattern" in os.environ["BLOCK"]:
+    watchdog.LOOK_SECONDS = 600  # the pattern blocks before the thread has looked for the first time
 
 @tool
 async def block(how: str) -> str:
@@ -57,7 +59,8 @@ def run_with_block(surefoot: Surefoot, how: str) -> subprocess.CompletedProcess[
     program = (sys.executable, str(surefoot.home / "child.py"))
     return subprocess.run(
         [*program, "run", "Wait for the adder.", "-m", script, "--check", CHECK, *LIMITS],
-        cwd=surefoot.workspace, env=surefoot.variables(), capture_output=True, text=True, timeout=TIMEOUT, check=False,
+        cwd=surefoot.workspace, env={**surefoot.variables(), "BLOCK": how}, timeout=TIMEOUT,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ each would cost more than many a step.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -59,6 +59,7 @@ class Timeouts:
     def __init__(self) -> None:
         self._steps: dict[str, StepTimeout] = {}
         self._run: Pausable | None = None
+        self._on_start: Callable[[], None] = lambda: None
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, step_id: str, task: asyncio.Task[Any], seconds: float) -> StepTimeout:
@@ -71,9 +72,10 @@ class Timeouts:
         if timeout := self._steps.pop(step_id, None):
             timeout.end()
 
-    def limit_run(self, whole: Pausable) -> None:
-        """Also pause this clock while a person is asked."""
-        self._run = whole
+    def limit_run(self, whole: Pausable, on_start: Callable[[], None] = lambda: None) -> None:
+        """Also pause this clock while a person is asked. `on_start` is called whenever it starts to count."""
+        self._run, self._on_start = whole, on_start
+        on_start()
 
     def run_due(self) -> float | None:
         """When the run's time is up, by the monotonic clock; None while it is paused or not limited."""
@@ -92,6 +94,7 @@ class Timeouts:
         finally:
             for clock, seconds in left.items():
                 clock.reschedule(loop.time() + seconds)
+            self._on_start()
 
     def wake_by(self, due: float | None) -> None:
         """Look at the clocks no later than `due`. Looking too early does no harm, so the timer is never put off."""

@@ -47,7 +47,7 @@ class Watchdog:
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         while not self._ended.wait(LOOK_SECONDS):
             due, now = self._due(), time.monotonic()
-            self._set_last_resort(None if due is None else due + GRACE_SECONDS + STOP_SECONDS - now)
+            self.set_last_resort()
             if due is None or now < due:
                 self._answered_at = now
                 continue
@@ -67,13 +67,18 @@ class Watchdog:
         if not self._ended.is_set() and self._end_process is not None:
             self._end_process(self._run_id, reason)
 
-    def _set_last_resort(self, seconds: float | None) -> None:
-        """Have the process ended even if a call keeps every thread from running, as a regular expression can."""
-        if self._ended.is_set():
+    def set_last_resort(self) -> None:
+        """Have the process ended even if a call keeps every thread from running, as a regular expression can.
+
+        Called whenever the run's clock starts, because such a call may come before the watchdog's thread looks.
+        """
+        if self._ended.is_set() or self._end_process is None:
             return
-        if seconds is None:
+        due = self._due()
+        if due is None:
             faulthandler.cancel_dump_traceback_later()
-        else:
-            # It replaces the earlier one in a single call: between two calls another thread could begin to block.
-            with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
-                faulthandler.dump_traceback_later(max(seconds, 1.0), exit=True, file=sys.__stderr__ or sys.stderr)
+            return
+        seconds = due + GRACE_SECONDS + STOP_SECONDS - time.monotonic()
+        # It replaces the earlier one in a single call: between two calls another thread could begin to block.
+        with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
+            faulthandler.dump_traceback_later(max(seconds, 1.0), exit=True, file=sys.__stderr__ or sys.stderr)
