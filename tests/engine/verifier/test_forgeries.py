@@ -18,9 +18,19 @@ needs_bubblewrap = pytest.mark.skipif(isinstance(bubblewrap_here(), str), reason
 
 
 def in_sandboxes(every: Iterable[Forgery], also_without: Iterable[Forgery]) -> pytest.MarkDecorator:
-    """With bubblewrap the view is at the place of the workspace; without a sandbox it is a copy elsewhere."""
-    cases = [pytest.param(f, "auto", id=f.name, marks=needs_bubblewrap) for f in every]
-    cases += [pytest.param(f, "off", id=f"{f.name}, no sandbox") for f in also_without]
+    """With bubblewrap the view is at the place of the workspace; without a sandbox it is a copy elsewhere.
+
+    Those that were reported run every time, two of them also without a sandbox. Their variants run nightly.
+    """
+    nightly = pytest.mark.nightly
+    cases = [
+        pytest.param(f, "auto", id=f.name, marks=[needs_bubblewrap, *([] if f in REPORTED else [nightly])])
+        for f in every
+    ]
+    cases += [
+        pytest.param(f, "off", id=f"{f.name}, no sandbox", marks=[nightly] if number >= 2 else [])
+        for number, f in enumerate(also_without)
+    ]
     return pytest.mark.parametrize(("forgery", "sandbox"), cases)
 
 
