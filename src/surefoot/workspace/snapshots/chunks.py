@@ -1,4 +1,4 @@
-"""Sorted paths in chunks, of which each is stored as one blob. A change of some paths stores only their chunks again."""
+"""Sorted paths in chunks, each stored as one blob. A change of some paths stores only their chunks again."""
 
 import zlib
 from bisect import bisect_right
@@ -15,7 +15,7 @@ class Chunks(NamedTuple):
 
 
 def split_chunks(paths: Iterable[str]) -> Iterator[list[str]]:
-    """Split sorted paths at borders that depend on paths alone, so that adding or removing one moves no other border."""
+    """Split sorted paths at borders that depend on paths alone: adding or removing one moves no other border."""
     chunk: list[str] = []
     for path in paths:
         if chunk and zlib.crc32(path.encode("utf-8", "surrogateescape")) & 0xFF == 0:

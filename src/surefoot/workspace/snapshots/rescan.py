@@ -23,8 +23,8 @@ from surefoot.workspace.snapshots.scan import (
     scan_below,
 )
 from surefoot.workspace.snapshots.tree import Tree, ancestors, split
-from surefoot.workspace.watch import Watch
 from surefoot.workspace.snapshots.xattrs import Keep, no_store
+from surefoot.workspace.watch import Watch
 
 
 def rescan(

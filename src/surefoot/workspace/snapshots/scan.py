@@ -18,8 +18,8 @@ from typing import NamedTuple
 from surefoot.workspace.snapshots.excludes import Excludes
 from surefoot.workspace.snapshots.manifest import Entry, Kind
 from surefoot.workspace.snapshots.tree import Tree
-from surefoot.workspace.watch import Watch
 from surefoot.workspace.snapshots.xattrs import UNKNOWN, Keep, no_store, read_xattrs
+from surefoot.workspace.watch import Watch
 
 _TICK_NS = 100_000_000  # ten times the slowest kernel tick
 _COARSE_TICK_NS = 2_000_000_000  # for file systems that store whole seconds

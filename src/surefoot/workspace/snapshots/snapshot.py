@@ -62,19 +62,24 @@ class Workspace:
         self._last_id = ""
         self._last_excluded: set[str] = set()
         self._watch: Watch | None = None
-        self._is_watched = False
+        self._asked_to_watch = False
         self._lock = threading.RLock()
 
     def snapshot(self, *, quick: bool = False) -> str:
         """Capture the tree and return the snapshot's id. An unchanged tree is only scanned, not read.
 
         With `quick`, only what a watch saw changing since the last snapshot is scanned, where a watch is possible. That
-        misses what leaves no event: see `watch`.
+        misses what leaves no event: see `watch`. The first quick snapshot scans the whole tree and begins to watch it.
         """
         with self._operation("take a snapshot"), Tree(self.root) as tree:
+            if quick and not self._asked_to_watch:
+                self._asked_to_watch, self._watch = True, Watch.open(tree.folder(""))
             scanned = self._rescan(tree, self.blobs.put) if quick else None
             if scanned is None:
-                scanned = self._watched_scan(tree)
+                if self._watch is not None:
+                    self._watch.restart()
+                known, keep = self._cache.known(), self.blobs.put
+                scanned = scan(tree, known, self.excludes, keep_xattrs=keep, watch=self._watch)
             check_quota(self.root, scanned, self.quota_bytes)
             read_contents(scanned, tree, self.blobs.put_open)
             self._last_id, self._last_excluded = self._save(scanned), scanned.excluded
@@ -255,14 +260,6 @@ class Workspace:
         scanned = scan(tree, self._cache.known(), excludes or self.excludes)
         read_contents(scanned, tree, hash_fd, within_quota(scanned, self.quota_bytes, [likely or {}]))
         return scanned
-
-    def _watched_scan(self, tree: Tree) -> Scan:
-        """Scan the whole tree, and watch its folders from now on."""
-        if not self._is_watched:
-            self._is_watched, self._watch = True, Watch.open(tree.folder(""))
-        if self._watch is not None:
-            self._watch.restart()
-        return scan(tree, self._cache.known(), self.excludes, keep_xattrs=self.blobs.put, watch=self._watch)
 
     def _rescan(self, tree: Tree, keep_xattrs: Keep = no_store) -> Scan | None:
         """Scan what changed since the last snapshot; None if the whole tree has to be scanned."""
