@@ -48,21 +48,25 @@ Figures = dict[str, dict[str, float]]
 async def measure(files: int, rounds: int) -> Figures:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        fill(folder / "work", files)
+        trees = {name: folder / name for name in ("sandbox", "off", "git")}
+        for tree in trees.values():
+            fill(tree, files)
         await asyncio.sleep(SETTLED)
-        rows: dict[str, Work] = {"bash -c true": bare}
-        for sandbox in ("auto", "off"):
-            run = await started(folder, sandbox)
-            suffix = "" if sandbox == "auto" else ", no sandbox"
-            rows[f"run_command true{suffix}"] = command(run, "true")
-            if sandbox == "auto":
-                rows["run_command, one file changed"] = command(run, "date +%N > 0/0/0.txt")
-                rows["write_file"] = write(run)
+        confined, free = await started(trees["sandbox"], "auto"), await started(trees["off"], "off")
+        rows: dict[str, Work] = {
+            "bash -c true": bare,
+            "run_command true": command(confined, "true"),
+            "run_command, one file changed": command(confined, "date +%N > 0/0/0.txt"),
+            "write_file": write(confined),
+            "run_command true, no sandbox": command(free, "true"),
+            "write_file, no sandbox": write(free),
+        }
         if shutil.which("git"):
-            rows["git checkpoint, true, git checkpoint"] = git_checkpoints(folder)
+            rows["git checkpoint, true, git checkpoint"] = git_checkpoints(trees["git"])
         samples: dict[str, list[tuple[float, float]]] = {row: [] for row in rows}
-        for number in range(-2, rounds):
+        for number in range(-1, rounds):
             for row, work in rows.items():
+                await work(number)  # what the row before it left behind is not measured
                 wall, cpu = time.perf_counter(), cpu_seconds()
                 await work(number)
                 if number >= 0:
@@ -84,9 +88,9 @@ def cpu_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-async def started(folder: Path, sandbox: str) -> Run:
-    """Return a run whose only step has begun, with a first action behind it."""
-    root, home = folder / "work", folder / f"home-{sandbox}"
+async def started(root: Path, sandbox: str) -> Run:
+    """Return a run whose only step has begun."""
+    home = root.with_name(f"{root.name}-home")
     home.mkdir()
     task = Task(text="carry out the plan", workspace=str(root))
     config = ExecutionConfig.model_validate({"sandbox": sandbox, "budget": BudgetConfig(max_tool_calls=None)})
@@ -129,12 +133,12 @@ async def bare(number: int) -> None:
     await asyncio.to_thread(subprocess.run, ["bash", "-c", "true"], check=True)
 
 
-def git_checkpoints(folder: Path) -> Work:
+def git_checkpoints(root: Path) -> Work:
     """Return an action between two checkpoints in a shadow repository, as other agents take them."""
-    environ = {**os.environ, "GIT_DIR": str(folder / "shadow"), "GIT_WORK_TREE": str(folder / "work")}
+    environ = {**os.environ, "GIT_DIR": str(root.with_name("shadow")), "GIT_WORK_TREE": str(root)}
 
     def git(*words: str) -> None:
-        subprocess.run(["git", *words], check=True, env=environ, cwd=folder / "work", capture_output=True)
+        subprocess.run(["git", *words], check=True, env=environ, cwd=root, capture_output=True)
 
     def action() -> None:
         git("add", "-A")

@@ -5,6 +5,7 @@
 
 import mmap
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -106,7 +107,11 @@ def do_special(root: bytes, outside: bytes, kind: str, one: bytes, two: bytes, c
     elif kind == "out":
         os.rename(path, away)
     else:
-        os.makedirs(os.path.join(os.path.dirname(path), b"left_out", b"x"))
+        left_out = os.path.join(os.path.dirname(path), b"left_out")
+        with suppress(FileNotFoundError):
+            shutil.rmtree(left_out)
+            return
+        os.makedirs(os.path.join(left_out, b"x"))
 
 
 def change(root: Path, rounds: tuple[list[Operation], list[Special], bool], outside: Path) -> None:
