@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly lint types unit coverage cassettes bench bench-recovery eval eval-smoke lock clean help
+.PHONY: demo test test-model nightly lint types unit coverage cassettes bench bench-actions bench-recovery eval eval-smoke lock clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -68,8 +68,12 @@ cassettes: .venv/dev.ready
 	.tools/bin/uv pip install --quiet --python .bench-venv/bin/python -r benchmarks/requirements.txt -e .
 	@touch $@
 
-bench: .bench-venv/ready
+bench: .bench-venv/ready bench-actions
 	.bench-venv/bin/python benchmarks/engine.py --json benchmarks/results/engine.json --plot benchmarks/results/engine.svg
+
+# What an action costs in trees of 200 to 50,000 files, beside a bare command and checkpoints by git. Part of `make bench`.
+bench-actions: .bench-venv/ready
+	.bench-venv/bin/python benchmarks/actions.py --json benchmarks/results/actions.json
 
 # Real tasks with the embedded model: Surefoot, one completion, and a plain loop. Says beforehand how long it takes
 # (hours); Ctrl-C loses nothing. `make eval EVAL="bugfix --agent surefoot"` runs a part.

@@ -147,7 +147,8 @@ _modes = st.sampled_from([0o644, 0o600, 0o755, 0o700, 0o444, 0o555, 0o4755, 0o27
 _kinds = st.sampled_from(
     ["write", "write", "write", "append", "mkdir", "delete", "chmod", "rename", "symlink", "hardlink", "touch", "xattr"]
 )
-operations = st.lists(st.tuples(_kinds, _paths, _paths, _contents, _modes), max_size=14)
+operation = st.tuples(_kinds, _paths, _paths, _contents, _modes)
+operations = st.lists(operation, max_size=14)
 
 
 def perform(root: Path, operations: list[Operation], *, readable_only: bool = False) -> None:

@@ -73,12 +73,19 @@ def _clone(source: int, sink: int) -> bool:
 
 def durable_write(path: Path, data: bytes) -> None:
     """Replace a file atomically. On return the content is on disk; if killed before, the file is unchanged."""
+    replace_file(path, data, durable=True)
+    sync_folder(path.parent)
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file atomically. Unless `durable`, a power failure may leave it damaged."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         try:
             write_all(fd, data)
-            os.fsync(fd)
+            if durable:
+                os.fsync(fd)
         finally:
             os.close(fd)
         draft.replace(path)
@@ -86,7 +93,6 @@ def durable_write(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise
-    sync_folder(path.parent)
 
 
 def sync_names(folder: int, names: Collection[str]) -> None:

@@ -15,9 +15,12 @@ from surefoot.journal import events as e
 from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.journal.state import StepRun
 from surefoot.prompting.proposal import Proposal
+from surefoot.tools.builtin.python import run_python
+from surefoot.tools.builtin.shell import run_command
 from surefoot.tools.invoke import call
 from surefoot.tools.tool import Tool, ToolResult, Writes
 from surefoot.workspace.errors import as_text
+from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
 
 _started, _finished = unchecked(e.ActionStarted), unchecked(e.ActionFinished)
 _EDIT_CHARS = 2_000
@@ -31,7 +34,7 @@ async def perform(run: Run, step_run: StepRun, proposal: Proposal, *, checked: b
     tool = run.toolbox.get(proposal.tool)
     arguments = dict(proposal.arguments)
     action_id = f"{step_id}.a{run.state.tool_calls + 1}"
-    snapshot = await run.snapshot() if tool.writes is not Writes.NONE else ""
+    snapshot = await run.snapshot(quick=_is_watched(run, tool)) if tool.writes is not Writes.NONE else ""
     body_hash = run.journal.put_blob(proposal.body.encode()) if proposal.body else ""
     if proposal.thought:
         run.note(e.Decided(step_id=step_id, decision="act", thought=proposal.thought))
@@ -87,8 +90,21 @@ async def changed_by(run: Run, tool: Tool, arguments: dict[str, Any], snapshot: 
     """Return the paths that a call changed."""
     if tool.writes is not Writes.FREE:
         return observed_changes(run, tool, arguments, snapshot)
-    changed = await asyncio.to_thread(observed_changes, run, tool, arguments, snapshot)
+    quick = _is_watched(run, tool)
+    changed = await asyncio.to_thread(observed_changes, run, tool, arguments, snapshot, quick=quick)
     return tuple(map(as_text, changed))
+
+
+def _is_watched(run: Run, tool: Tool) -> bool:
+    """Whether all that a call changes in the workspace leaves an event there by the time it ends.
+
+    A tool that names its files writes them by name. The processes of a command have ended, which closes what they wrote
+    to, and bubblewrap keeps them from linking files of the workspace to another place. Other tools may do so, therefore
+    the whole tree is scanned before and after them.
+    """
+    if tool.writes is Writes.DECLARED:
+        return True
+    return tool in (run_command, run_python) and isinstance(run.sandbox, Bubblewrap)
 
 
 async def call_tool(run: Run, tool: Tool, action_id: str, arguments: dict[str, Any], body: str) -> ToolResult:

@@ -60,14 +60,19 @@ def rolled_back(step_id: str, report: RestoreReport) -> e.RolledBack:
     )
 
 
-def observed_changes(run: Run, tool: Tool, arguments: dict[str, object], snapshot: str) -> tuple[str, ...]:
-    """Return what a call changed: the files that it names, or for commands whatever differs from the snapshot."""
+def observed_changes(
+    run: Run, tool: Tool, arguments: dict[str, object], snapshot: str, *, quick: bool = False
+) -> tuple[str, ...]:
+    """Return what a call changed: the files that it names, or for commands whatever differs from the snapshot.
+
+    `quick`: see `Workspace.snapshot`.
+    """
     if tool.writes is Writes.NONE or not snapshot:
         return ()
     if tool.writes is Writes.DECLARED:
         named = [str(arguments[name]) for name in tool.path_arguments if name in arguments]
         return tuple(_relative(run.root, name) for name in named)
-    return tuple(change.path for change in run.workspace.changes(snapshot))
+    return tuple(change.path for change in run.workspace.changes(snapshot, quick=quick))
 
 
 async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None = None) -> None:

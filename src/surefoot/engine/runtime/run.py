@@ -94,8 +94,8 @@ class Run:
 
     # -- the workspace -----------------------------------------------------------------------------------------------
 
-    async def snapshot(self) -> str:
-        return await asyncio.to_thread(self.workspace.snapshot)
+    async def snapshot(self, *, quick: bool = False) -> str:
+        return await asyncio.to_thread(self.workspace.snapshot, quick=quick)
 
     def files_before(self) -> Mapping[str, Entry]:
         """Return the workspace's files as they were before the run."""

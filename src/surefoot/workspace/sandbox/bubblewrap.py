@@ -67,7 +67,8 @@ class Bubblewrap:
         ]
 
     def _guarded(self) -> list[GuardedPath]:
-        hidden_inside = [path for path in self.hidden if path.is_relative_to(self.root) and path != self.root]
+        prefix = f"{self.root}/"  # plain strings: there are hundreds of paths
+        hidden_inside = [path for path in self.hidden if str(path).startswith(prefix)]
         found = guarded_paths(self.root, self.writable) + [GuardedPath(path, "block") for path in hidden_inside]
         if self.shown is None:
             return found
@@ -104,6 +105,8 @@ class Bubblewrap:
             if _view_at(views, path) in ("scratch", "empty folder"):
                 views[path] = "read"
         for path in (*map(str, self.hidden), *socket_files()):
+            if not os.path.lexists(path):
+                continue  # most are not there, and resolving them would take longest of all
             real = os.path.realpath(path)
             if _view_at(views, real) not in ("scratch", "empty folder") and _is_reachable(real):
                 views[real] = "empty folder" if os.path.isdir(real) else "empty file"  # noqa: PTH112

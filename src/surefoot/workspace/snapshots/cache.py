@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from surefoot.workspace.durable import durable_write
+from surefoot.workspace.durable import replace_file
 from surefoot.workspace.errors import suppress_full
 from surefoot.workspace.snapshots.manifest import Entry
 from surefoot.workspace.snapshots.scan import Record, Scan
@@ -24,21 +24,36 @@ class StatCache:
         self._read_generation = generation
         self._generation = ""
         self._last: dict[str, Record] | None = None
+        self._scan: Scan | None = None
         self._unsettled: set[str] = set()
         self._unsaved = 0
 
     def known(self) -> dict[str, Record]:
         """Return the records that are trusted if the stat values still match."""
-        generation = self._read_generation()
-        if self._last is None or generation != self._generation:
-            self._last, self._unsettled, self._unsaved = self._load(generation), set(), 0
-            self._generation = generation
+        last = self._current()
         if not self._unsettled:
-            return self._last
-        return {path: record for path, record in self._last.items() if path not in self._unsettled}
+            return last
+        known = dict(last)
+        for path in self._unsettled:
+            known.pop(path, None)
+        return known
 
-    def is_last(self, scanned: Scan) -> bool:
-        return scanned.records == self._last
+    def last(self) -> tuple[Scan, set[str]] | None:
+        """Return the last scan, if this process made it, and the paths in it that have to be looked at again."""
+        self._current()
+        return (self._scan, self._unsettled) if self._scan is not None else None
+
+    def changed(self, scanned: Scan) -> set[str] | None:
+        """Return the paths whose entries differ from those of the last scan; None if this process made none."""
+        last = self._current()
+        if self._scan is None:
+            return None
+        if scanned.base is self._scan:
+            paths = scanned.differing()
+        else:
+            paths = {path for path, record in scanned.records.items() if record is not last.get(path)}
+            paths |= last.keys() - scanned.records.keys()
+        return {path for path in paths if _entry(scanned.records.get(path)) != _entry(last.get(path))}
 
     def update(self, scanned: Scan) -> None:
         """Keep a scan whose files are all stored. Saves it to disk when that would spare a restart much reading.
@@ -46,6 +61,7 @@ class StatCache:
         It is not saved on a full disk: it is only a cache.
         """
         self._last, self._unsettled = scanned.records, scanned.unsettled()
+        self._scan, scanned.base = scanned, None
         self._unsaved += len(scanned.fresh)
         if self._unsaved * 20 > len(self._last) > len(self._unsettled):
             with suppress_full():
@@ -56,7 +72,14 @@ class StatCache:
         assert self._last is not None
         rows = [(*record[:4], *record.entry) for path, record in self._last.items() if path not in self._unsettled]
         document = {"format": _FORMAT, "generation": self._generation, "rows": rows}
-        durable_write(self._file, json.dumps(document, separators=(",", ":")).encode())
+        replace_file(self._file, json.dumps(document, separators=(",", ":")).encode())
+
+    def _current(self) -> dict[str, Record]:
+        generation = self._read_generation()
+        if self._last is None or generation != self._generation:
+            self._last, self._unsettled, self._unsaved = self._load(generation), set(), 0
+            self._scan, self._generation = None, generation
+        return self._last
 
     def _load(self, generation: str) -> dict[str, Record]:
         try:
@@ -67,3 +90,7 @@ class StatCache:
         except (OSError, ValueError, KeyError, TypeError):
             return {}
         return {record.entry.path: record for record in records}
+
+
+def _entry(record: Record | None) -> Entry | None:
+    return record.entry if record is not None else None

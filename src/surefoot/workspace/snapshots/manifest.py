@@ -11,8 +11,7 @@ time of folders is stored and restored but is not part of the id: creating and d
 import hashlib
 import json
 import os
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,6 +20,7 @@ from surefoot.errors import WorkspaceError
 from surefoot.workspace.durable import durable_write
 from surefoot.workspace.errors import is_full
 from surefoot.workspace.snapshots.blobs import BlobStore, is_digest
+from surefoot.workspace.snapshots.chunks import Chunks, chunked, split_chunks, updated
 from surefoot.workspace.snapshots.xattrs import UNKNOWN, blob_of
 
 Kind = Literal["file", "dir", "symlink", "special", "unreadable"]
@@ -74,6 +74,9 @@ class ManifestStore:
         self._blobs = blobs
         self._recent: dict[str, Manifest] = {}
         """Cache for restores, which need the latest manifests: loading a large one takes as long as a scan."""
+        self._layout: tuple[str, Chunks, Chunks] = ("", Chunks([], []), Chunks([], []))
+        """The manifest that was saved last: its id, the chunks of its entries and those of the times of folders. All of
+        them are stored as long as the manifest is."""
         self._unsaved: dict[str, Manifest] = {}
         """Manifests that a full disk kept from being saved. A restore uses them and may make room for them."""
 
@@ -84,21 +87,70 @@ class ManifestStore:
 
         With `lenient`, a manifest for which the disk has no room is kept in memory, until `save_rest`.
         """
-        ordered = [entries[path] for path in sorted(entries)]
+        paths = sorted(entries)
         patterns, left_out = tuple(excludes), tuple(sorted(excluded))
         try:
-            core = _core(ordered, patterns, left_out, self._blobs.put)
-            snapshot_id = _id_of(core)
-            if not self.touch(snapshot_id):
-                self._write(snapshot_id, core, ordered)
-                self._cache(Manifest(snapshot_id, {entry.path: entry for entry in ordered}, patterns, left_out))
+            rows = chunked(paths, self._store_rows(entries))
+            folders = list(split_chunks(path for path in paths if entries[path].kind == "dir"))
+            return self._save(entries, rows, Chunks(folders, []), patterns, left_out)
         except (OSError, WorkspaceError) as error:
             if not (lenient and is_full(error)):
                 raise
-            snapshot_id = _id_of(_core(ordered, patterns, left_out, lambda data: hashlib.sha256(data).hexdigest()))
-            by_path = {entry.path: entry for entry in ordered}
-            self._unsaved[snapshot_id] = Manifest(snapshot_id, by_path, patterns, left_out)
+            rows = chunked(paths, lambda chunk: hashlib.sha256(_rows(entries, chunk)).hexdigest())
+            snapshot_id = _id_of(_core(rows, patterns, left_out))
+            self._unsaved[snapshot_id] = Manifest(snapshot_id, {p: entries[p] for p in paths}, patterns, left_out)
         return snapshot_id
+
+    def save_changed(
+        self,
+        last: str,
+        entries: Mapping[str, Entry],
+        changed: Collection[str],
+        excludes: Iterable[str],
+        excluded: Iterable[str],
+    ) -> str:
+        """Store a manifest that differs from an earlier one only at the `changed` paths, and return its id.
+
+        If the earlier one was saved last, only the chunks that these paths are in are stored.
+        """
+        known, rows, folders = self._layout
+        if known != last or not self.touch(last):
+            return self.save(entries, excludes, excluded)
+
+        def is_folder(path: str) -> bool:
+            return path in entries and entries[path].kind == "dir"
+
+        rows = updated(rows, changed, entries.__contains__, self._store_rows(entries))
+        folders = updated(folders, changed, is_folder, self._store_times(entries))
+        return self._save(entries, rows, folders, tuple(excludes), tuple(sorted(excluded)))
+
+    def _save(
+        self,
+        entries: Mapping[str, Entry],
+        rows: Chunks,
+        folders: Chunks,
+        excludes: tuple[str, ...],
+        excluded: tuple[str, ...],
+    ) -> str:
+        """Write a manifest whose entries are stored, unless it exists. Stores the times of folders if need be."""
+        core = _core(rows, excludes, excluded)
+        snapshot_id = _id_of(core)
+        if self.touch(snapshot_id):
+            times = self._document(snapshot_id)["folder_times"]
+        else:
+            times = folders.digests or [self._store_times(entries)(chunk) for chunk in folders.paths]
+            self._blobs.flush()
+            durable_write(self._folder / snapshot_id, _encode({"core": core, "folder_times": times}))
+            by_path = {path: entries[path] for chunk in rows.paths for path in chunk}
+            self._cache(Manifest(snapshot_id, by_path, excludes, excluded))
+        self._layout = snapshot_id, rows, Chunks(folders.paths, times)
+        return snapshot_id
+
+    def _store_rows(self, entries: Mapping[str, Entry]) -> Callable[[list[str]], str]:
+        return lambda chunk: self._blobs.put(_rows(entries, chunk))
+
+    def _store_times(self, entries: Mapping[str, Entry]) -> Callable[[list[str]], str]:
+        return lambda chunk: self._blobs.put(_encode([(path, entries[path].mtime_ns) for path in chunk]))
 
     def is_saved(self, snapshot_id: str) -> bool:
         return snapshot_id not in self._unsaved
@@ -109,13 +161,6 @@ class ManifestStore:
             snapshot_id, manifest = next(iter(self._unsaved.items()))
             self.save(manifest.entries, manifest.excludes, manifest.excluded)
             del self._unsaved[snapshot_id]
-
-    def _write(self, snapshot_id: str, core: dict[str, Any], ordered: list[Entry]) -> None:
-        folders = [entry for entry in ordered if entry.kind == "dir"]
-        times = [[(entry.path, entry.mtime_ns) for entry in chunk] for chunk in _chunks(folders)]
-        document = {"core": core, "folder_times": [self._blobs.put(_encode(chunk)) for chunk in times]}
-        self._blobs.flush()
-        durable_write(self._folder / snapshot_id, _encode(document))
 
     def touch(self, snapshot_id: str) -> bool:
         """Mark a stored manifest as in use, for the garbage collector; return False if it does not exist."""
@@ -129,7 +174,7 @@ class ManifestStore:
         if snapshot_id in self._unsaved:
             return self._unsaved[snapshot_id]
         if snapshot_id in self._recent and (self._folder / snapshot_id).exists():
-            return self._recent[snapshot_id]
+            return self._cache(self._recent.pop(snapshot_id))
         document = self._document(snapshot_id)
         core = document["core"]
         entries = [Entry(*row) for digest in core["chunks"] for row in json.loads(self._blobs.get(digest))]
@@ -184,16 +229,12 @@ class ManifestStore:
         return document
 
 
-def _core(
-    ordered: list[Entry], excludes: tuple[str, ...], excluded: tuple[str, ...], put: Callable[[bytes], str]
-) -> dict[str, Any]:
-    chunks = [[without_folder_time(entry) for entry in chunk] for chunk in _chunks(ordered)]
-    return {
-        "format": 1,
-        "excludes": list(excludes),
-        "excluded": list(excluded),
-        "chunks": [put(_encode(chunk)) for chunk in chunks],
-    }
+def _core(rows: Chunks, excludes: tuple[str, ...], excluded: tuple[str, ...]) -> dict[str, Any]:
+    return {"format": 1, "excludes": list(excludes), "excluded": list(excluded), "chunks": rows.digests}
+
+
+def _rows(entries: Mapping[str, Entry], paths: list[str]) -> bytes:
+    return _encode([without_folder_time(entries[path]) for path in paths])
 
 
 def _id_of(core: Any) -> str:
@@ -203,18 +244,6 @@ def _id_of(core: Any) -> str:
 def without_folder_time(entry: Entry) -> Entry:
     """Drop the modification time of a folder, which every temporary file in it changes."""
     return entry._replace(mtime_ns=0) if entry.kind == "dir" else entry
-
-
-def _chunks(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """Split entries at borders that depend on paths alone, so that adding or removing a file moves no other border."""
-    chunk: list[Entry] = []
-    for entry in entries:
-        if chunk and zlib.crc32(entry.path.encode("utf-8", "surrogateescape")) & 0xFF == 0:
-            yield chunk
-            chunk = []
-        chunk.append(entry)
-    if chunk:
-        yield chunk
 
 
 def _encode(value: Any) -> bytes:

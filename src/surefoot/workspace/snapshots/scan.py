@@ -11,7 +11,6 @@ import errno
 import os
 import stat
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,11 +19,12 @@ from surefoot.workspace.snapshots.excludes import Excludes
 from surefoot.workspace.snapshots.manifest import Entry, Kind
 from surefoot.workspace.snapshots.tree import Tree
 from surefoot.workspace.snapshots.xattrs import UNKNOWN, Keep, no_store, read_xattrs
+from surefoot.workspace.watch import Watch
 
 _TICK_NS = 100_000_000  # ten times the slowest kernel tick
 _COARSE_TICK_NS = 2_000_000_000  # for file systems that store whole seconds
 
-_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ESTALE}
+GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ESTALE}
 """Errors of opening a path that was removed or replaced during the scan. It is not part of the tree any more."""
 
 ReadFile = Callable[[int], tuple[str, int]]
@@ -39,6 +39,10 @@ class Record(NamedTuple):
     size: int
     entry: Entry
 
+    @property
+    def is_folder(self) -> bool:
+        return self.entry.kind == "dir" or (self.entry.kind == "unreadable" and self.entry.target == "folder")
+
 
 @dataclass
 class Scan:
@@ -46,16 +50,24 @@ class Scan:
     size: int = 0
     """Total length of all files, holes included."""
     records: dict[str, Record] = field(default_factory=dict)
+    children: dict[str, list[str]] = field(default_factory=dict)
+    """The paths in each folder that was listed, without excluded ones."""
     unread: list[tuple[str, os.stat_result]] = field(default_factory=list)
     """Files whose content is not known yet; `read_contents` adds their records."""
     fresh: set[str] = field(default_factory=set)
     """Paths whose record was created by this scan."""
-    excluded: list[str] = field(default_factory=list)
+    excluded: set[str] = field(default_factory=set)
     leftovers: list[str] = field(default_factory=list)
     """Temporary files of a restore that was killed."""
     keep_xattrs: Keep = no_store
-    links: dict[tuple[int, int], list[str]] = field(default_factory=lambda: defaultdict(list))
-    """Paths with more than one hard link, by device and inode."""
+    links: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Device and inode of the paths with more than one hard link."""
+    regrouped: set[str] = field(default_factory=set)
+    """Paths whose record differs from an earlier one in its group of hard links."""
+    dropped: set[str] = field(default_factory=set)
+    """Paths of records that were dropped, some of them for a new one."""
+    base: "Scan | None" = None
+    """The earlier scan that this one has most records from; None if it looked at the whole tree."""
 
     def entries(self) -> dict[str, Entry]:
         return {path: record.entry for path, record in self.records.items()}
@@ -63,6 +75,27 @@ class Scan:
     def unsettled(self) -> set[str]:
         """Return the paths of fresh records that the next scan must not trust."""
         return {path for path in self.fresh if not _is_settled(self.records[path], self.started_ns)}
+
+    def differing(self) -> set[str]:
+        """Return the paths at which this scan may differ from its base."""
+        return self.fresh | self.dropped | self.regrouped
+
+    def forget(self, path: str) -> None:
+        """Drop what is known of a path and of all below it."""
+        pending = [path]
+        while pending:
+            one = pending.pop()
+            record = self.records.pop(one, None)
+            if record is None:
+                continue
+            self.links.pop(one, None)
+            self.dropped.add(one)
+            if record.is_folder:
+                pending += self.children.pop(one, ())
+                if self.excluded:
+                    self.excluded -= {other for other in self.excluded if other.rpartition("/")[0] == one}
+            else:
+                self.size -= record.size
 
 
 def scan(
@@ -72,66 +105,99 @@ def scan(
     *,
     temp_name: str = "",
     keep_xattrs: Keep = no_store,
+    watch: Watch | None = None,
 ) -> Scan:
     """Scan a tree. `temp_name` is the name of the temporary files of a restore, which are not part of the tree."""
     result = Scan(time.time_ns(), keep_xattrs=keep_xattrs)
-    _add_unknown(result, tree, "", tree.lstat(""))
-    pending = [""]
-    while pending:
-        folder = pending.pop()
-        try:
-            pending += _scan_folder(result, tree, folder, known, excludes, temp_name)
-            if folder in result.fresh:
-                _add_folder_xattrs(result, tree, folder)
-        except OSError as error:
-            if error.errno == errno.EACCES and folder:
-                _mark_unreadable(result, folder)
-                continue
-            if error.errno not in _GONE or not folder:
-                raise
-            result.records.pop(folder, None)
+    add_unknown(result, tree, "", tree.lstat(""))
+    scan_below(result, tree, "", known, excludes, temp_name, watch)
     result.fresh &= result.records.keys()
     return result
 
 
+def scan_below(
+    result: Scan,
+    tree: Tree,
+    folder: str,
+    known: Mapping[str, Record],
+    excludes: Excludes,
+    temp_name: str = "",
+    watch: Watch | None = None,
+) -> None:
+    """Add the content of a folder that has a record, and of all folders below it."""
+    pending = [folder]
+    while pending:
+        folder = pending.pop()
+        try:
+            pending += _scan_folder(result, tree, folder, known, excludes, temp_name, watch)
+            if folder in result.fresh:
+                add_folder_xattrs(result, tree, folder)
+        except OSError as error:
+            leave_out(result, folder, error)
+
+
+def leave_out(result: Scan, folder: str, error: OSError) -> None:
+    """Record a folder that could not be listed as unreadable, or drop it if it is gone."""
+    if error.errno == errno.EACCES and folder:
+        _mark_unreadable(result, folder)
+    elif error.errno in GONE and folder:
+        drop_unread(result, folder)
+        result.forget(folder)
+    else:
+        raise error
+
+
 def _scan_folder(
-    result: Scan, tree: Tree, folder: str, known: Mapping[str, Record], excludes: Excludes, temp_name: str
+    result: Scan,
+    tree: Tree,
+    folder: str,
+    known: Mapping[str, Record],
+    excludes: Excludes,
+    temp_name: str,
+    watch: Watch | None,
 ) -> list[str]:
     """Add the content of one folder and return its subfolders. The hot loop for an unchanged tree."""
     records, subfolders, size = result.records, [], 0
+    children = result.children[folder] = []
     prefix = folder + "/" if folder else ""
     is_excluded = excludes.match if excludes else None
-    with os.scandir(tree.folder(folder)) as listing:
-        for item in listing:
-            name = item.name
-            path = prefix + name
-            try:
-                info = item.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            is_folder = info.st_mode & 0o170000 == stat.S_IFDIR
-            if name == temp_name and not is_folder:
-                result.leftovers.append(path)
-                continue
-            if is_excluded and is_excluded(path, is_folder):
-                result.excluded.append(path)
-                continue
-            if is_folder:
-                subfolders.append(path)
-            else:
-                size += info.st_size
-                if info.st_nlink > 1:
-                    result.links[info.st_dev, info.st_ino].append(path)
-            last = known.get(path)
-            if last and last[:4] == (info.st_ctime_ns, info.st_mtime_ns, info.st_ino, info.st_size):
-                records[path] = last
-            else:
-                _add_unknown(result, tree, path, info)
-    result.size += size
+    fd = tree.folder(folder)
+    if watch is not None:
+        watch.add(folder, fd)
+    try:
+        with os.scandir(fd) as listing:
+            for item in listing:
+                name = item.name
+                path = prefix + name
+                try:
+                    info = item.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                is_folder = info.st_mode & 0o170000 == stat.S_IFDIR
+                if name == temp_name and not is_folder:
+                    result.leftovers.append(path)
+                    continue
+                if is_excluded and is_excluded(path, is_folder):
+                    result.excluded.add(path)
+                    continue
+                children.append(path)
+                if is_folder:
+                    subfolders.append(path)
+                else:
+                    size += info.st_size
+                    if info.st_nlink > 1:
+                        result.links[path] = info.st_dev, info.st_ino
+                last = known.get(path)
+                if last and last[:4] == (info.st_ctime_ns, info.st_mtime_ns, info.st_ino, info.st_size):
+                    records[path] = last
+                else:
+                    add_unknown(result, tree, path, info)
+    finally:
+        result.size += size
     return subfolders
 
 
-def _add_unknown(result: Scan, tree: Tree, path: str, info: os.stat_result) -> None:
+def add_unknown(result: Scan, tree: Tree, path: str, info: os.stat_result) -> None:
     """Add the record of a path that is new or changed; files are left to `read_contents`."""
     if stat.S_ISREG(info.st_mode):
         result.unread.append((path, info))
@@ -168,8 +234,10 @@ def _add(
 def read_contents(result: Scan, tree: Tree, read: ReadFile, wanted: Callable[[str, int], bool] | None = None) -> None:
     """Add the records of unread files. A file that is not `wanted` gets no hash and is known by its inode and time."""
     for path, info in result.unread:
+        result.size -= info.st_size
         if wanted is not None and not wanted(path, info.st_size):
             _add(result, path, info, "file", mtime_ns=info.st_mtime_ns, size=info.st_size, xattrs=UNKNOWN)
+            result.size += info.st_size
             continue
         try:
             fd = tree.open_file(path)
@@ -181,8 +249,9 @@ def read_contents(result: Scan, tree: Tree, read: ReadFile, wanted: Callable[[st
                 target="file",
                 xattrs=UNKNOWN,
             )
+            result.size += info.st_size
         except OSError as error:
-            if error.errno not in _GONE:
+            if error.errno not in GONE:
                 raise
         else:
             try:
@@ -205,10 +274,11 @@ def _read_one(result: Scan, path: str, fd: int, read: ReadFile) -> None:
         if (before.st_mtime_ns, before.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns):
             break
     xattrs = read_xattrs(fd, result.keep_xattrs)
+    result.size += before.st_size
     _add(result, path, before, "file", mtime_ns=before.st_mtime_ns, size=size, digest=digest, xattrs=xattrs)
 
 
-def _add_folder_xattrs(result: Scan, tree: Tree, folder: str) -> None:
+def add_folder_xattrs(result: Scan, tree: Tree, folder: str) -> None:
     if xattrs := read_xattrs(tree.folder(folder), result.keep_xattrs):
         record = result.records[folder]
         result.records[folder] = record._replace(entry=record.entry._replace(xattrs=xattrs))
@@ -216,24 +286,32 @@ def _add_folder_xattrs(result: Scan, tree: Tree, folder: str) -> None:
 
 def _group_links(result: Scan) -> None:
     """Name each group of hard links by its first path, which is the same in every copy of the tree."""
-    for paths in result.links.values():
+    paths_of: dict[tuple[int, int], list[str]] = {}
+    for path, file in result.links.items():
+        paths_of.setdefault(file, []).append(path)
+    for paths in paths_of.values():
         members = sorted(path for path in paths if path in result.records)
         group = members[0] if len(members) > 1 else ""
         for path in members:
             record = result.records[path]
             if record.entry.group != group:
                 result.records[path] = record._replace(entry=record.entry._replace(group=group))
+                result.regrouped.add(path)
 
 
 def _mark_unreadable(result: Scan, folder: str) -> None:
     """Record a folder as unreadable, and drop what was listed of its content."""
-    prefix = folder + "/"
-    for path in [path for path in result.records if path.startswith(prefix)]:
-        del result.records[path]
-    result.unread = [(path, info) for path, info in result.unread if not path.startswith(prefix)]
     record = result.records[folder]
+    drop_unread(result, folder)
+    result.forget(folder)
     closed = record.entry._replace(kind="unreadable", target="folder", xattrs=UNKNOWN)
     result.records[folder] = record._replace(entry=closed)
+
+
+def drop_unread(result: Scan, folder: str) -> None:
+    prefix = folder + "/"
+    result.size -= sum(info.st_size for path, info in result.unread if path.startswith(prefix))
+    result.unread = [(path, info) for path, info in result.unread if not path.startswith(prefix)]
 
 
 def _is_settled(record: Record, scanned_at_ns: int) -> bool:

@@ -34,8 +34,11 @@ from surefoot.workspace.snapshots.gc import GcReport, Generation, collect
 from surefoot.workspace.snapshots.look import Look
 from surefoot.workspace.snapshots.manifest import Entry, Manifest, ManifestStore, overlay, regroup_links
 from surefoot.workspace.snapshots.quota import Room, check_quota, within_quota
+from surefoot.workspace.snapshots.rescan import rescan
 from surefoot.workspace.snapshots.scan import Scan, read_contents, scan
 from surefoot.workspace.snapshots.tree import Tree
+from surefoot.workspace.snapshots.xattrs import Keep, no_store
+from surefoot.workspace.watch import Watch
 
 
 class Workspace:
@@ -57,19 +60,32 @@ class Workspace:
         self._cache = StatCache(own_folder / "stat-cache.json", self._generation.read)
         self._intent = IntentFile(own_folder / "restore.json")
         self._last_id = ""
-        self._last_excluded: list[str] = []
+        self._last_excluded: set[str] = set()
+        self._watch: Watch | None = None
+        self._asked_to_watch = False
         self._lock = threading.RLock()
 
-    def snapshot(self) -> str:
-        """Capture the tree and return the snapshot's id. An unchanged tree is only scanned, not read."""
+    def snapshot(self, *, quick: bool = False) -> str:
+        """Capture the tree and return the snapshot's id. An unchanged tree is only scanned, not read.
+
+        With `quick`, only what a watch saw changing since the last snapshot is scanned, where a watch is possible. That
+        misses what leaves no event: see `watch`. The first quick snapshot scans the whole tree and begins to watch it.
+        """
         with self._operation("take a snapshot"), Tree(self.root) as tree:
-            scanned = scan(tree, self._cache.known(), self.excludes, keep_xattrs=self.blobs.put)
+            if quick and not self._asked_to_watch:
+                self._asked_to_watch, self._watch = True, Watch.open(tree.folder(""))
+            scanned = self._rescan(tree, self.blobs.put) if quick else None
+            if scanned is None:
+                if self._watch is not None:
+                    self._watch.restart()
+                known, keep = self._cache.known(), self.blobs.put
+                scanned = scan(tree, known, self.excludes, keep_xattrs=keep, watch=self._watch)
             check_quota(self.root, scanned, self.quota_bytes)
             read_contents(scanned, tree, self.blobs.put_open)
-            if not (self._is_last(scanned) and self._manifests.touch(self._last_id)):
-                self._last_id = self._manifests.save(scanned.entries(), self.excludes.patterns, scanned.excluded)
-                self._last_excluded = scanned.excluded
+            self._last_id, self._last_excluded = self._save(scanned), scanned.excluded
             self._cache.update(scanned)
+            if self._watch is not None:
+                self._watch.keep()
             return self._last_id
 
     def capture(self, near: Collection[str] = (), *, reserve: int = 0) -> str:
@@ -98,9 +114,14 @@ class Workspace:
         with translate_os_errors("read a snapshot's manifest"):
             return self._manifests.load(snapshot_id)
 
-    def changes(self, before: str, after: str | None = None) -> list[Change]:
-        """Return the changes from `before` to `after`, or to the current tree, except times and hard link groups."""
+    def changes(self, before: str, after: str | None = None, *, quick: bool = False) -> list[Change]:
+        """Return the changes from `before` to `after`, or to the current tree, except times and hard link groups.
+
+        `quick`: see `snapshot`.
+        """
         with self._operation("compare the tree"), Tree(self.root) as tree:
+            if quick and after is None and (found := self._quick_changes(tree, before)) is not None:
+                return found
             return self._changes(tree, before, after)
 
     def unified_diff(self, before: str, after: str | None = None, paths: Sequence[str] = ()) -> str:
@@ -200,7 +221,7 @@ class Workspace:
         """Return the state of the current tree. Stores nothing."""
         with self._operation("read the tree"), Tree(self.root) as tree:
             scanned = self._scan(tree)
-        return Look(scanned.entries(), tuple(scanned.excluded))
+        return Look(scanned.entries(), tuple(sorted(scanned.excluded)))
 
     def collect_garbage(
         self,
@@ -240,8 +261,41 @@ class Workspace:
         read_contents(scanned, tree, hash_fd, within_quota(scanned, self.quota_bytes, [likely or {}]))
         return scanned
 
-    def _is_last(self, scanned: Scan) -> bool:
-        return bool(self._last_id) and self._cache.is_last(scanned) and scanned.excluded == self._last_excluded
+    def _rescan(self, tree: Tree, keep_xattrs: Keep = no_store) -> Scan | None:
+        """Scan what changed since the last snapshot; None if the whole tree has to be scanned."""
+        if self._watch is None or not self._watch.collect() or (found := self._cache.last()) is None:
+            return None
+        last, unsettled = found
+        if tree.lstat("").st_ino != last.records[""].inode:
+            return None
+        try:
+            return rescan(tree, last, unsettled, self.excludes, self._watch, keep_xattrs=keep_xattrs)
+        except OSError:
+            return None  # a scan of everything decides whether that is an error
+
+    def _save(self, scanned: Scan) -> str:
+        """Save the manifest of a scan and return its id. If this process has saved one, only what differs is stored."""
+        changed = self._cache.changed(scanned) if self._last_id else None
+        patterns = self.excludes.patterns
+        if changed is None:
+            return self._manifests.save(scanned.entries(), patterns, scanned.excluded)
+        if not changed and scanned.excluded == self._last_excluded and self._manifests.touch(self._last_id):
+            return self._last_id
+        return self._manifests.save_changed(self._last_id, scanned.entries(), changed, patterns, scanned.excluded)
+
+    def _quick_changes(self, tree: Tree, before: str) -> list[Change] | None:
+        """Return the changes since the last snapshot; None if the tree has to be compared as a whole."""
+        if before != self._last_id:
+            return None
+        old = self._manifests.load(before)
+        if old.excludes != self.excludes.patterns or (scanned := self._rescan(tree)) is None:
+            return None
+        read_contents(scanned, tree, hash_fd, within_quota(scanned, self.quota_bytes, [old.entries]))
+        paths = scanned.differing()
+        return compare(
+            {path: old.entries[path] for path in paths if path in old.entries},
+            {path: scanned.records[path].entry for path in paths if path in scanned.records},
+        )
 
     def _changes(self, tree: Tree, before: str, after: str | None) -> list[Change]:
         """Compare two states, without the paths that either of them excludes."""
