@@ -10,6 +10,12 @@ from surefoot.prompting.conversation.verbs import DRAFTS, Verb
 from surefoot.prompting.proposal import Proposal
 from surefoot.prompting.schemas import ChangeDraft, StepDecision, StepDraft
 from surefoot.tools.registry import Toolbox
+from surefoot.tools.text.patch import calls_apply_patch, patch_in_command
+
+PATCH_ALONE = (
+    "Not executed: apply_patch is no program here. Call the tool apply_patch with the patch, or a command that is "
+    "nothing but apply_patch with a here-document; run the rest by itself."
+)
 
 
 def proposal_of(call: ToolCall, toolbox: Toolbox, thought: str) -> Proposal:
@@ -23,6 +29,12 @@ def proposal_of(call: ToolCall, toolbox: Toolbox, thought: str) -> Proposal:
         problem = problem or f"{error}. {error.remedy}"
     if problem:
         return Proposal("invalid", call.name, thought=problem, call_id=call.id)
+    if tool.name == "run_command" and "apply_patch" in toolbox:
+        command = str(call.arguments.get("command", ""))
+        if (patch := patch_in_command(command)) is not None:
+            return Proposal("act", "apply_patch", {"patch": patch}, "", thought, call.id)
+        if calls_apply_patch(command):
+            return Proposal("invalid", call.name, thought=PATCH_ALONE, call_id=call.id)
     arguments, body = dict(call.arguments), ""
     if tool.body_argument and arguments.get(tool.body_argument):
         body = str(arguments.pop(tool.body_argument))
