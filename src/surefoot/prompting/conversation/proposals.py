@@ -1,14 +1,19 @@
 """Turns the calls of a model into proposals for the engine."""
 
-from typing import Any
-
 from pydantic import ValidationError
 
 from surefoot.errors import UnknownTool
 from surefoot.models.items import ToolCall
-from surefoot.prompting.conversation.verbs import DRAFTS, Verb
+from surefoot.prompting.conversation.submissions import Revision
+from surefoot.prompting.conversation.verbs import (
+    DRAFTS,
+    AddStepsDraft,
+    ChangeStepsDraft,
+    RemoveStepsDraft,
+    Verb,
+)
 from surefoot.prompting.proposal import Proposal
-from surefoot.prompting.schemas import ChangeDraft, StepDecision, StepDraft
+from surefoot.prompting.schemas import Draft
 from surefoot.tools.registry import Toolbox
 from surefoot.tools.text.patch import calls_apply_patch, patch_in_command
 
@@ -63,11 +68,12 @@ def _request(call: ToolCall, thought: str) -> Proposal:
     return Proposal("invalid", call.name, thought=problem, call_id=call.id)
 
 
-def _revision(draft: Any) -> StepDecision:
-    steps = draft.steps
-    return StepDecision(
-        reason=draft.reason,
-        add_steps=[step for step in steps if isinstance(step, StepDraft) and not isinstance(step, ChangeDraft)],
-        change_steps=[step for step in steps if isinstance(step, ChangeDraft)],
-        remove_steps=[step for step in steps if isinstance(step, str)],
-    )
+def _revision(draft: Draft) -> Revision:
+    match draft:
+        case AddStepsDraft():
+            return Revision(reason=draft.reason, add_steps=draft.steps)
+        case ChangeStepsDraft():
+            return Revision(reason=draft.reason, change_steps=draft.steps)
+        case RemoveStepsDraft():
+            return Revision(reason=draft.reason, remove_steps=draft.steps)
+    raise TypeError(type(draft).__name__)
