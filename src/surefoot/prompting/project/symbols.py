@@ -1,8 +1,11 @@
-"""What a source file defines: by its syntax tree for Python, by its lines for other languages. Pure."""
+"""What a source file defines: by its syntax tree if there is a grammar for it, else by its lines. Pure."""
 
 import ast
 import re
+from functools import lru_cache
 from typing import NamedTuple
+
+from surefoot.prompting.project.syntax_trees import definitions
 
 
 class Symbol(NamedTuple):
@@ -18,14 +21,21 @@ class Symbol(NamedTuple):
 
 def symbols(path: str, text: str) -> list[Symbol]:
     """Return what a file defines, in order; empty for a language that is not known."""
-    suffix = path.rpartition(".")[2].lower()
+    return list(_symbols(path.rpartition(".")[2].lower(), text))
+
+
+@lru_cache(maxsize=256)
+def _symbols(suffix: str, text: str) -> tuple[Symbol, ...]:
     if suffix in ("py", "pyi"):
         try:
-            return _python(ast.parse(text), 0)
+            return tuple(_python(ast.parse(text), 0))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return _scanned(text, _PYTHON)
+            pass
     pattern = _LANGUAGES.get(suffix)
-    return _scanned(text, pattern) if pattern else []
+    if pattern is None:
+        return ()
+    found = definitions(suffix, text)
+    return tuple(_scanned(text, pattern) if found is None else (Symbol(*definition) for definition in found))
 
 
 def _python(parent: ast.Module | ast.ClassDef, depth: int) -> list[Symbol]:
@@ -98,6 +108,7 @@ _PHP = re.compile(
 )
 _SHELL = re.compile(r"(?:function\s+)?([A-Za-z_][\w-]*)\s*\(\)\s*\{?")
 _LANGUAGES = {
+    **dict.fromkeys(("py", "pyi"), _PYTHON),
     **dict.fromkeys(("js", "mjs", "cjs", "jsx", "ts", "tsx", "vue", "svelte"), _JAVASCRIPT),
     "go": _GO,
     "rs": _RUST,
@@ -107,4 +118,4 @@ _LANGUAGES = {
     "php": _PHP,
     **dict.fromkeys(("sh", "bash"), _SHELL),
 }
-SOURCE_SUFFIXES = frozenset(_LANGUAGES) | {"py", "pyi"}
+SOURCE_SUFFIXES = frozenset(_LANGUAGES)
