@@ -1,6 +1,8 @@
 """What a source file defines, by its syntax tree, if the extra `map` is installed: tree-sitter with its grammars."""
 
 import importlib
+import re
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,6 +11,10 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query
 
 MAX_TEXT = 120
+MAX_MICROSECONDS = 500_000
+"""How long the parsing of one file may take."""
+MAX_DEPTH = 500
+"""How deep brackets may be nested: the time for unclosed ones grows with the square of their number."""
 
 
 class Definition(NamedTuple):
@@ -47,6 +53,7 @@ _FUNCTIONS = (
     "method_signature", "abstract_method_signature", "method", "singleton_method", "property_declaration",
     "type_alias_declaration", "type_item", "type_definition", "preproc_function_def", "delegate_declaration",
 )  # fmt: skip
+_NO_BRACKETS = re.compile(r"[^()\[\]{}]+")
 _LAMBDAS = "(variable_declarator value: [(arrow_function) (function_expression)]) @found"
 _NAMESPACES = frozenset({"namespace_definition", "namespace_declaration"})
 """Their content is at the top, and they are not listed themselves."""
@@ -55,17 +62,35 @@ _DECLARED_BY_BODY = frozenset({"class_specifier", "struct_specifier", "union_spe
 
 
 def definitions(suffix: str, text: str) -> list[Definition] | None:
-    """Return what a file defines, in order; None if there is no grammar for it."""
+    """Return what a file defines, in order; None if there is no grammar for it, or it takes too long."""
     found = _query(suffix)
-    if found is None:
+    if found is None or _depth(text) > MAX_DEPTH:
         return None
     from tree_sitter import Parser, QueryCursor
 
     language, query = found
-    source = text.encode("utf-8", "replace")
-    captures = QueryCursor(query).captures(Parser(language).parse(source).root_node)
+    with warnings.catch_warnings():
+        # Newer versions have a callback instead.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        parser = Parser(language, timeout_micros=MAX_MICROSECONDS)
+    try:
+        tree = parser.parse(text.encode("utf-8", "replace"))
+    except ValueError:
+        return None
+    if tree is None:
+        return None
+    captures = QueryCursor(query).captures(tree.root_node)
     nodes = sorted(captures.get("found", []), key=lambda node: (node.start_byte, -node.end_byte))
     return list(_listed(nodes, text.split("\n")))
+
+
+def _depth(text: str) -> int:
+    """How deep brackets are nested, wherever they stand."""
+    depth = deepest = 0
+    for bracket in _NO_BRACKETS.sub("", text):
+        depth = depth + 1 if bracket in "([{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 @cache
