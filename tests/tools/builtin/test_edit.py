@@ -208,3 +208,45 @@ def test_any_edit_is_applied_or_refused_with_a_remedy(text: str, search: str, re
     except ToolError as error:
         remedy = error.remedy
     assert remedy
+
+
+@pytest.mark.req("X11")
+@pytest.mark.parametrize(
+    ("text", "search", "replace", "expected", "way"),
+    [
+        ("    x = 1\n    y = 2\n", "x = 1\ny = 2", "x = 3\ny = 2", "    x = 3\n    y = 2\n", "apart from spacing"),
+        (
+            "a = 1\nb = 2\n",
+            "12| a = 1\n13| b = 2",
+            "12| a = 3\n13| b = 2",
+            "a = 3\nb = 2\n",
+            "the line numbers",
+        ),
+        ('say("hi")\n', r"say(\"hi\")", r"say(\"ho\")", 'say("ho")\n', "without the escapes"),
+        ("a\nb\n", r"a\nb", r"c\nd", "c\nd\n", "without the escapes"),
+        # Escapes that the search does not have are meant as they are.
+        ('f("x")\n', r"f(\"x\")", r"f(\"x\n\")", 'f("x\\n")\n', "without the escapes"),
+        ("it’s – so\nold\n", "it's - so\nold", "it's - so\nnew", "it’s – so\nnew\n", "quotation marks and dashes"),
+    ],
+)
+def test_formatting_is_forgiven_and_the_way_is_said(
+    text: str, search: str, replace: str, expected: str, way: str
+) -> None:
+    changed, ways = apply_edits("f", text, [Edit(search, replace)])
+    assert changed == expected
+    assert [way in said for said in ways] == [True]
+
+
+async def test_the_result_of_an_edit_says_how_it_matched(run: Run, root: Path) -> None:
+    (root / "a.py").write_text("if x:\n    y = 1\n")
+    result = await run(edit_file, path="a.py", search="y  =  1", replace="y = 2")
+    assert "(matched apart from spacing)" in result.summary
+    result = await run(edit_file, path="a.py", search="y = 2", replace="y = 3")
+    assert "matched" not in result.summary
+
+
+def test_several_matches_list_their_lines_and_a_missing_one_what_differs() -> None:
+    with pytest.raises(ToolError, match="in 6 places of f, at the lines 1, 2, 3, 4, 5, 6:"):
+        apply_edits("f", "x\n" * 6, [Edit("x", "y")])
+    with pytest.raises(ToolError, match=r"1\| a = 1\n2\| b = 2[\s\S]*nowhere in the file: b = 3"):
+        apply_edits("f", "a = 1\nb = 2\n", [Edit("a = 1\nb = 3", "x")])

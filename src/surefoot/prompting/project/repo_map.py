@@ -201,9 +201,10 @@ def _imports(texts: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 _IMPORTED = re.compile(
-    r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import|(?:import|use|mod|using)[ \t]+(?:static[ \t]+)?([\w.:\\]+)"
-    r"|#[ \t]*include[ \t]+[\"<]([\w./-]+)"
+    r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import"
     r"|(?:import|export|const|var|let|require\w*)\b[^\n'\"]{0,80}['\"]([\w@./-]+)['\"]"
+    r"|(?:import|use|mod|using)[ \t]+(?:static[ \t]+)?([\w.:\\]+)"
+    r"|#[ \t]*include[ \t]+[\"<]([\w./-]+)"
     r"|\"([\w./-]+)\"$)",
     re.MULTILINE,
 )

@@ -34,8 +34,10 @@ def _symbols(suffix: str, text: str) -> tuple[Symbol, ...]:
     pattern = _LANGUAGES.get(suffix)
     if pattern is None:
         return ()
-    found = definitions(suffix, text)
-    return tuple(_scanned(text, pattern) if found is None else (Symbol(*definition) for definition in found))
+    parsed, complete = definitions(suffix, text) or ([], False)
+    scanned = [] if complete else _scanned(text, pattern)
+    # Of a file with errors the tree may lack a part.
+    return tuple(scanned if len(scanned) > len(parsed) else [Symbol(*definition) for definition in parsed])
 
 
 def _python(parent: ast.Module | ast.ClassDef, depth: int) -> list[Symbol]:
@@ -68,7 +70,7 @@ def _arguments(arguments: ast.arguments) -> str:
 def _scanned(text: str, pattern: re.Pattern[str]) -> list[Symbol]:
     lines = text.split("\n")
     starts = [(number, match) for number, line in enumerate(lines, 1) if (match := pattern.match(line))]
-    ends = [number - 1 for number, _ in starts[1:]] + [len(lines)]
+    ends = [number - 1 for number, _ in starts[1:]] + [len(lines)] * bool(starts)
     return [
         Symbol(
             next(filter(None, match.groups())),

@@ -61,8 +61,11 @@ _DECLARED_BY_BODY = frozenset({"class_specifier", "struct_specifier", "union_spe
 """`struct point *p` uses a struct; only one with a body defines it."""
 
 
-def definitions(suffix: str, text: str) -> list[Definition] | None:
-    """Return what a file defines, in order; None if there is no grammar for it, or it takes too long."""
+def definitions(suffix: str, text: str) -> tuple[list[Definition], bool] | None:
+    """Return what a file defines, in order, and whether all of it could be parsed.
+
+    None if there is no grammar for it, or it would take too long.
+    """
     found = _query(suffix)
     if found is None or _depth(text) > MAX_DEPTH:
         return None
@@ -81,7 +84,7 @@ def definitions(suffix: str, text: str) -> list[Definition] | None:
         return None
     captures = QueryCursor(query).captures(tree.root_node)
     nodes = sorted(captures.get("found", []), key=lambda node: (node.start_byte, -node.end_byte))
-    return list(_listed(nodes, text.split("\n")))
+    return list(_listed(nodes, text.split("\n"))), not tree.root_node.has_error
 
 
 def _depth(text: str) -> int:
