@@ -96,8 +96,7 @@ async def test_ripgrep_gets_patterns_and_files_only_as_values(
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     for pattern in ("--pre=sh", "--files", "-f", "needle"):
-        result = await run(search, pattern=pattern, path="" if pattern != "needle" else "-x.py")
-        assert "no match" in result.summary or "match" in result.summary
+        await run(search, pattern=pattern, path="" if pattern != "needle" else "-x.py")
     words = record.read_text().split("\0")
     calls = " ".join(words)
     assert "--regexp=--pre=sh" in words
