@@ -9,9 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from surefoot.prompting.context import reader
 from surefoot.prompting.project.folder import list_files
 from surefoot.prompting.project.repo_map import MAX_LISTED, MAX_SOURCE_CHARS, repo_map
+from surefoot.tools.fs.fileio import reader
 
 FILES = 5_000
 FILE_CHARS = 8_000

@@ -35,7 +35,7 @@ def extra(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bo
     module._symbols.cache_clear()
     if request.param == "without":
         monkeypatch.setattr(syntax_trees, "_query", lambda suffix: None)
-    return request.param == "with"
+    return bool(request.param == "with")
 
 
 @pytest.mark.req("X10")

@@ -5,9 +5,8 @@ for an unchanged beginning.
 """
 
 import json
-import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from surefoot.prompting.view import RunView
 from surefoot.tools.fs.fileio import read_bytes
 from surefoot.tools.fs.paths import resolve
 from surefoot.tools.text.summary import summarise
-from surefoot.workspace.sandbox.secret_files import secrets_below
 
 _DOCUMENTS = (".md", ".txt", ".rst")
 _MAX_LISTED = 60
@@ -125,40 +123,6 @@ def read_text(root: Path, path: str, limit: int) -> str | None:
     except (OSError, ValueError, ToolError):
         return None
     return None if "\0" in text else text
-
-
-def reader(root: Path, limit: int) -> Callable[[str], str | None]:
-    """Return a function that reads many files as `read_text` does. Folders and secrets are looked at once.
-
-    It is for paths that were just listed, at the beginning of a run.
-    """
-    home = os.path.realpath(root)
-    secrets = {os.path.relpath(secret, home) for secret in secrets_below(Path(home))}
-    folders: dict[str, bool] = {}
-
-    def is_open(folder: str) -> bool:
-        if folder not in folders:
-            place = os.path.join(home, folder).rstrip("/")  # noqa: PTH118 (a Path for each file would cost more)
-            inside = not any(folder == secret or folder.startswith(f"{secret}/") for secret in secrets)
-            folders[folder] = inside and os.path.realpath(place) == place
-        return folders[folder]
-
-    def read(path: str) -> str | None:
-        if path in secrets or not is_open(path.rpartition("/")[0]):
-            return None
-        try:
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(f"{home}/{path}", flags)
-            with os.fdopen(descriptor, "rb") as opened:
-                status = os.fstat(descriptor)
-                if not stat.S_ISREG(status.st_mode) or status.st_size > limit * 4:
-                    return None
-                text = opened.read().decode()
-        except (OSError, ValueError):
-            return None
-        return None if "\0" in text else text
-
-    return read
 
 
 def _checks(run: RunView) -> str:

@@ -1,5 +1,7 @@
 """Models that were trained on apply_patch get it in place of edit_file, and it is as guarded as edit_file."""
 
+from typing import Any
+
 import pytest
 
 from support.kit import NO_RETRIES, Bench, PreparedPerson
@@ -82,7 +84,7 @@ async def test_a_patch_in_a_shell_command_keeps_to_the_path_rules(calc: Bench) -
         ({"approve": "ask", "allow": ["apply_patch(calc.py)"]}, "updated calc.py"),
     ],
 )
-async def test_the_rules_for_edits_hold_for_patches(calc: Bench, config: dict[str, object], told: str) -> None:
+async def test_the_rules_for_edits_hold_for_patches(calc: Bench, config: dict[str, Any], told: str) -> None:
     calc.person = PreparedPerson("no")
     script = [submit(), [FIX], FINISH_ANYHOW]
     await calc.talk("Fix add in calc.py.", script, traits=TRAINED, reflection=NO_RETRIES, **config)

@@ -11,6 +11,7 @@ from surefoot.errors import PathOutsideWorkspace, PathProtected, ToolError
 from surefoot.tools import ToolContext, call
 from surefoot.tools.builtin import patch as patch_tool
 from surefoot.tools.builtin.patch import apply_patch
+from surefoot.tools.fs.fileio import write_bytes
 from surefoot.tools.text.hunks import apply_hunks
 from surefoot.tools.text.patch import patch_in_command, read_patch
 
@@ -71,7 +72,7 @@ async def test_a_write_that_fails_puts_back_what_was_written(
     (root / "a.py").write_text(CODE)
     (root / "c.txt").write_text("c\n")
     (root / "m.txt").write_text("m\n")
-    real = patch_tool.write_bytes
+    real = write_bytes
 
     def full(where: Path, file: Path, content: bytes) -> None:
         if file.name == "last.py":

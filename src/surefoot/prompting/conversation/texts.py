@@ -6,7 +6,7 @@ from surefoot.core.outcome import CheckResult
 from surefoot.core.transitions import StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
-from surefoot.prompting.context import plan_text, quoted_files, read_text, reader, visible_files
+from surefoot.prompting.context import plan_text, quoted_files, read_text, visible_files
 from surefoot.prompting.project.repo_map import (
     MAX_LISTED,
     MAX_SOURCE_CHARS,
@@ -19,6 +19,7 @@ from surefoot.prompting.project.symbols import symbols
 from surefoot.prompting.project.task_text import files_named_in
 from surefoot.prompting.templates import render
 from surefoot.prompting.view import RunView
+from surefoot.tools.fs.fileio import reader
 
 SUBMIT = "Look at what you need, then submit understanding, approach and plan in one reply."
 INSTRUCTION_CHARS = 32_768
