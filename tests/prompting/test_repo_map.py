@@ -1,9 +1,14 @@
 """The map of a repository: what it shows, and in which order."""
 
+import os
+from pathlib import Path
+
 import pytest
 
-from surefoot.prompting.project.repo_map import MAX_CHARS, beginning, code_words, repo_map
+from surefoot.prompting.context import read_text
+from surefoot.prompting.project.repo_map import MAX_CHARS, beginning, code_words, relevant_part, repo_map
 from surefoot.prompting.project.symbols import symbols
+from surefoot.tools.fs.fileio import reader
 
 PYTHON = '''
 import os
@@ -103,3 +108,64 @@ def test_names_of_code_in_a_task(task: str, names: set[str]) -> None:
 
 def test_of_a_long_document_the_beginning_is_quoted() -> None:
     assert "lines 1 to 25 of 100" in beginning("CHANGES", "x\n" * 100)
+
+
+@pytest.mark.req("X10")
+def test_a_file_that_the_task_names_comes_first_with_its_outline() -> None:
+    texts = {f"pkg/m{n}.py": f"def back_off_{n}(): ...\n" for n in range(30)}
+    texts["pkg/plain.py"] = "class Plain:\n    def inner(self): ...\n\n\ndef other(): ...\n"
+    shown = repo_map(sorted(texts), "Tidy up pkg/plain.py, like back_off_3.", texts.get)
+    assert shown.index("pkg/plain.py (5 lines") < shown.index("pkg/m3.py (1 lines")
+    assert "1-2 class Plain" in shown
+    assert "def inner" not in shown
+
+
+@pytest.mark.req("X10")
+@pytest.mark.parametrize(
+    ("suffix", "line"),
+    [
+        ("py", "from pkg.engine import x"),
+        ("js", "import x from './engine.js';"),
+        ("ts", "const x = require('./engine');"),
+        ("go", 'import (\n\t"example.org/pkg/engine"\n)'),
+        ("rs", "use crate::engine;"),
+        ("c", '#include "engine.h"'),
+        ("java", "import pkg.engine;"),
+        ("rb", "require_relative 'engine'"),
+    ],
+)
+def test_what_a_relevant_file_imports_comes_before_the_rest(suffix: str, line: str) -> None:
+    texts = {f"pkg/aa{n}.{suffix}": "x\n" for n in range(60)}
+    texts[f"pkg/start.{suffix}"] = f"{line}\nback_off\n"
+    texts[f"pkg/engine.{suffix}"] = "y\n"
+    shown = repo_map(sorted(texts), "Make back_off wait longer.", texts.get)
+    assert shown.index(f"pkg/start.{suffix} (") < shown.index(f"pkg/engine.{suffix} (") < shown.index("pkg/aa")
+
+
+@pytest.mark.req("X10")
+def test_of_a_long_file_the_lines_around_the_names_are_quoted() -> None:
+    text = "\n".join(f"key_{n} = {n}" for n in range(5_000))
+    shown = relevant_part("conf.ini", text, "Set key_2500 to 3.")
+    assert "key_2500 = 2500" in shown
+    assert "lines 2498 to" in shown
+    assert len(shown) < 1_000
+    assert relevant_part("conf.ini", text, "Set nothing_here to 3.") == ""
+
+
+@pytest.mark.req("X10")
+def test_reading_for_the_map_keeps_to_the_rules_for_prompts(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/a.py").write_text("outside")
+    root = tmp_path / "root"
+    (root / "pkg").mkdir(parents=True)
+    (root / "pkg/a.py").write_text("inside")
+    (root / "b.bin").write_bytes(b"\0")
+    (root / "link").symlink_to(tmp_path / "out")
+    (root / "c.py").symlink_to(tmp_path / "out/a.py")
+    (root / ".ssh").mkdir()
+    (root / "long.py").write_text("x" * 1_000)
+    os.mkfifo(root / "pipe")
+    read = reader(root, 100)
+    paths = ("pkg/a.py", "b.bin", "link/a.py", "c.py", "pipe", "long.py", "missing.py", "pkg")
+    assert [read(path) for path in paths] == ["inside", *[None] * 7]
+    assert [read_text(root, path, 100) for path in paths] == ["inside", *[None] * 7]

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.talk import TalkingModel
+from support.talk import TALKING, TalkingModel
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.phases import ExecutionPhase
 from surefoot.core.plan import CommandCheck, DetailedPlan, ExecutionStep, StepDependency
+from surefoot.core.questions import Question
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
 from surefoot.engine.loop import resume_run, start_run
@@ -58,6 +59,18 @@ def done(reason: str = "all is there") -> dict[str, Any]:
     return {"thought": "", "decision": "done", "reason": reason, "tool": "", "arguments": {}}
 
 
+class PreparedPerson:
+    """Gives prepared answers and records the questions."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.questions: list[Question] = []
+
+    async def answer(self, question: Question) -> str | None:
+        self.questions.append(question)
+        return self.answers.pop(0) if self.answers else None
+
+
 @dataclass
 class Bench:
     """A workspace and everything else that the runs of one test need."""
@@ -87,9 +100,17 @@ class Bench:
         task = self.task(text, checks)
         return await start_run(self.services(answers), task, self.config(**config))
 
-    async def talk(self, text: str, script: Sequence[Any], *, checks: Sequence[str] = (), **config: Any) -> RunState:
+    async def talk(
+        self,
+        text: str,
+        script: Sequence[Any],
+        *,
+        checks: Sequence[str] = (),
+        traits: ModelTraits = TALKING,
+        **config: Any,
+    ) -> RunState:
         """Run a task with a model that calls tools."""
-        self.talker = TalkingModel(script)
+        self.talker = TalkingModel(script, traits)
         services = Services(self.journal, self.talker, self.home, self.toolbox, self.person)
         services.bus.subscribe(self.records.append, self.streamed.append)
         return await start_run(services, self.task(text, checks), self.config(**config))

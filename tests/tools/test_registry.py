@@ -20,6 +20,7 @@ BUILT_IN = {
     "run_python": Writes.FREE,
     "delete_file": Writes.DECLARED,
     "move_file": Writes.DECLARED,
+    "apply_patch": Writes.DECLARED,
     "read_result": Writes.NONE,
     "ask_user": Writes.NONE,
     "http_get": Writes.NONE,
@@ -101,8 +102,12 @@ def test_unusable_tools_are_not_offered(root: Path) -> None:
         return "yes"
 
     box = default_toolbox()
-    assert set(box.names) - set(box.usable(ToolContext(root=root))) == {"http_get", "ask_user"}
-    assert box.usable(ToolContext(root=root, network=True, ask=ask)) == box.names
+    assert set(box.names) - set(box.usable(ToolContext(root=root))) == {"http_get", "ask_user", "apply_patch"}
+    assert set(box.names) - set(box.usable(ToolContext(root=root, network=True, ask=ask))) == {"apply_patch"}
+    patching = ToolContext(root=root, network=True, ask=ask, edit_format="apply_patch")
+    assert set(box.names) - set(box.usable(patching)) == {"edit_file", "delete_file", "move_file"}
+    without = Toolbox(tool for tool in box if tool.name != "apply_patch")
+    assert without.usable(patching) == without.names
 
 
 def test_needs_body_unless_an_argument_replaces_it() -> None:

@@ -16,7 +16,7 @@ from surefoot.core.plan import ExecutionStep
 from surefoot.core.transitions import StepStatus
 from surefoot.errors import ToolError
 from surefoot.journal.state import RunState, StepRun
-from surefoot.prompting.project.folder import is_test, list_files
+from surefoot.prompting.project.folder import MAX_FILES, is_test, list_files
 from surefoot.prompting.project.sqlite_preview import tables_in
 from surefoot.prompting.project.task_text import files_named_in, is_named_in
 from surefoot.prompting.templates import render
@@ -57,10 +57,10 @@ def fits_in_prompt(run: RunView, files: Sequence[str]) -> bool:
     return sum((run.root / path).lstat().st_size for path in files) <= budget_chars(run) // 2
 
 
-def visible_files(run: RunView) -> list[str]:
+def visible_files(run: RunView, limit: int = MAX_FILES) -> list[str]:
     """List the files that a prompt may show: those that git would track, and those that the task names."""
-    tracked = set(list_files(run.root, gitignore=True))
-    return [path for path in list_files(run.root) if path in tracked or is_named_in(path, run.task.text)]
+    tracked = set(list_files(run.root, gitignore=True, limit=limit))
+    return [path for path in list_files(run.root, limit=limit) if path in tracked or is_named_in(path, run.task.text)]
 
 
 def listing(files: Sequence[str]) -> str:

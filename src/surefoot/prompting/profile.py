@@ -1,6 +1,7 @@
 """What the engine may need to know about a strategy, as plain data."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Profile:
     """How many actions a step may have, unless the configuration says otherwise."""
     repairs_plans: bool = True
     """Plans are repaired mechanically: steps for one file are merged, missing ones added, empty ones dropped."""
+    edit_format: Literal["edit_file", "apply_patch"] = "edit_file"
+    """Which tools for editing are offered. It is the same for the whole run."""
     truncate_middle: bool = False
     """Long results are cut in the middle. Otherwise the lines that look like errors are selected."""
     search_matches: int = 50

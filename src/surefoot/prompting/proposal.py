@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from surefoot.prompting.schemas import StepDecision
+from surefoot.prompting.conversation.submissions import Revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Proposal:
     thought: str = ""
     call_id: str = ""
     """The call of the model, in a conversation."""
-    revision: StepDecision | None = None
+    revision: Revision | None = None
     edited: bool = False
     """A person has changed it before it is done."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from surefoot.errors import PathProtected
 from surefoot.tools.fs.fileio import refuse_placeholders
@@ -83,6 +83,8 @@ class ToolContext:
     """How much of a file `read_file` shows at once."""
     search_matches: int = 50
     """How many matches `search` shows."""
+    edit_format: Literal["edit_file", "apply_patch"] = "edit_file"
+    """The form in which the model edits files. The tools of the other form are not offered to it."""
     truncate_middle: bool = False
     """Summaries keep the beginning and the end of a long output, and select nothing by what looks like an error."""
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -28,9 +27,8 @@ async def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -
     argument = ""
     try:
         for argument in tool.path_arguments:
-            value = kwargs.get(argument, ())
-            for path in [value] if isinstance(value, str | Path) else value:
-                context.path(str(path), for_writing=True)
+            for path in tool.written_paths({argument: kwargs.get(argument, ())}):
+                context.path(path, for_writing=True)
         argument = ""
         return _as_result(tool, context, await tool.run(context, **kwargs))
     except ToolError as error:

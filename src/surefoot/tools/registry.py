@@ -44,6 +44,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "move_file": ("mv", "move", "rename", "rename_file"),
     "read_result": ("result", "get_result", "read_output", "show_result"),
 }
+_REPLACED_BY_PATCH = frozenset({"edit_file", "delete_file", "move_file"})
 _BODY_NOTE = "* goes in a fenced block after the JSON, not into it"
 
 
@@ -94,11 +95,16 @@ class Toolbox:
         )
 
     def usable(self, context: ToolContext) -> tuple[str, ...]:
-        """Names of the tools that work in this run; some need the network, or a user who can be asked."""
+        """Names of the tools that work in this run; some need the network, or a user who can be asked. A model edits
+        files with `edit_file`, or with `apply_patch` if it was trained to."""
+        by_patch = context.edit_format == "apply_patch" and "apply_patch" in self
+        left_out = _REPLACED_BY_PATCH if by_patch else {"apply_patch"}
         return tuple(
             tool.name
             for tool in self
-            if (context.network or not tool.network) and (context.ask is not None or tool.name != "ask_user")
+            if tool.name not in left_out
+            and (context.network or not tool.network)
+            and (context.ask is not None or tool.name != "ask_user")
         )
 
     def describe(self, names: Iterable[str] | None = None) -> str:
@@ -141,6 +147,7 @@ def default_toolbox() -> Toolbox:
     from surefoot.tools.builtin.edit import edit_file
     from surefoot.tools.builtin.files import delete_file, list_files, move_file, read_file, write_file
     from surefoot.tools.builtin.http import http_get
+    from surefoot.tools.builtin.patch import apply_patch
     from surefoot.tools.builtin.python import run_python
     from surefoot.tools.builtin.recall import ask_user, read_result
     from surefoot.tools.builtin.search import search
@@ -149,6 +156,6 @@ def default_toolbox() -> Toolbox:
     return Toolbox(
         [
             *(read_file, write_file, edit_file, list_files, search, run_command, run_python),
-            *(delete_file, move_file, read_result, ask_user, http_get),
+            *(delete_file, move_file, apply_patch, read_result, ask_user, http_get),
         ]
     )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, overload
 
 from surefoot.core.values import Value
@@ -16,6 +17,8 @@ from surefoot.tools.context import ToolContext
 
 THREAD_GRACE_SECONDS = 5.0
 """How long a cancelled call waits for a thread that may still be writing."""
+
+PathsIn = Callable[[Mapping[str, Any]], Sequence[str]]
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
 
@@ -51,6 +54,8 @@ class Tool:
     writes: Writes = Writes.NONE
     path_arguments: tuple[str, ...] = ()
     """The arguments that name the paths it writes."""
+    paths_in: PathsIn | None = field(default=None, repr=False, compare=False)
+    """Finds the paths it writes, for a tool whose arguments contain them."""
     network: bool = False
     external: bool = False
     """True if it may have effects outside the workspace, which rolling back files does not undo."""
@@ -98,6 +103,13 @@ class Tool:
         offered = {k: v for k, v in self.parameters.get("properties", {}).items() if k not in self.instead_of_body}
         return signature_text(self.name, {**self.parameters, "properties": offered}, self.body_argument)
 
+    def written_paths(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """The paths that a call says it writes."""
+        if self.paths_in is not None:
+            return tuple(self.paths_in(arguments))
+        values = [arguments[name] for name in self.path_arguments if name in arguments]
+        return tuple(str(path) for value in values for path in ([value] if isinstance(value, str | Path) else value))
+
     def needs_body(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the body is still missing from `arguments` and must come in a fenced block."""
         return bool(self.body_argument) and not any(
@@ -113,7 +125,7 @@ def tool(fn: Callable[..., Any], /) -> Tool: ...
 def tool(
     *,
     name: str | None = None,
-    writes: Writes | str | Sequence[str] = Writes.NONE,
+    writes: Writes | str | Sequence[str] | PathsIn = Writes.NONE,
     network: bool = False,
     external: bool = False,
     alternatives: Sequence[str] = (),
@@ -128,7 +140,7 @@ def tool(
     /,
     *,
     name: str | None = None,
-    writes: Writes | str | Sequence[str] = Writes.NONE,
+    writes: Writes | str | Sequence[str] | PathsIn = Writes.NONE,
     network: bool = False,
     external: bool = False,
     alternatives: Sequence[str] = (),
@@ -139,13 +151,14 @@ def tool(
     """Turn a typed function into a tool: `@tool`, or `@tool(writes=("path",))`.
 
     `writes` declares what the function may change in the workspace: nothing (the default), the files named by the
-    listed parameters, or any file (`Writes.FREE`). A function that is not async runs in a thread.
+    listed parameters, those that a function finds in the arguments, or any file (`Writes.FREE`). A function that is not
+    async runs in a thread.
     """
 
     def make(function: Callable[..., Any]) -> Tool:
         tool_name: str = name or str(getattr(function, "__name__", ""))
         takes_context, parameters, adapters = read_signature(tool_name, function, ToolContext)
-        kind, paths = _parse_writes(tool_name, writes)
+        kind, paths = (Writes.DECLARED, ()) if callable(writes) else _parse_writes(tool_name, writes)
         return Tool(
             name=tool_name,
             description=_first_paragraph(function) or tool_name.replace("_", " "),
@@ -153,6 +166,7 @@ def tool(
             run=_runner(function, takes_context, wait_on_cancel=kind != Writes.NONE),
             writes=kind,
             path_arguments=paths,
+            paths_in=writes if callable(writes) else None,
             network=network,
             external=external,
             alternatives=tuple(alternatives),

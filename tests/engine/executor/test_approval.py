@@ -2,9 +2,8 @@
 
 import pytest
 
-from support.kit import Bench, act, fenced, steps
+from support.kit import Bench, PreparedPerson, act, fenced, steps
 from surefoot.core.plan import ExecutionStep, FileCheck, StepType, TextCheck
-from surefoot.core.questions import Question
 from surefoot.core.transitions import Stage, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage
@@ -14,18 +13,6 @@ STEP = ExecutionStep(
     checks=(FileCheck(path="x.txt"),),
 )  # fmt: skip
 TOUCH = act("run_command", command="touch x.txt")
-
-
-class PreparedPerson:
-    """Gives prepared answers and records the questions."""
-
-    def __init__(self, *answers: str) -> None:
-        self.answers = list(answers)
-        self.questions: list[Question] = []
-
-    async def answer(self, question: Question) -> str | None:
-        self.questions.append(question)
-        return self.answers.pop(0) if self.answers else None
 
 
 @pytest.mark.req("P12", "D6")

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.executor.test_approval import PreparedPerson
-from support.kit import Bench, act, done, steps
+from support.kit import Bench, PreparedPerson, act, done, steps
 from support.loopback import Loopback, Request, Response, serving
 from surefoot.core.plan import ExecutionStep, FileCheck, StepType
 from surefoot.core.transitions import Stage

@@ -363,9 +363,9 @@ async def test_thinking_in_the_text_is_no_answer_and_goes_back_with_the_turn() -
 
 
 def test_the_format_of_edits_depends_on_the_family() -> None:
-    patching = {name for name in ("gpt-5", "gpt-5.6-codex", "gpt-oss-120b", "gpt-4o", "gpt-4.1", "claude-x", "glm-4.6")
-                if family_of(name).apply_patch}  # fmt: skip
-    assert patching == {"gpt-5", "gpt-5.6-codex"}
+    others = ("gpt-oss-120b", "gpt-4o", "gpt-4.1", "gpt-4", "gpt-4-turbo", "gpt-3.5-turbo", "o3", "claude-x", "glm-4.6")
+    trained = ("gpt-5", "gpt-5.6-codex", "codex-mini-latest", "openai/gpt-5.2", "gpt-7")
+    assert {name for name in (*others, *trained) if family_of(name).apply_patch} == set(trained)
 
 
 @pytest.mark.parametrize(

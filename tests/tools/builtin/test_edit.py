@@ -92,12 +92,12 @@ class TestEditFile:
 
 class TestMatching:
     def test_whole_lines_are_preferred_to_substrings(self) -> None:
-        assert apply_edits("f", "max = 1\nx = 1\n", [Edit("x = 1", "x = 2")]) == "max = 1\nx = 2\n"
+        assert apply_edits("f", "max = 1\nx = 1\n", [Edit("x = 1", "x = 2")]).text == "max = 1\nx = 2\n"
 
     def test_indentation_is_adapted_to_the_file(self) -> None:
         search = "if n > 0:\n    self.total += n"
         replace = "if n > 0:\n    self.total += n\n    self.count += 1\nelse:\n    pass"
-        assert apply_edits("f", CODE, [Edit(search, replace)]) == CODE.replace(
+        assert apply_edits("f", CODE, [Edit(search, replace)]).text == CODE.replace(
             "            self.total += n\n",
             "            self.total += n\n            self.count += 1\n        else:\n            pass\n",
         )
@@ -105,31 +105,31 @@ class TestMatching:
     def test_spaces_in_the_search_match_tabs_in_the_file(self) -> None:
         text = "def f():\n\tif x:\n\t\treturn 1\n"
         edit = Edit("    if x:\n        return 1", "    if x:\n        for y in x:\n            return y")
-        assert apply_edits("f", text, [edit]) == "def f():\n\tif x:\n\t\tfor y in x:\n\t\t\treturn y\n"
+        assert apply_edits("f", text, [edit]).text == "def f():\n\tif x:\n\t\tfor y in x:\n\t\t\treturn y\n"
 
     def test_unindented_spaces_in_the_search_match_tabs_in_the_file(self) -> None:
         text = "def f():\n\tif x:\n\t\treturn 1\n"
         edit = Edit("if x:\n    return 1", "if x:\n    for y in x:\n        return y")
-        assert apply_edits("f", text, [edit]) == "def f():\n\tif x:\n\t\tfor y in x:\n\t\t\treturn y\n"
+        assert apply_edits("f", text, [edit]).text == "def f():\n\tif x:\n\t\tfor y in x:\n\t\t\treturn y\n"
 
     def test_excess_indentation_is_removed(self) -> None:
         edit = Edit("        x = 1\n        y = 2", "        x = 1\n    z = 3\n        y = 2")
-        assert apply_edits("f", "    x =  1\n    y = 2\n", [edit]) == "    x = 1\nz = 3\n    y = 2\n"
+        assert apply_edits("f", "    x =  1\n    y = 2\n", [edit]).text == "    x = 1\nz = 3\n    y = 2\n"
 
     def test_trailing_spaces_and_surrounding_blank_lines_are_ignored(self) -> None:
-        assert apply_edits("f", "a\nb  \nc\n", [Edit("\na\nb\n\n", "\nA\nB\n\n")]) == "A\nB\nc\n"
+        assert apply_edits("f", "a\nb  \nc\n", [Edit("\na\nb\n\n", "\nA\nB\n\n")]).text == "A\nB\nc\n"
 
     def test_line_numbers_copied_from_a_listing_are_removed(self) -> None:
         edit = Edit(
             "10|     def clear(self):\n11|         self.total = 0",
             "10|     def clear(self):\n11|         self.total = 5",
         )
-        assert apply_edits("f", CODE, [edit]) == CODE.replace("= 0", "= 5")
+        assert apply_edits("f", CODE, [edit]).text == CODE.replace("= 0", "= 5")
 
     def test_an_empty_replacement_deletes_lines(self) -> None:
-        assert apply_edits("f", "a\nb\nc\n", [Edit("b", "")]) == "a\nc\n"
-        assert apply_edits("f", "a\r\nb", [Edit("b", "")]) == "a"
-        assert apply_edits("f", "a\n", [Edit("a\n", "")]) == ""
+        assert apply_edits("f", "a\nb\nc\n", [Edit("b", "")]).text == "a\nc\n"
+        assert apply_edits("f", "a\r\nb", [Edit("b", "")]).text == "a"
+        assert apply_edits("f", "a\n", [Edit("a\n", "")]).text == ""
 
     def test_ambiguous_matches_are_shown(self) -> None:
         with pytest.raises(ToolError, match="found in 2 places") as caught:
@@ -179,7 +179,7 @@ documents = st.lists(indented, min_size=1, max_size=25, unique_by=str.strip)
 
 def test_a_line_that_differs_in_spacing_is_preferred_to_ambiguous_substrings() -> None:
     text = "x = 14\nx = 15\n    x = 1\n"
-    assert apply_edits("f", text, [Edit("x = 1", "x = 2")]) == "x = 14\nx = 15\n    x = 2\n"
+    assert apply_edits("f", text, [Edit("x = 1", "x = 2")]).text == "x = 14\nx = 15\n    x = 2\n"
 
 
 @settings(max_examples=300, deadline=None)
@@ -196,7 +196,7 @@ def test_a_search_with_different_spacing_replaces_only_its_lines(lines: list[str
     replace = "\n".join(" " * shift + line[common:] + " changed" for line in wanted)
     text = ending.join(lines) + final
     expected = ending.join([*lines[:first], *(line + " changed" for line in wanted), *lines[last:]]) + final
-    assert apply_edits("f", text, [Edit(search, replace)]) == expected
+    assert apply_edits("f", text, [Edit(search, replace)]).text == expected
 
 
 @settings(max_examples=300, deadline=None)
@@ -208,3 +208,45 @@ def test_any_edit_is_applied_or_refused_with_a_remedy(text: str, search: str, re
     except ToolError as error:
         remedy = error.remedy
     assert remedy
+
+
+@pytest.mark.req("X11")
+@pytest.mark.parametrize(
+    ("text", "search", "replace", "expected", "way"),
+    [
+        ("    x = 1\n    y = 2\n", "x = 1\ny = 2", "x = 3\ny = 2", "    x = 3\n    y = 2\n", "apart from spacing"),
+        (
+            "a = 1\nb = 2\n",
+            "12| a = 1\n13| b = 2",
+            "12| a = 3\n13| b = 2",
+            "a = 3\nb = 2\n",
+            "the line numbers",
+        ),
+        ('say("hi")\n', r"say(\"hi\")", r"say(\"ho\")", 'say("ho")\n', "without the escapes"),
+        ("a\nb\n", r"a\nb", r"c\nd", "c\nd\n", "without the escapes"),
+        # Escapes that the search does not have are meant as they are.
+        ('f("x")\n', r"f(\"x\")", r"f(\"x\n\")", 'f("x\\n")\n', "without the escapes"),
+        ("it’s – so\nold\n", "it's - so\nold", "it's - so\nnew", "it’s – so\nnew\n", "quotation marks and dashes"),
+    ],
+)
+def test_formatting_is_forgiven_and_the_way_is_said(
+    text: str, search: str, replace: str, expected: str, way: str
+) -> None:
+    changed, ways = apply_edits("f", text, [Edit(search, replace)])
+    assert changed == expected
+    assert [way in said for said in ways] == [True]
+
+
+async def test_the_result_of_an_edit_says_how_it_matched(run: Run, root: Path) -> None:
+    (root / "a.py").write_text("if x:\n    y = 1\n")
+    result = await run(edit_file, path="a.py", search="y  =  1", replace="y = 2")
+    assert "(matched apart from spacing)" in result.summary
+    result = await run(edit_file, path="a.py", search="y = 2", replace="y = 3")
+    assert "matched" not in result.summary
+
+
+def test_several_matches_list_their_lines_and_a_missing_one_what_differs() -> None:
+    with pytest.raises(ToolError, match="in 6 places of f, at the lines 1, 2, 3, 4, 5, 6:"):
+        apply_edits("f", "x\n" * 6, [Edit("x", "y")])
+    with pytest.raises(ToolError, match=r"1\| a = 1\n2\| b = 2[\s\S]*nowhere in the file: b = 3"):
+        apply_edits("f", "a = 1\nb = 2\n", [Edit("a = 1\nb = 3", "x")])

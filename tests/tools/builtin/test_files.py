@@ -312,3 +312,13 @@ class TestDeleteAndMove:
             with pytest.raises(PathProtected, match="tests that existed before"):
                 await call(tool, context, arguments)
         assert "assert True" in (await call(read_file, context, {"path": "test_a.py"})).summary
+
+
+@pytest.mark.req("X11")
+async def test_a_read_shows_2000_lines_and_says_how_to_go_on(root: Path) -> None:
+    (root / "long.txt").write_text("".join(f"{n}\n" for n in range(1, 2_501)))
+    context = ToolContext(root=root, read_chars=48_000)
+    first = (await call(read_file, context, {"path": "long.txt"})).summary
+    assert first.startswith("long.txt, lines 1 to 2000 of 2500:\n1\n")
+    assert first.endswith("\n2000\n[500 more lines; read_file with start_line=2001 shows them]")
+    assert (await call(read_file, context, {"path": "long.txt", "start_line": 2001})).summary.endswith("\n2500")

@@ -82,7 +82,7 @@ async def perform(run: Run, step_run: StepRun, proposal: Proposal, *, checked: b
 
 def _edit_note(proposal: Proposal) -> str:
     """Tell the model that it was not done as proposed."""
-    now = proposal.arguments.get("command") or proposal.body
+    now = proposal.arguments.get("command") or proposal.arguments.get("patch") or proposal.body
     return f"The user changed this call before it was carried out, to {proposal.tool}:\n{str(now)[:_EDIT_CHARS]}"
 
 

@@ -18,11 +18,13 @@ from surefoot.prompting.proposal import Proposal
 from surefoot.tools.builtin.edit import edited
 from surefoot.tools.context import Hop
 from surefoot.tools.fs.paths import resolved_arguments
+from surefoot.tools.text.patch import read_patch
 from surefoot.tools.tool import Tool, Writes
 
 _MAX_DIFF_LINES = 80
 _FETCH = "http_get"
 _DENIED = "the user's rules do not allow this"
+_PATCH_TOOLS = {"add": "write_file", "update": "edit_file", "delete": "delete_file"}
 _EFFECTS: dict[Writes, Effect] = {Writes.NONE: "read", Writes.DECLARED: "edit", Writes.FREE: "command"}
 
 
@@ -49,7 +51,7 @@ async def review(run: Run, step_id: str, proposal: Proposal, *, may_ask: bool = 
     if not may_ask:
         return Review(proposal, "it needs a person's word")
     request = _request(run, tool, proposal)
-    rule = suggested_rule(tool.name, proposal.arguments)
+    rule = _rule(tool, proposal)
     draft = _draft(run, tool, proposal) if may_edit else ""
     answer = await run.human.ask(
         "approval",
@@ -71,6 +73,8 @@ async def review(run: Run, step_id: str, proposal: Proposal, *, may_ask: bool = 
 
 
 def _ruling(run: Run, tool: Tool, proposal: Proposal) -> Ruling:
+    if tool.name == "apply_patch":
+        return _patch_ruling(run, str(proposal.arguments.get("patch", "")))
     config, arguments = run.config, dict(proposal.arguments)
     if tool.body_argument and proposal.body:
         arguments[tool.body_argument] = proposal.body
@@ -79,12 +83,44 @@ def _ruling(run: Run, tool: Tool, proposal: Proposal) -> Ruling:
     return rule_on(_effect(tool), tool.name, arguments, config.approve, allow, config.deny, resolved=resolved)
 
 
+def _rule(tool: Tool, proposal: Proposal) -> str:
+    """The rule that a person can add; empty if there is none. For a patch it names its one file."""
+    if tool.name != "apply_patch":
+        return suggested_rule(tool.name, proposal.arguments)
+    paths = tool.written_paths(proposal.arguments)
+    return suggested_rule(tool.name, {"path": paths[0]}) if len(paths) == 1 else ""
+
+
+def _patch_ruling(run: Run, patch: str) -> Ruling:
+    """Rule on a patch by what it does to each file, and by the rules for patches. The strictest ruling counts."""
+    config, allow = run.config, (*run.config.allow, *run.state.allowed)
+    try:
+        sections = read_patch(patch)
+    except ToolError:
+        return rule_on("edit", "apply_patch", {}, config.approve, allow, config.deny)
+    rulings: list[Ruling] = []
+    for section in sections:
+        calls = [(_PATCH_TOOLS[section.kind], {"path": section.path})]
+        if section.move_to:
+            calls.append(("move_file", {"source": section.path, "target": section.move_to}))
+        for name, arguments in calls:
+            resolved = resolved_arguments(run.root, arguments, arguments)
+            either = {
+                rule_on("edit", tool, arguments, config.approve, allow, config.deny, resolved=resolved)
+                for tool in (name, "apply_patch")
+            }
+            rulings.append("deny" if "deny" in either else "allow" if "allow" in either else "ask")
+    return "deny" if "deny" in rulings else "ask" if "ask" in rulings else "allow"
+
+
 def _draft(run: Run, tool: Tool, proposal: Proposal) -> str:
     """Return the text that a person may edit: a command, code, or the new content of a file; empty if there is none."""
     arguments = proposal.arguments
     match tool.name:
         case "run_command":
             return str(arguments.get("command", ""))
+        case "apply_patch":
+            return str(arguments.get("patch", ""))
         case "run_python" | "write_file":
             return proposal.body or str(arguments.get(tool.body_argument, ""))
         case "edit_file" if "write_file" in run.toolbox:
@@ -97,6 +133,8 @@ def _edited(proposal: Proposal, text: str) -> Proposal:
     """Return the action with a person's text in place of the draft. An edited edit is the whole file."""
     if proposal.tool == "run_command":
         return replace(proposal, arguments={**proposal.arguments, "command": text}, edited=True)
+    if proposal.tool == "apply_patch":
+        return replace(proposal, arguments={"patch": text}, edited=True)
     kept = {name: value for name, value in proposal.arguments.items() if name == "path"}
     tool = "run_python" if proposal.tool == "run_python" else "write_file"
     return replace(proposal, tool=tool, arguments=kept, body=text, edited=True)
@@ -190,7 +228,7 @@ def _after_edit(run: Run, tool: Tool, proposal: Proposal) -> tuple[str, str]:
     if tool.name != "edit_file":
         return before, body
     search, replacement = str(arguments.get("search", "")), str(arguments.get("replace", ""))
-    return before, edited(path, before, body, search, replacement, replace_all=bool(arguments.get("replace_all")))
+    return before, edited(path, before, body, search, replacement, replace_all=bool(arguments.get("replace_all"))).text
 
 
 def _body(tool: Tool, proposal: Proposal) -> str:

@@ -153,7 +153,7 @@ def writes_of(run: Run, step_run: StepRun) -> frozenset[str] | None:
         if tool.writes is Writes.NONE:
             return frozenset()
         arguments = {**step_run.step.parameters, **step_run.parameters}
-        paths = frozenset(str(arguments[a]) for a in tool.path_arguments if a in arguments)
+        paths = frozenset(tool.written_paths(arguments))
         return paths if tool.writes is Writes.DECLARED and paths else None
     # A program may write anywhere.
     return frozenset(step_run.step.writes) if run.step_kind(step_run) is StepKind.FILE else None

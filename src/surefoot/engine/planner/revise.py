@@ -3,18 +3,20 @@
 from surefoot.core.plan import DetailedPlan, ExecutionStep
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.normalize import fresh_id, step_from, step_of
+from surefoot.engine.planner.submitted import changed_step, full_step
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
 from surefoot.journal import events as e
 from surefoot.journal.reducers import revised
 from surefoot.prompting.context import plan_text
+from surefoot.prompting.conversation.submissions import FullChangeDraft, FullStepDraft, Revision
 from surefoot.prompting.schemas import StepDecision
 
 UNCHANGED = "the plan was not changed"
 
 
-async def revise(run: Run, step_id: str, draft: StepDecision) -> str:
+async def revise(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
     """Carry out the changes that the model asks for, or record why not. An invalid change does not fail the step.
 
     Returns what became of it, for the model.
@@ -38,7 +40,7 @@ async def revise(run: Run, step_id: str, draft: StepDecision) -> str:
     return f"the plan is now:\n{plan_text(run.state)}"
 
 
-def _refused(run: Run, draft: StepDecision) -> str:
+def _refused(run: Run, draft: StepDecision | Revision) -> str:
     config = run.config
     if run.state.revisions >= config.max_plan_revisions:
         return f"it was changed {run.state.revisions} times already (max_plan_revisions)"
@@ -47,13 +49,17 @@ def _refused(run: Run, draft: StepDecision) -> str:
     return ""
 
 
-def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision) -> e.PlanRevised:
+def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision | Revision) -> e.PlanRevised:
     removed = _removable(run, draft)
     known = {(step.name.lower(), step.writes) for step in plan.steps}
     taken = {step.id for step in plan.steps}
     added: list[ExecutionStep] = []
     for change in draft.add_steps:
-        step = step_of(change, fresh_id(taken), run.protected)
+        new_id = fresh_id(taken)
+        if isinstance(change, FullStepDraft):
+            step = full_step(change, new_id)
+        else:
+            step = step_of(change, new_id, run.protected)
         if (step.name.lower(), step.writes) not in known:
             added.append(step)
             taken.add(step.id)
@@ -69,17 +75,21 @@ def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision) -
     )
 
 
-def _removable(run: Run, draft: StepDecision) -> tuple[str, ...]:
+def _removable(run: Run, draft: StepDecision | Revision) -> tuple[str, ...]:
     return tuple(step.id for name in dict.fromkeys(draft.remove_steps) if (step := _pending(run, name)))
 
 
-def _changed(run: Run, draft: StepDecision, removed: tuple[str, ...]) -> tuple[ExecutionStep, ...]:
+def _changed(run: Run, draft: StepDecision | Revision, removed: tuple[str, ...]) -> tuple[ExecutionStep, ...]:
     """Return the changed steps. Checks that others asked for stay."""
     changed: dict[str, ExecutionStep] = {}
     for change in draft.change_steps:
         old = _pending(run, change.step)
         if old is not None and old.id not in removed:
-            new = step_from(change, changed.get(old.id, old), run.protected)
+            now = changed.get(old.id, old)
+            if isinstance(change, FullChangeDraft):
+                new = changed_step(change, now)
+            else:
+                new = step_from(change, now, run.protected)
             changed |= {old.id: new} if new != old else {}
     return tuple(changed.values())
 

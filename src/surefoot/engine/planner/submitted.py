@@ -11,7 +11,12 @@ from surefoot.core.plan import (
     TextCheck,
 )
 from surefoot.engine.planner.normalize import clean_path, distinct
-from surefoot.prompting.conversation.submissions import FullCheckDraft, FullPlanDraft, FullStepDraft
+from surefoot.prompting.conversation.submissions import (
+    FullChangeDraft,
+    FullCheckDraft,
+    FullPlanDraft,
+    FullStepDraft,
+)
 
 
 def submitted_plan(draft: FullPlanDraft) -> DetailedPlan:
@@ -23,7 +28,7 @@ def submitted_plan(draft: FullPlanDraft) -> DetailedPlan:
         if 1 <= before <= len(draft.steps) and before != number
     ]
     return DetailedPlan(
-        steps=tuple(_step(step, number) for number, step in enumerate(draft.steps, 1)),
+        steps=tuple(full_step(step, f"s{number}", number - 1) for number, step in enumerate(draft.steps, 1)),
         dependencies=tuple(dependencies),
         estimated_duration=sum(step.estimated_minutes for step in draft.steps),
         required_resources=distinct(draft.required_resources),
@@ -36,10 +41,10 @@ def submitted_plan(draft: FullPlanDraft) -> DetailedPlan:
     )
 
 
-def _step(draft: FullStepDraft, number: int) -> ExecutionStep:
+def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> ExecutionStep:
     return ExecutionStep(
-        id=f"s{number}",
-        sequence=number - 1,
+        id=step_id,
+        sequence=sequence,
         name=draft.name.strip(),
         description=draft.description.strip(),
         step_type=draft.type,
@@ -56,6 +61,20 @@ def _step(draft: FullStepDraft, number: int) -> ExecutionStep:
         when=draft.when.strip(),
         fallback=draft.fallback,
     )
+
+
+def changed_step(draft: FullChangeDraft, old: ExecutionStep) -> ExecutionStep:
+    """Return a step with the fields that are given. Checks that the plan does not come from stay."""
+    new = full_step(draft, old.id, old.sequence)
+    given = {_FIELDS.get(name, name) for name in draft.model_fields_set} & vars(new).keys()
+    changes = {name: getattr(new, name) for name in given if name not in ("name", "checks") or getattr(new, name)}
+    if "checks" in changes:
+        changes["checks"] = (*(check for check in old.checks if check.origin != "plan"), *new.checks)
+    return old.with_(**changes)
+
+
+_FIELDS = {"type": "step_type", "files": "expected_outputs", "estimated_minutes": "estimated_duration"}
+"""Fields of a step that have another name in a draft."""
 
 
 def _check(draft: FullCheckDraft) -> Check:

@@ -70,8 +70,7 @@ def observed_changes(
     if tool.writes is Writes.NONE or not snapshot:
         return ()
     if tool.writes is Writes.DECLARED:
-        named = [str(arguments[name]) for name in tool.path_arguments if name in arguments]
-        return tuple(_relative(run.root, name) for name in named)
+        return tuple(_relative(run.root, name) for name in tool.written_paths(arguments))
     return tuple(change.path for change in run.workspace.changes(snapshot, quick=quick))
 
 

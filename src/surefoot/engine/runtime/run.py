@@ -171,6 +171,7 @@ class Run:
             summary_chars=self.profile.summary_chars,
             read_chars=self.profile.read_chars,
             search_matches=self.profile.search_matches,
+            edit_format=self.profile.edit_format,
             truncate_middle=self.profile.truncate_middle,
         )
 

@@ -5,7 +5,7 @@ server's errors. Limits apply to hosted models only: a server on one's own machi
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from surefoot.models.base import Effort
@@ -42,6 +42,7 @@ class Family:
     responses: bool = False
     """True if OpenAI's own service should be asked over its Responses API."""
     apply_patch: bool = False
+    """True if the model was trained to edit files by `apply_patch`. It gets that in place of `edit_file`."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,11 @@ _ROWS = (
     _Row(r"gpt-5(?:-|$|(?=\.0))", _openai(_GPT5)),
     _Row(r"gpt-5\.1", _openai(_GPT51)),
     _Row(r"gpt-(?:5\.\d|[6-9])", _openai(_GPT52)),
-    _Row(r"o[1-9](?:-|$)", _openai(_LOW_TO_HIGH, 200_000, 100_000)),
+    _Row(r"o[1-9](?:-|$)", replace(_openai(_LOW_TO_HIGH, 200_000, 100_000), apply_patch=False)),
     _Row(r"gpt-4\.1", Family(1_000_000, 32_768)),
     _Row(r"gpt-4o", Family(128_000, 16_384)),
+    _Row(r"gpt-[34]", Family()),
+    _Row(r"codex", _openai(_LOW_TO_HIGH, 200_000, 100_000)),
     _Row(r"gpt-", Family(apply_patch=True)),
     _Row(r"claude-(?:3|2|instant)", _claude(8_192, (), "manual", True)),
     _Row(r"claude-(?:opus-4(?:-1)?(?:-2|$))", _claude(32_000, (), "manual", True)),

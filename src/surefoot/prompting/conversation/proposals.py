@@ -1,15 +1,26 @@
 """Turns the calls of a model into proposals for the engine."""
 
-from typing import Any
-
 from pydantic import ValidationError
 
 from surefoot.errors import UnknownTool
 from surefoot.models.items import ToolCall
-from surefoot.prompting.conversation.verbs import DRAFTS, Verb
+from surefoot.prompting.conversation.submissions import Revision
+from surefoot.prompting.conversation.verbs import (
+    DRAFTS,
+    AddStepsDraft,
+    ChangeStepsDraft,
+    RemoveStepsDraft,
+    Verb,
+)
 from surefoot.prompting.proposal import Proposal
-from surefoot.prompting.schemas import ChangeDraft, StepDecision, StepDraft
+from surefoot.prompting.schemas import Draft
 from surefoot.tools.registry import Toolbox
+from surefoot.tools.text.patch import calls_apply_patch, patch_in_command
+
+PATCH_ALONE = (
+    "Not executed: apply_patch is no program here. Call the tool apply_patch with the patch, or a command that is "
+    "nothing but apply_patch with a here-document; run the rest by itself."
+)
 
 
 def proposal_of(call: ToolCall, toolbox: Toolbox, thought: str) -> Proposal:
@@ -23,6 +34,12 @@ def proposal_of(call: ToolCall, toolbox: Toolbox, thought: str) -> Proposal:
         problem = problem or f"{error}. {error.remedy}"
     if problem:
         return Proposal("invalid", call.name, thought=problem, call_id=call.id)
+    if tool.name == "run_command" and "apply_patch" in toolbox:
+        command = str(call.arguments.get("command", ""))
+        if (patch := patch_in_command(command)) is not None:
+            return Proposal("act", "apply_patch", {"patch": patch}, "", thought, call.id)
+        if calls_apply_patch(command):
+            return Proposal("invalid", call.name, thought=PATCH_ALONE, call_id=call.id)
     arguments, body = dict(call.arguments), ""
     if tool.body_argument and arguments.get(tool.body_argument):
         body = str(arguments.pop(tool.body_argument))
@@ -51,11 +68,12 @@ def _request(call: ToolCall, thought: str) -> Proposal:
     return Proposal("invalid", call.name, thought=problem, call_id=call.id)
 
 
-def _revision(draft: Any) -> StepDecision:
-    steps = draft.steps
-    return StepDecision(
-        reason=draft.reason,
-        add_steps=[step for step in steps if isinstance(step, StepDraft) and not isinstance(step, ChangeDraft)],
-        change_steps=[step for step in steps if isinstance(step, ChangeDraft)],
-        remove_steps=[step for step in steps if isinstance(step, str)],
-    )
+def _revision(draft: Draft) -> Revision:
+    match draft:
+        case AddStepsDraft():
+            return Revision(reason=draft.reason, add_steps=draft.steps)
+        case ChangeStepsDraft():
+            return Revision(reason=draft.reason, change_steps=draft.steps)
+        case RemoveStepsDraft():
+            return Revision(reason=draft.reason, remove_steps=draft.steps)
+    raise TypeError(type(draft).__name__)

@@ -53,6 +53,7 @@ class ConversationStrategy:
             summary_chars=min(16_000, room),
             read_chars=min(48_000, room),
             search_matches=100,
+            edit_format=run.model.traits.edit_format,
             truncate_middle=True,
         )
         self._dialogue = Dialogue(run)

@@ -2,66 +2,112 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from surefoot.core.plan import StepType
-from surefoot.prompting.schemas import AlternativeDraft, ApproachDraft, Draft
+from surefoot.prompting.schemas import (
+    AlternativeDraft,
+    ApproachDraft,
+    DecisionDraft,
+    Draft,
+    ReflectionDraft,
+    UnderstandingDraft,
+)
+
+BRIEF: dict[str, JsonValue] = {"brief": True}
+"""Marks a field that is seldom needed: it is only named in the description of the object that has it."""
+
+
+class FullUnderstandingDraft(UnderstandingDraft):
+    understanding: str = Field(min_length=1, description="in one or two sentences")
+    requirements: list[str] = Field(default=[], description="what must be true at the end")
+    files: list[str] = Field(default=[], description="to create or change")
+    risks: list[str] = Field(default=[], json_schema_extra=BRIEF)
+    questions: list[str] = Field(default=[], description="only what makes it impossible to start")
 
 
 class FullApproachDraft(ApproachDraft):
-    approach: str = Field(min_length=1, description="how it will be done, in a few sentences")
-    expected_outcomes: list[str] = Field(min_length=1, description="what will be there at the end")
+    approach: str = Field(min_length=1, description="in a few sentences")
+    tech_stack: list[str] = Field(default=[], json_schema_extra=BRIEF)
+    architecture_pattern: str = Field(default="", json_schema_extra=BRIEF)
+    key_decisions: list[DecisionDraft] = Field(default=[], description="{decision, rationale}", json_schema_extra=BRIEF)
+    expected_outcomes: list[str] = Field(min_length=1)
     alternatives: list[AlternativeDraft] = Field(min_length=1, description="another way, tried if this one fails")
 
 
 class FullCheckDraft(Draft):
     kind: Literal["command", "file_exists", "text_matches"] = "command"
-    value: str = Field(description="a shell command that must end with 0, a path, or a regular expression")
-    path: str = Field(default="", description="for text_matches: the file")
+    value: str = Field(description="command that must exit with 0, path, or regex")
+    path: str = Field(default="", description="the file of text_matches")
 
 
 class FullStepDraft(Draft):
-    name: str = Field(min_length=1, description="a few words")
-    description: str = Field(default="", description="what to do, and in which files")
+    name: str = Field(min_length=1)
+    description: str = Field(default="", description="what to do, in which files")
     type: StepType = StepType.CODE_GENERATION
-    files: list[str] = Field(
-        default=[], description="files that the step creates or changes, if they are known for certain"
-    )
-    after: list[int] = Field(default=[], description="numbers of the steps that must be done before, counted from 1")
-    checks: list[FullCheckDraft] = Field(default=[], description="what must hold when the step is done")
-    preconditions: list[str] = Field(default=[], description="what must hold before the step can start")
-    expected_outputs: list[str] = Field(default=[], description="files or results that exist afterwards")
-    validation_criteria: list[str] = Field(default=[], description="how to tell that it was done right")
+    files: list[str] = Field(default=[], description="files that it certainly changes")
+    after: list[int] = Field(default=[], description="numbers of the steps before it, from 1")
+    checks: list[FullCheckDraft] = Field(default=[], description="what must hold when it is done")
+    preconditions: list[str] = Field(default=[], json_schema_extra=BRIEF)
+    expected_outputs: list[str] = Field(default=[], json_schema_extra=BRIEF)
+    validation_criteria: list[str] = Field(default=[], json_schema_extra=BRIEF)
     rollback_steps: list[str] = Field(
-        default=[], description="shell commands that undo effects outside the folder; files are restored anyway"
+        default=[], description="commands that undo effects outside the folder", json_schema_extra=BRIEF
     )
-    requires_confirmation: bool = Field(default=False, description="a person must agree before the step starts")
-    allow_failure: bool = Field(default=False, description="the run goes on if the step fails")
-    critical: bool = Field(default=True, description="false: the step may be skipped if it fails")
-    priority: int = Field(default=0, description="among steps that are ready, the highest goes first")
+    requires_confirmation: bool = Field(default=False, description="a person must agree first", json_schema_extra=BRIEF)
+    allow_failure: bool = Field(default=False, description="go on if it fails", json_schema_extra=BRIEF)
+    critical: bool = Field(default=True, description="false: may be skipped", json_schema_extra=BRIEF)
+    priority: int = Field(default=0, description="highest first", json_schema_extra=BRIEF)
     when: str = Field(
-        default="", description="a Python expression over `outputs` of earlier steps; if false, the step is skipped"
+        default="",
+        description="Python over `outputs` of earlier steps; if false, it is skipped",
+        json_schema_extra=BRIEF,
     )
-    fallback: Any = Field(default=None, description="the result to use, marked as a stand-in, if the step fails")
-    tools: list[str] = Field(default=[], description="tools that the step is expected to use")
-    estimated_minutes: int = Field(default=0, ge=0)
+    fallback: Any = Field(default=None, description="stand-in result if it fails", json_schema_extra=BRIEF)
+    tools: list[str] = Field(default=[], json_schema_extra=BRIEF)
+    estimated_minutes: int = Field(default=0, ge=0, json_schema_extra=BRIEF)
+
+
+class FullChangeDraft(FullStepDraft):
+    """Fields that are not given stay as they are."""
+
+    step: str = Field(min_length=1)
+    name: str = ""
 
 
 class MilestoneDraft(Draft):
     name: str
-    after: list[int] = Field(default=[], description="numbers of the steps that complete it")
+    after: list[int] = Field(default=[], description="steps that complete it")
 
 
 class FullPlanDraft(Draft):
     steps: list[FullStepDraft] = Field(min_length=1)
-    success_criteria: list[str] = Field(default=[], description="what must be true at the end")
-    checks: list[FullCheckDraft] = Field(default=[], description="what must hold at the end, besides the given checks")
-    milestones: list[MilestoneDraft] = Field(default=[])
-    required_resources: list[str] = Field(default=[])
+    success_criteria: list[str] = Field(default=[])
+    checks: list[FullCheckDraft] = Field(default=[], description="what must hold at the end, as for steps")
+    milestones: list[MilestoneDraft] = Field(default=[], description="{name, after}", json_schema_extra=BRIEF)
+    required_resources: list[str] = Field(default=[], json_schema_extra=BRIEF)
+
+
+class Revision(Draft):
+    """Changes of the plan that a conversation asks for. Steps have the same fields as in a submitted plan."""
+
+    reason: str = ""
+    thought: str = ""
+    add_steps: list[FullStepDraft] = Field(default=[])
+    change_steps: list[FullChangeDraft] = Field(default=[])
+    remove_steps: list[str] = Field(default=[])
+
+
+class FullReflectionDraft(ReflectionDraft):
+    recoverable: bool = Field(default=True, json_schema_extra=BRIEF)
+    parameters: dict[str, Any] = Field(
+        default={}, description="for a step that names its tool", json_schema_extra=BRIEF
+    )
 
 
 def tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a draft as the parameters of a tool: with descriptions, without references."""
+    """Return the JSON schema of a draft as the parameters of a tool: without references, and without what the engine
+    checks or fills in anyway, because it is part of every request."""
     schema = draft.model_json_schema()
     definitions = schema.pop("$defs", {})
 
@@ -71,14 +117,26 @@ def tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
         if not isinstance(node, dict):
             return node
         if "$ref" in node:
-            rest = {key: value for key, value in node.items() if key in ("description", "default")}
+            rest = {key: value for key, value in node.items() if key == "description"}
             return {**plain(definitions[node["$ref"].rsplit("/", 1)[-1]]), **rest}
-        kept = {key: plain(value) for key, value in node.items() if key != "title"}
+        kept = {key: plain(value) for key, value in node.items() if key not in _LEFT_OUT}
         if isinstance(node.get("properties"), dict):
-            kept["properties"] = {key: plain(value) for key, value in node["properties"].items()}
+            fields = {key: value for key, value in node["properties"].items() if not value.get("brief")}
+            kept["properties"] = {key: plain(value) for key, value in fields.items()}
+            kept.pop("description", None)
+            if seldom := [_named(key, value) for key, value in node["properties"].items() if value.get("brief")]:
+                kept["description"] = f"Also: {', '.join(seldom)}"
         return kept
 
     result: dict[str, Any] = plain(schema)
-    result.pop("description", None)
     result.setdefault("properties", {})
     return result
+
+
+def _named(name: str, schema: dict[str, Any]) -> str:
+    """A field in a few words: `rollback_steps[] (commands that undo effects outside the folder)`."""
+    about = f" ({schema['description']})" if "description" in schema else ""
+    return name + ("[]" if schema.get("type") == "array" else "") + about
+
+
+_LEFT_OUT = frozenset({"title", "default", "minLength", "minItems", "minimum", "additionalProperties"})

@@ -7,18 +7,24 @@ from surefoot.core.transitions import StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
 from surefoot.prompting.context import plan_text, quoted_files, read_text, visible_files
-from surefoot.prompting.project.repo_map import beginning, repo_map
+from surefoot.prompting.project.repo_map import (
+    MAX_LISTED,
+    MAX_SOURCE_CHARS,
+    beginning,
+    code_words,
+    relevant_part,
+    repo_map,
+)
 from surefoot.prompting.project.symbols import symbols
 from surefoot.prompting.project.task_text import files_named_in
 from surefoot.prompting.templates import render
 from surefoot.prompting.view import RunView
+from surefoot.tools.fs.fileio import reader
 
 SUBMIT = "Look at what you need, then submit understanding, approach and plan in one reply."
 INSTRUCTION_CHARS = 32_768
 NAMED_FILE_CHARS = 24_000
 """How much of the files that the task names is shown at the beginning."""
-MAX_SOURCE_CHARS = 400_000
-"""A longer file is not read for the map."""
 FIRST_CHECK_CHARS = 2_500
 """How many characters of a failing check's output are shown before the plan is made."""
 CHECK_CHARS = 6_000
@@ -31,14 +37,14 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
     `planned`: the plan was given, so there is no survey.
     """
     sandbox = "without access to the network" if not run.config.network else "with access to the network"
-    files = visible_files(run)
+    files = visible_files(run, MAX_LISTED)
     named = [path for path in files if path in set(files_named_in(run.task.text))]
     text = render(
         "survey",
         task=run.task.text,
         checks=_given_checks(run),
         instructions=_instructions(run, named),
-        map=repo_map(files, run.task.text, lambda path: read_text(run.root, path, MAX_SOURCE_CHARS)),
+        map=repo_map(files, run.task.text, reader(run.root, MAX_SOURCE_CHARS)),
         start="The plan was given." if planned else SUBMIT,
         files=_named_files(run, named),
     )
@@ -47,15 +53,24 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
 
 
 def _named_files(run: RunView, named: Sequence[str]) -> str:
-    """Quote the files that the task names; of a long document the beginning. The map quotes the code that it names."""
+    """Quote the files that the task names; of a long document the beginning, of long code the lines around
+    the names of the task. Definitions that the task names are quoted by the map."""
     room, parts = NAMED_FILE_CHARS, []
     for path in named:
         text = quoted_files(run.root, [path], room)
-        if not text and (content := read_text(run.root, path, MAX_SOURCE_CHARS)) and not symbols(path, content):
-            text = beginning(path, content)
+        if not text and (content := read_text(run.root, path, MAX_SOURCE_CHARS)):
+            text = _part_of(path, content, run.task.text)
         room -= len(text)
         parts.append(text)
     return "".join(parts)
+
+
+def _part_of(path: str, text: str, task: str) -> str:
+    defined = symbols(path, text)
+    if not defined:
+        return relevant_part(path, text, task) or beginning(path, text)
+    quoted_by_map = {symbol.name for symbol in defined} & code_words(task)
+    return "" if quoted_by_map else relevant_part(path, text, task)
 
 
 def _given_checks(run: RunView) -> str:

@@ -6,15 +6,18 @@ from typing import Any
 from pydantic import Field
 
 from surefoot.models.items import ToolSpec
-from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft, tool_schema
-from surefoot.prompting.schemas import (
-    ChangeDraft,
-    Draft,
-    ReflectionDraft,
-    StepDraft,
-    UnderstandingDraft,
+from surefoot.prompting.conversation.submissions import (
+    FullApproachDraft,
+    FullChangeDraft,
+    FullPlanDraft,
+    FullReflectionDraft,
+    FullStepDraft,
+    FullUnderstandingDraft,
+    tool_schema,
 )
+from surefoot.prompting.schemas import Draft
 from surefoot.tools.registry import Toolbox
+from surefoot.tools.text.patch import EXAMPLE
 from surefoot.tools.tool import Tool
 
 
@@ -37,7 +40,7 @@ class Nothing(Draft):
 
 
 class FinishDraft(Draft):
-    summary: str = Field(default="", description="what was done, in one or two sentences")
+    summary: str = ""
 
 
 class ReasonDraft(Draft):
@@ -45,47 +48,59 @@ class ReasonDraft(Draft):
 
 
 class AddStepsDraft(Draft):
-    steps: list[StepDraft] = Field(min_length=1)
+    steps: list[FullStepDraft] = Field(min_length=1)
     reason: str = ""
 
 
 class ChangeStepsDraft(Draft):
-    steps: list[ChangeDraft] = Field(min_length=1)
+    steps: list[FullChangeDraft] = Field(min_length=1)
     reason: str = ""
 
 
 class RemoveStepsDraft(Draft):
-    steps: list[str] = Field(min_length=1, description="ids of steps that have not begun")
+    steps: list[str] = Field(min_length=1, description="their ids")
     reason: str = ""
 
 
 _VERBS: dict[Verb, tuple[type[Draft], str]] = {
-    Verb.SUBMIT_UNDERSTANDING: (UnderstandingDraft, "Before work starts: say what the task wants."),
+    Verb.SUBMIT_UNDERSTANDING: (FullUnderstandingDraft, "Before work: say what the task wants."),
     Verb.SUBMIT_APPROACH: (
         FullApproachDraft,
-        "Before work starts: say how it will be done, and name another way. Not needed for a simple task.",
+        "Before work: say how it will be done. Not needed for a simple task.",
     ),
     Verb.SUBMIT_PLAN: (
         FullPlanDraft,
-        "Before work starts: submit the steps. Most tasks need one; use several where parts can be checked "
-        "separately. Also used to submit a new plan after a failure.",
+        "Before work, or after a failure: the steps. Most tasks need one; use several where parts can be "
+        "checked separately.",
     ),
-    Verb.CHECK: (Nothing, "Run the checks of the current step now, without finishing it."),
+    Verb.CHECK: (Nothing, "Run the step's checks now, without finishing it."),
     Verb.FINISH_STEP: (
         FinishDraft,
-        "Say that the current step is done. The checks are run; if one fails, you get its output and go on.",
+        "The step is done: run its checks. If one fails, you get its output and go on.",
     ),
     Verb.REPLAN: (ReasonDraft, "The plan does not work: end this step and plan what is left anew."),
-    Verb.ADD_STEPS: (AddStepsDraft, "Add steps after the current one."),
+    Verb.ADD_STEPS: (AddStepsDraft, "Add steps after the current one, in this order."),
     Verb.CHANGE_STEPS: (ChangeStepsDraft, "Change steps that have not begun."),
     Verb.REMOVE_STEPS: (RemoveStepsDraft, "Remove steps that have not begun."),
     Verb.CANNOT: (
         ReasonDraft,
-        "The task cannot be done as asked: something is missing, or what is asked contradicts itself. Say what, with "
-        "evidence. Better than a pretended result.",
+        "The task cannot be done as asked: something is missing or contradictory. Say what, with evidence. Better "
+        "than a pretended result.",
     ),
-    Verb.DIAGNOSE: (ReflectionDraft, "Only when asked: say why an attempt failed and what to do differently."),
+    Verb.DIAGNOSE: (FullReflectionDraft, "Only when asked: why an attempt failed, and what to change."),
 }
+_STEP = {"name": {"type": "string"}, "description": {"type": "string"}}
+_ADDED = {"type": "object", "properties": _STEP, "required": ["name"]}
+_CHANGED = {"type": "object", "properties": {"step": {"type": "string", "description": "its id"}, **_STEP}}
+_AT_THE_END = {"type": "object", "properties": {"value": {"type": "string"}}}
+_BRIEF: dict[Verb, dict[str, Any]] = {
+    Verb.SUBMIT_PLAN: {"checks": {"type": "array", "description": "at the end, like a step's", "items": _AT_THE_END}},
+    Verb.ADD_STEPS: {"steps": {"type": "array", "description": "as in submit_plan", "items": _ADDED}},
+    Verb.CHANGE_STEPS: {
+        "steps": {"type": "array", "description": "fields as in submit_plan; others stay", "items": _CHANGED}
+    },
+}
+"""What has been described before is only referred to, because all of it is part of every request."""
 DRAFTS: dict[str, type[Draft]] = {verb.value: draft for verb, (draft, _) in _VERBS.items()}
 
 
@@ -93,39 +108,64 @@ def specifications(toolbox: Toolbox, names: tuple[str, ...]) -> tuple[ToolSpec, 
     """Return all tools of a conversation by name. The list stays the same from the first request to the last, because
     servers cache requests from their beginning."""
     verbs = [
-        ToolSpec(name=verb.value, description=text, parameters=tool_schema(draft))
+        ToolSpec(name=verb.value, description=text, parameters=_parameters(verb, draft))
         for verb, (draft, text) in _VERBS.items()
     ]
     tools = [specification(toolbox.get(name)) for name in names]
     return tuple(sorted((*verbs, *tools), key=lambda spec: spec.name))
 
 
+def _parameters(verb: Verb, draft: type[Draft]) -> dict[str, Any]:
+    schema = tool_schema(draft)
+    if verb in _BRIEF:
+        schema["properties"] |= _BRIEF[verb]
+    return schema
+
+
 def specification(tool: Tool) -> ToolSpec:
     """Return a tool as a conversation offers it: with its body as an ordinary argument."""
     parameters: dict[str, Any] = dict(tool.parameters)
+    required, properties = list(parameters.get("required", ())), dict(parameters.get("properties", {}))
     if tool.instead_of_body:
         # A body of search/replace blocks is for models that write JSON badly.
-        properties = {k: v for k, v in parameters.get("properties", {}).items() if k != tool.body_argument}
-        required = [*(n for n in parameters.get("required", ()) if n != tool.body_argument), *tool.instead_of_body[:2]]
-        parameters |= {"properties": properties, "required": list(dict.fromkeys(required))}
+        properties.pop(tool.body_argument, None)
+        required = [name for name in required if name != tool.body_argument]
+        required = list(dict.fromkeys([*required, *tool.instead_of_body[:2]]))
+    parameters["properties"] = {name: _without_null(schema) for name, schema in properties.items()}
+    parameters["required"] = required
+    parameters.pop("additionalProperties", None)
+    if not required:
+        parameters.pop("required")
     return ToolSpec(name=tool.name, description=_DESCRIPTIONS.get(tool.name, tool.description), parameters=parameters)
 
 
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """An argument that may be null may as well be left out."""
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    return {**rest, **options[0]} if len(options) == 1 else schema
+
+
 _DESCRIPTIONS = {
-    "read_file": "Read a text file, or the lines start_line to end_line of it. Shows up to 2,000 lines at once.",
+    "read_file": "Read a text file, or its lines start_line to end_line; up to 2,000 lines.",
     "edit_file": (
-        "Replace `search` by `replace` in a file. `search` must be text as it is in the file and occur exactly once: "
-        "add lines around it until it does, or set replace_all. An empty `replace` deletes it. If only the indentation "
-        "or spacing of `search` differs, it still matches, and the file's own indentation is kept. Returns the diff."
+        "Replace `search` by `replace` in a file. `search` must be there exactly once: add lines around it until it "
+        "is, or set replace_all. Differences in spacing are forgiven. Returns the diff."
     ),
-    "write_file": "Create a file, or overwrite all of it. To change a part of a file, use edit_file.",
-    "search": "Find a regular expression or plain text in the files, with line numbers. At most 100 matches are shown.",
+    "apply_patch": (
+        "Change, add, delete and move files by one patch, all of it or nothing. Example:\n" + EXAMPLE + "\nLines of an "
+        "update begin with a space (stays), - (removed) or + (added). @@ may name a line above, such as a function's "
+        "header. *** Move to: PATH below *** Update File renames. Returns the diffs."
+    ),
+    "write_file": "Create a file, or overwrite all of it.",
+    "list_files": "List the files of the workspace or a folder, or those matching a glob such as *.py.",
+    "search": "Find a regular expression or plain text in the files, with line numbers; up to 100 matches.",
     "run_command": (
-        "Run a shell command in the folder's root, for tests, git, and whatever has no tool. `timeout` is in seconds. "
-        "Of a long output the "
-        "beginning and the end are shown; read_result shows the rest."
+        "Run a shell command in the workspace's root, for tests, git, and what has no tool. `timeout`: seconds. Long "
+        "output is cut in the middle."
     ),
-    "read_result": "Read the whole output of an earlier call by the id that its result names, or some lines of it.",
-    "ask_user": "Ask the user something that neither the folder nor the task can tell. Work waits for the answer.",
+    "http_get": "Fetch a web page or file as text.",
+    "read_result": "Read an earlier call's output by the id in its result, whole or some lines.",
+    "ask_user": "Ask the user what neither workspace nor task can tell, and wait for the answer.",
 }
-"""Descriptions for models that call tools. The tools' own are for small models: shorter."""
+"""Descriptions for models that call tools. The tools' own are for small models."""

@@ -20,12 +20,12 @@ _TEST_FILES = (
 _TEST_FOLDERS = frozenset({"tests", "test", "spec", "__tests__"})
 
 
-def list_files(root: Path, *, gitignore: bool = False) -> list[str]:
+def list_files(root: Path, *, gitignore: bool = False, limit: int = MAX_FILES) -> list[str]:
     """List regular files with printable names, without the folders that tools fill; a folder's files come first.
 
     With `gitignore`, files that `.gitignore` excludes are left out, as in the tool `list_files`.
     """
-    entries = walk(root, limit=MAX_FILES, gitignore=gitignore).entries
+    entries = walk(root, limit=limit, gitignore=gitignore).entries
     paths = [entry.path for entry in entries if not entry.is_folder and entry.path.isprintable()]
     return sorted((path for path in paths if (root / path).is_file()), key=files_before_folders)
 

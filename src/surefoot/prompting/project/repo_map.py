@@ -6,10 +6,11 @@ It is built once per run and never refreshed, because it is part of the beginnin
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from surefoot.prompting.project.folder import is_test
 from surefoot.prompting.project.symbols import SOURCE_SUFFIXES, Symbol, symbols
+from surefoot.prompting.project.task_text import is_named_in
 
 MAX_CHARS = 6_000
 """About 2,000 tokens."""
@@ -23,6 +24,19 @@ ONE_NAME_CHARS = 5_000
 """How much of one definition is quoted."""
 MAX_READ = 6_000
 """How many files are searched for the words of the task."""
+MAX_LISTED = 20_000
+"""How many files of a folder are looked at."""
+MAX_SOURCE_CHARS = 400_000
+"""A longer file is not read for the map."""
+MAX_WORDS = 10
+"""For how many words of the task all files are searched."""
+IMPORT_CHARS = 3_000
+"""How much of a file is searched for imports."""
+NAMED_SCORE = 1_000.0
+RELEVANT_CHARS = 6_000
+"""How much of a long file that the task names is quoted."""
+RELEVANT_LINES = 12
+"""How many lines are quoted on both sides of a line that has a word of the task."""
 LISTED_WHOLE = 40
 """A folder with no more files than this is listed whole."""
 
@@ -43,10 +57,10 @@ def repo_map(files: Sequence[str], task: str, read: Read, limit: int = MAX_CHARS
         return "(empty)"
     parts = [_folders(files)]
     room = limit - len(parts[0])
-    ranked = _ranked(files, _words(task), read)
+    ranked = _ranked(files, task, read)
     names = code_words(task)
     for path, text in ranked[:MAX_FILES]:
-        rows = _described(path, text, names)
+        rows = _described(path, text, names, whole=is_named_in(path, task))
         if len(rows) > room:
             break
         room -= len(rows) + 1
@@ -58,6 +72,22 @@ def beginning(path: str, text: str, lines: int = 25) -> str:
     """Quote the first lines of a long document, such as the newest entries of a changelog."""
     rows = text.split("\n")
     return _quoted(path, 1, min(lines, len(rows)), text, "\n".join(rows[:lines]))
+
+
+def relevant_part(path: str, text: str, task: str, limit: int = RELEVANT_CHARS) -> str:
+    """Quote the lines of a long file around the names of the task; empty if it has none of them."""
+    lines, names = text.split("\n"), code_words(task)
+    hits = [number for number, line in enumerate(lines) if any(name in line for name in names)]
+    parts, shown = "", 0
+    for number in hits:
+        if number < shown:
+            continue
+        first, last = max(shown, number - RELEVANT_LINES // 4), min(len(lines), number + RELEVANT_LINES)
+        part = _quoted(path, first + 1, last, text, "\n".join(lines[first:last]))
+        if len(parts) + len(part) > limit:
+            break
+        parts, shown = parts + part, last
+    return parts
 
 
 def code_words(task: str) -> set[str]:
@@ -117,30 +147,72 @@ def _folders(files: Sequence[str]) -> str:
     return "\n".join([*top, *rows[:MAX_FOLDERS]]) + more
 
 
-def _ranked(files: Sequence[str], words: set[str], read: Read) -> list[tuple[str, str]]:
-    """Order source files by how much they have to do with the words of a task; then by how often others name them."""
+def _ranked(files: Sequence[str], task: str, read: Read) -> list[tuple[str, str]]:
+    """Order source files by how much they have to do with a task: those that it names, those that have its words, and
+    those that these import; then by how often others import them."""
     sources = [path for path in files if path.rpartition(".")[2].lower() in SOURCE_SUFFIXES][:MAX_READ]
     texts = {path: text for path in sources if (text := read(path))}
-    stems = Counter(dict.fromkeys(texts, 0))
-    by_stem: dict[str, list[str]] = {}
+    words = _words(task)
+    scores = _word_scores(texts, words, code_words(task))
     for path in texts:
-        by_stem.setdefault(_stem(path), []).append(path)
-    scores: dict[str, float] = {}
-    having = {word: {path for path, text in texts.items() if word in text} for word in words}
-    weights = {word: _weight(word, len(paths), len(texts)) for word, paths in having.items() if paths}
-    for path, text in texts.items():
-        score = sum(weight for word, weight in weights.items() if path in having[word]) + 4.0 * sum(
-            part in words for part in re.split(r"[/._-]", path)
-        )
-        scores[path] = score * (0.4 if is_test(path) else 1.0)
-        for names in set(_IMPORTED.findall(text)):
-            for other in by_stem.get("".join(names).rpartition(".")[2], ()):
-                stems[other] += other != path
-    order = sorted(texts, key=lambda path: (-scores[path], -stems[path], len(path), path))
+        scores[path] += 4.0 * sum(part in words for part in re.split(r"[/._-]", path))
+        scores[path] *= 0.4 if is_test(path) else 1.0
+        scores[path] += NAMED_SCORE * is_named_in(path, task)
+    imports = _imports(texts)
+    times = Counter(other for imported in imports.values() for other in imported)
+    best = sorted((path for path in texts if scores[path]), key=lambda path: -scores[path])[:MAX_FILES]
+    near = dict.fromkeys(texts, 0.0)
+    for path in best:
+        for other in imports[path]:
+            near[other] = max(near[other], 0.2 * scores[path] / len(imports[path]))
+    order = sorted(texts, key=lambda path: (-scores[path] - near[path], -times[path], len(path), path))
     return [(path, texts[path]) for path in order]
 
 
-_IMPORTED = re.compile(r"^\s*(?:from\s+\.*([\w.]+)\s+import|import\s+([\w.]+))", re.MULTILINE)
+def _word_scores(texts: Mapping[str, str], words: set[str], names: set[str]) -> dict[str, float]:
+    """Weigh files by the words of the task that they have. Names of code are looked for everywhere; other words, if
+    there are such names, only in the files that have one of them."""
+    scores = dict.fromkeys(texts, 0.0)
+    chosen = sorted(words & names, key=lambda word: (-len(word), word))[:MAX_WORDS]
+    _add_scores(scores, texts, chosen)
+    few = {path: text for path, text in texts.items() if scores[path]}
+    others = sorted(words - names, key=lambda word: (-len(word), word))[:MAX_WORDS]
+    _add_scores(scores, few or texts, others)
+    return scores
+
+
+def _add_scores(scores: dict[str, float], texts: Mapping[str, str], words: Sequence[str]) -> None:
+    for word in words:
+        having = [path for path, text in texts.items() if word in text]
+        for path in having:
+            scores[path] += _weight(word, len(having), len(texts))
+
+
+def _imports(texts: Mapping[str, str]) -> dict[str, set[str]]:
+    """Map each file to the files that it seems to import, by the last part of their names."""
+    by_stem: dict[str, list[str]] = {}
+    for path in texts:
+        by_stem.setdefault(_stem(path), []).append(path)
+    found: dict[str, set[str]] = {}
+    for path, text in texts.items():
+        names = {_last_part(name) for match in _IMPORTED.findall(text[:IMPORT_CHARS]) for name in match if name}
+        found[path] = {other for name in names for other in by_stem.get(name, ()) if other != path}
+    return found
+
+
+_IMPORTED = re.compile(
+    r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import"
+    r"|(?:import|export|const|var|let|require\w*)\b[^\n'\"]{0,80}['\"]([\w@./-]+)['\"]"
+    r"|(?:import|use|mod|using)[ \t]+(?:static[ \t]+)?([\w.:\\]+)"
+    r"|#[ \t]*include[ \t]+[\"<]([\w./-]+)"
+    r"|\"([\w./-]+)\"$)",
+    re.MULTILINE,
+)
+_SUFFIX = re.compile(r"\.(?:h|hh|hpp|[cm]?js|jsx|ts|tsx|rb|php|py|sh)$")
+
+
+def _last_part(name: str) -> str:
+    return re.split(r"[./:\\]+", _SUFFIX.sub("", name).rstrip("./:"))[-1]
 
 
 def _weight(word: str, having: int, of: int) -> float:
@@ -153,11 +225,17 @@ def _stem(path: str) -> str:
     return path.rpartition("/")[0].rpartition("/")[2] if name in ("__init__", "index", "mod") else name
 
 
-def _described(path: str, text: str, names: set[str]) -> str:
-    """List the definitions of a file that the names are about, with their lines; of other files only how many."""
+def _described(path: str, text: str, names: set[str], *, whole: bool = False) -> str:
+    """List the definitions of a file that the names are about, with their lines; of other files only how many.
+
+    `whole`: the task names the file. If none of its definitions is named, those at its top are listed.
+    """
     found = symbols(path, text)
     chosen = [symbol for symbol in found if _is_about(symbol, names)]
-    classes = [symbol for symbol in chosen if symbol.text.startswith("class ")]
+    if whole and not chosen:
+        chosen = [symbol for symbol in found if not symbol.depth]
+        names = set()
+    classes = [symbol for symbol in chosen if names and symbol.text.startswith("class ")]
     inside = [s for s in found if s.depth and any(c.line < s.line <= c.end for c in classes)]
     rows = [f"{path} ({_count(text)} lines, {len(found)} definitions)"]
     listed = sorted({*chosen, *inside}, key=lambda symbol: symbol.line)

@@ -1,8 +1,11 @@
-"""What a source file defines: by its syntax tree for Python, by its lines for other languages. Pure."""
+"""What a source file defines: by its syntax tree if there is a grammar for it, else by its lines. Pure."""
 
 import ast
 import re
+from functools import lru_cache
 from typing import NamedTuple
+
+from surefoot.prompting.project.syntax_trees import definitions
 
 
 class Symbol(NamedTuple):
@@ -18,14 +21,23 @@ class Symbol(NamedTuple):
 
 def symbols(path: str, text: str) -> list[Symbol]:
     """Return what a file defines, in order; empty for a language that is not known."""
-    suffix = path.rpartition(".")[2].lower()
+    return list(_symbols(path.rpartition(".")[2].lower(), text))
+
+
+@lru_cache(maxsize=256)
+def _symbols(suffix: str, text: str) -> tuple[Symbol, ...]:
     if suffix in ("py", "pyi"):
         try:
-            return _python(ast.parse(text), 0)
+            return tuple(_python(ast.parse(text), 0))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return _scanned(text, _PYTHON)
+            pass
     pattern = _LANGUAGES.get(suffix)
-    return _scanned(text, pattern) if pattern else []
+    if pattern is None:
+        return ()
+    parsed, complete = definitions(suffix, text) or ([], False)
+    scanned = [] if complete else _scanned(text, pattern)
+    # Of a file with errors the tree may lack a part.
+    return tuple(scanned if len(scanned) > len(parsed) else [Symbol(*definition) for definition in parsed])
 
 
 def _python(parent: ast.Module | ast.ClassDef, depth: int) -> list[Symbol]:
@@ -58,7 +70,7 @@ def _arguments(arguments: ast.arguments) -> str:
 def _scanned(text: str, pattern: re.Pattern[str]) -> list[Symbol]:
     lines = text.split("\n")
     starts = [(number, match) for number, line in enumerate(lines, 1) if (match := pattern.match(line))]
-    ends = [number - 1 for number, _ in starts[1:]] + [len(lines)]
+    ends = [number - 1 for number, _ in starts[1:]] + [len(lines)] * bool(starts)
     return [
         Symbol(
             next(filter(None, match.groups())),
@@ -98,6 +110,7 @@ _PHP = re.compile(
 )
 _SHELL = re.compile(r"(?:function\s+)?([A-Za-z_][\w-]*)\s*\(\)\s*\{?")
 _LANGUAGES = {
+    **dict.fromkeys(("py", "pyi"), _PYTHON),
     **dict.fromkeys(("js", "mjs", "cjs", "jsx", "ts", "tsx", "vue", "svelte"), _JAVASCRIPT),
     "go": _GO,
     "rs": _RUST,
@@ -107,4 +120,4 @@ _LANGUAGES = {
     "php": _PHP,
     **dict.fromkeys(("sh", "bash"), _SHELL),
 }
-SOURCE_SUFFIXES = frozenset(_LANGUAGES) | {"py", "pyi"}
+SOURCE_SUFFIXES = frozenset(_LANGUAGES)

@@ -67,8 +67,10 @@ def _is_no_file(name: str) -> bool:
 
 def is_named_in(path: str, text: str) -> bool:
     """Whether a text has the name of a file in it, whatever that looks like: `the Makefile`, `./a/b.c`."""
-    name = re.escape(path.rsplit("/", 1)[-1])
-    return re.search(rf"(?<![A-Za-z0-9_.-]){name}(?![A-Za-z0-9_-]|\.[A-Za-z0-9])", text) is not None
+    name = path.rsplit("/", 1)[-1]
+    if name not in text:
+        return False
+    return re.search(rf"(?<![A-Za-z0-9_.-]){re.escape(name)}(?![A-Za-z0-9_-]|\.[A-Za-z0-9])", text) is not None
 
 
 def to_be_left_alone(task: str, existing: Collection[str]) -> set[str]:

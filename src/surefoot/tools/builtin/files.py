@@ -20,6 +20,8 @@ from surefoot.tools.text.generated import refuse_generated
 from surefoot.tools.tool import ToolResult, tool
 
 MAX_LINE = 2_000
+MAX_LINES = 2_000
+"""How many lines of a file are shown at once."""
 MAX_LISTED = 200
 MAX_IGNORED_SHOWN = 8
 
@@ -149,7 +151,7 @@ def show_lines(name: str, text: str, start: int | None, end: int | None, room: i
     for line in lines[first - 1 : last]:
         cut = line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}[... {len(line) - MAX_LINE:,} more characters]"
         room -= len(cut) + 1
-        if room < 0 and shown:
+        if (room < 0 and shown) or len(shown) == MAX_LINES:
             break
         shown.append(cut)
     reached = first + len(shown) - 1

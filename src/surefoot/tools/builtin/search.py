@@ -29,10 +29,14 @@ _REGEX_ANY_CASE = {"regex": True, "any_case": True}
 @tool(alternatives=("run_command",))
 async def search(context: ToolContext, pattern: str, path: str = "", glob: str = "") -> ToolResult:
     """Find a regular expression or plain text in the files, with line numbers."""
+    from surefoot.workspace.process.programs import find_program
+
     if not pattern:
         raise ToolError("the pattern is empty", argument="pattern", remedy="say what to look for")
     files = _files(context, path, glob)
+    program = find_program("rg", context.root)
     request = {
+        "ripgrep": str(program) if program else "",
         "root": str(context.path(".")),
         "files": files,
         "pattern": pattern,

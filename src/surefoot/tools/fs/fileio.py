@@ -15,6 +15,7 @@ from pathlib import Path
 from surefoot.errors import PathOutsideWorkspace, ToolError
 from surefoot.journal.redact import PLACEHOLDER
 from surefoot.tools.fs.paths import relative
+from surefoot.workspace.sandbox.secret_files import secrets_below
 
 MAX_FILE_BYTES = 10_000_000
 TEMPORARY_PREFIX = ".surefoot-tmp-"
@@ -42,6 +43,41 @@ def read_bytes(root: Path, file: Path) -> bytes:
                 remedy=f"look at a part of it with run_command, for example: head -n 50 {name}",
             )
         return opened.read()
+
+
+def reader(root: Path, limit: int) -> Callable[[str], str | None]:
+    """Return a function that reads many text files. Folders and secrets are looked at once.
+
+    It is for paths that were just listed, before any command runs. It returns None for what is missing, secret, a link,
+    not text, or much larger than `limit`.
+    """
+    home = os.path.realpath(root)
+    secrets = {os.path.relpath(secret, home) for secret in secrets_below(Path(home))}
+    folders: dict[str, bool] = {}
+
+    def is_open(folder: str) -> bool:
+        if folder not in folders:
+            place = os.path.join(home, folder).rstrip("/")  # noqa: PTH118 (a Path for each file would cost more)
+            inside = not any(folder == secret or folder.startswith(f"{secret}/") for secret in secrets)
+            folders[folder] = inside and os.path.realpath(place) == place
+        return folders[folder]
+
+    def read(path: str) -> str | None:
+        if path in secrets or not is_open(path.rpartition("/")[0]):
+            return None
+        try:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(f"{home}/{path}", flags)
+            with os.fdopen(descriptor, "rb") as opened:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode) or status.st_size > limit * 4:
+                    return None
+                text = opened.read().decode()
+        except (OSError, ValueError):
+            return None
+        return None if "\0" in text else text
+
+    return read
 
 
 def refuse_binary(name: str, content: bytes) -> None:

@@ -1,0 +1,177 @@
+"""Apply the hunks of a patch to a text. Pure: text in, text out.
+
+A hunk's lines must be in the file exactly once, exactly or apart from formatting. An `@@` line and the order of the
+hunks tell equal places apart. Lines that stay are kept as they are in the file.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from surefoot.errors import ToolError
+from surefoot.tools.text.lines import (
+    Edited,
+    collapse,
+    indent_of,
+    missing_line,
+    nearest,
+    numbered,
+    plain_punctuation,
+    reindent,
+)
+from surefoot.tools.text.patch import Hunk
+
+MAX_SHOWN = 3
+
+_WAYS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("", str),
+    ("apart from trailing space", str.rstrip),
+    ("apart from spacing", collapse),
+    ("apart from spacing, quotation marks and dashes", plain_punctuation),
+)
+_REINDENTED = 2
+"""From this way on, the added lines get the file's indentation."""
+
+
+def apply_hunks(name: str, text: str, hunks: Sequence[Hunk]) -> Edited:
+    """Apply the hunks one after another, or raise a `ToolError` that names the hunk. Line endings are preserved."""
+    raw = text.split("\n")
+    rows = [row + "\n" for row in raw[:-1]] + ([raw[-1]] if raw[-1] else [])
+    ending = _usual_ending(rows)
+    ways: list[str] = []
+    after = 0
+    for number, hunk in enumerate(hunks, 1):
+        label = f"hunk {number} of {len(hunks)} for {name}"
+        lines = [row.removesuffix("\n").removesuffix("\r") for row in rows]
+        start, way = _place(label, lines, hunk, after)
+        new = _replaced(rows[start : start + len(hunk.old)], hunk, way, ending)
+        if rows[:start] and not rows[start - 1].endswith("\n"):
+            rows[start - 1] += ending
+        rows[start : start + len(hunk.old)] = new
+        after = start + len(new)
+        ways += [f"hunk {number} matched {_WAYS[way][0]}"] if way else []
+    return Edited("".join(rows), tuple(ways))
+
+
+def _usual_ending(rows: Sequence[str]) -> str:
+    endings = Counter(row.endswith("\r\n") for row in rows if row.endswith("\n"))
+    return "\r\n" if endings[True] > endings[False] else "\n"
+
+
+def _replaced(rows: Sequence[str], hunk: Hunk, way: int, ending: str) -> list[str]:
+    """Return the new rows: those that stay as they are, and the added ones."""
+    added = [text for sign, text in hunk.lines if sign == "+"]
+    if way >= _REINDENTED:
+        added = reindent(hunk.old, [row.rstrip("\r\n") for row in rows], added)
+    old, new = iter(rows), iter(added)
+    result: list[str] = []
+    for sign, _ in hunk.lines:
+        row = next(new) + ending if sign == "+" else next(old)
+        if sign != "-":
+            result.append(row if row.endswith("\n") else row + ending)
+    if result and hunk.lines[-1][0] == " " and not rows[-1].endswith("\n"):
+        result[-1] = rows[-1]
+    return result
+
+
+def _place(label: str, lines: list[str], hunk: Hunk, after: int) -> tuple[int, int]:
+    """Return the line at which the hunk belongs, and the number of the way in which it was found."""
+    blocks = _blocks(lines, hunk.anchors)
+    if not hunk.old:
+        return _insertion(label, lines, hunk, blocks, after), 0
+    for way, (_, key) in enumerate(_WAYS):
+        wanted, keyed = [key(line) for line in hunk.old], [key(line) for line in lines]
+        size = len(wanted)
+        found = [n for n in range(len(keyed) - size + 1) if keyed[n] == wanted[0] and keyed[n : n + size] == wanted]
+        if not found:
+            continue
+        chosen = _chosen(found, blocks, after, len(lines) - size if hunk.at_end else None)
+        if len(chosen) == 1:
+            return chosen[0], way
+        raise _ambiguous(label, lines, chosen, size)
+    raise _missing(label, lines, hunk)
+
+
+def _chosen(found: list[int], blocks: list[range], after: int, end: int | None) -> list[int]:
+    """Narrow equal places down by the end of the file, the `@@` lines, and the order of the hunks."""
+    if end in found:
+        return [n for n in found if n == end]
+    inside = [n for n in found if any(n in block for block in blocks)]
+    below = [n for n in found if blocks and n >= min(block.start for block in blocks)]
+    for narrowed in (inside, below, found):
+        if len(narrowed) == 1:
+            return narrowed
+        if later := [n for n in narrowed if n >= after]:
+            return later
+    return found
+
+
+def _blocks(lines: list[str], anchors: Sequence[str]) -> list[range]:
+    """Return the lines that belong to the `@@` lines: down to the next line that is indented no deeper."""
+    blocks = [range(len(lines))]
+    for anchor in anchors:
+        wanted = collapse(anchor)
+        for fits in (str.__eq__, str.startswith):
+            headers = [n for block in blocks for n in block if fits(collapse(lines[n]), wanted)]
+            if headers:
+                break
+        blocks = [range(n, _block_end(lines, n)) for n in dict.fromkeys(headers)]
+    return blocks if anchors else []
+
+
+def _block_end(lines: list[str], header: int) -> int:
+    depth = len(indent_of(lines[header]))
+    for number in range(header + 1, len(lines)):
+        line = lines[number]
+        if line.strip() and len(indent_of(line)) <= depth and line.lstrip()[0] not in ")]}{#":
+            return number
+    return len(lines)
+
+
+def _insertion(label: str, lines: list[str], hunk: Hunk, blocks: list[range], after: int) -> int:
+    """Lines that are only added go below the `@@` line; without one, to the end of the file."""
+    if not hunk.anchors or hunk.at_end:
+        return len(lines)
+    found = [block.start for block in blocks]
+    found = found if len(found) == 1 else [n for n in found if n >= after] or found
+    if len(found) == 1:
+        return found[0] + 1
+    if found:
+        raise _ambiguous(label, lines, found, 1)
+    raise ToolError(
+        f"{label}: the line {hunk.anchors[-1]!r} of its @@ is not in the file",
+        argument="patch",
+        remedy="quote lines around the place as lines that stay",
+    )
+
+
+def _ambiguous(label: str, lines: list[str], found: Sequence[int], size: int) -> ToolError:
+    shown = "\n".join(numbered(lines, n - 1, n + size + 1) for n in found[:MAX_SHOWN])
+    where = ", ".join(str(n + 1) for n in found)
+    return ToolError(
+        f"{label}: its lines are in {len(found)} places, at the lines {where}:\n{shown}",
+        argument="patch",
+        remedy="add lines that stay around it, or an @@ line with the function or class that is meant",
+    )
+
+
+def _missing(label: str, lines: list[str], hunk: Hunk) -> ToolError:
+    new = [collapse(line) for line in hunk.new]
+    known = [collapse(line) for line in lines]
+    if any(new) and sum(known[n : n + len(new)] == new for n in range(len(known))) == 1:
+        return ToolError(
+            f"{label}: its old lines are not in the file, but its new lines are: this has been done already",
+            argument="patch",
+            remedy="leave this hunk out",
+        )
+    start = nearest(lines, hunk.old)
+    if start is None:
+        message, remedy = f"{label}: its lines are not in the file, nor anything like them", "read the file first"
+        return ToolError(message, argument="patch", remedy=remedy)
+    shown = numbered(lines, start - 2, start + len(hunk.old) + 2)
+    missing = missing_line(lines, hunk.old)
+    differs = f"\nThis line of the patch is nowhere in the file: {missing}" if missing else ""
+    return ToolError(
+        f"{label}: its lines are not in the file as they are in the patch. The nearest lines are:\n{shown}{differs}",
+        argument="patch",
+        remedy="copy the lines that stay, and those to remove, exactly as they are",
+    )
