@@ -1,4 +1,4 @@
-"""Turns a submitted plan with all its fields into the plan that is run. Nothing is dropped or added. Pure."""
+"""Turns a submitted plan with all its fields into the plan that is run. Steps are neither dropped nor added. Pure."""
 
 from surefoot.core.plan import (
     Check,
@@ -14,26 +14,39 @@ from surefoot.engine.planner.normalize import clean_path, distinct
 from surefoot.prompting.conversation.submissions import FullCheckDraft, FullPlanDraft, FullStepDraft
 
 
-def submitted_plan(draft: FullPlanDraft) -> DetailedPlan:
-    dependencies = [
-        StepDependency(step_id=f"s{number}", depends_on=f"s{before}")
-        for number, step in enumerate(draft.steps, 1)
-        for before in dict.fromkeys(step.after)
-        # A number that no step has is a slip of counting; the order of the steps stays.
-        if 1 <= before <= len(draft.steps) and before != number
+def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
+    """Return the plan, and what was repaired: numbers that no step has are slips of counting."""
+    repairs: list[str] = []
+    known = range(1, len(draft.steps) + 1)
+    dependencies: list[StepDependency] = []
+    for number, step in enumerate(draft.steps, 1):
+        for before in dict.fromkeys(step.after):
+            if before in known and before != number:
+                dependencies.append(StepDependency(step_id=f"s{number}", depends_on=f"s{before}"))
+            else:
+                repairs.append(f"dropped the dependency of step {number} on {before}, which is no other step")
+    repairs += [
+        f"dropped step {n} from the milestone {m.name!r}: there is none"
+        for m in draft.milestones
+        for n in m.after
+        if n not in known
     ]
-    return DetailedPlan(
+    shown = {
+        c.criterion.strip(): CommandCheck(command=c.check.strip()) for c in draft.success_criteria if c.check.strip()
+    }
+    plan = DetailedPlan(
         steps=tuple(_step(step, number) for number, step in enumerate(draft.steps, 1)),
         dependencies=tuple(dependencies),
         estimated_duration=sum(step.estimated_minutes for step in draft.steps),
         required_resources=distinct(draft.required_resources),
         milestones=tuple(
-            Milestone(name=m.name, step_ids=tuple(f"s{n}" for n in m.after if 1 <= n <= len(draft.steps)))
-            for m in draft.milestones
+            Milestone(name=m.name, step_ids=tuple(f"s{n}" for n in m.after if n in known)) for m in draft.milestones
         ),
-        success_criteria=distinct(draft.success_criteria),
-        checks=tuple(map(_check, draft.checks)),
+        success_criteria=distinct([c.criterion for c in draft.success_criteria]),
+        criterion_checks={criterion: check.key for criterion, check in shown.items()},
+        checks=tuple({c.key: c for c in (*map(check_of, draft.checks), *shown.values())}.values()),
     )
+    return plan, repairs
 
 
 def _step(draft: FullStepDraft, number: int) -> ExecutionStep:
@@ -50,15 +63,16 @@ def _step(draft: FullStepDraft, number: int) -> ExecutionStep:
         rollback_steps=distinct(draft.rollback_steps),
         requires_confirmation=draft.requires_confirmation,
         allow_failure=draft.allow_failure,
-        checks=tuple(map(_check, draft.checks)),
+        checks=tuple(map(check_of, draft.checks)),
         critical=draft.critical,
         priority=draft.priority,
         when=draft.when.strip(),
         fallback=draft.fallback,
+        expected_tools=distinct(draft.tools),
     )
 
 
-def _check(draft: FullCheckDraft) -> Check:
+def check_of(draft: FullCheckDraft) -> Check:
     match draft.kind:
         case "file_exists":
             return FileCheck(path=clean_path(draft.value) or draft.value)

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from surefoot.core.plan import StepType
 from surefoot.prompting.schemas import AlternativeDraft, ApproachDraft, Draft
@@ -29,7 +29,11 @@ class FullStepDraft(Draft):
     )
     after: list[int] = Field(default=[], description="numbers of the steps that must be done before, counted from 1")
     checks: list[FullCheckDraft] = Field(default=[], description="what must hold when the step is done")
-    preconditions: list[str] = Field(default=[], description="what must hold before the step can start")
+    preconditions: list[str] = Field(
+        default=[],
+        description="what must hold before the step can start: `a shell command` in backquotes, or `FILE exists`, is "
+        "looked at, and the step is blocked if it does not hold",
+    )
     expected_outputs: list[str] = Field(default=[], description="files or results that exist afterwards")
     validation_criteria: list[str] = Field(default=[], description="how to tell that it was done right")
     rollback_steps: list[str] = Field(
@@ -52,9 +56,19 @@ class MilestoneDraft(Draft):
     after: list[int] = Field(default=[], description="numbers of the steps that complete it")
 
 
+class CriterionDraft(Draft):
+    criterion: str = Field(min_length=1)
+    check: str = Field(default="", description="a shell command that ends with 0 if it is met; empty if there is none")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_text(cls, value: Any) -> Any:
+        return {"criterion": value} if isinstance(value, str) else value
+
+
 class FullPlanDraft(Draft):
     steps: list[FullStepDraft] = Field(min_length=1)
-    success_criteria: list[str] = Field(default=[], description="what must be true at the end")
+    success_criteria: list[CriterionDraft] = Field(default=[], description="what must be true at the end")
     checks: list[FullCheckDraft] = Field(default=[], description="what must hold at the end, besides the given checks")
     milestones: list[MilestoneDraft] = Field(default=[])
     required_resources: list[str] = Field(default=[])
