@@ -83,9 +83,11 @@ def judge_understanding(
     warnings: Sequence[str] = (),
 ) -> ValidationResult:
     requirements = [text for text in draft.requirements if not is_placeholder(text)]
-    said = " ".join([draft.understanding, *draft.requirements, *draft.files])
+    said = " ".join([draft.understanding, *draft.requirements])
     odd = [path for path in draft.files if impossible_path(path, task, root, existing)]
     shared = same_subject(task, said)
+    if shared is False and same_subject(task, " ".join(draft.files)):
+        shared = None  # other words for the right files
     no_word = "the understanding shares no word with the task"
     return judge(
         [
