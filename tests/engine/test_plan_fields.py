@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.kit import Bench
+from support.kit import Bench, fenced, understanding
 from support.talk import results, submit
 from surefoot.cli.report.details import details
 from surefoot.cli.report.symbols import ASCII
@@ -170,6 +170,29 @@ async def test_durations_milestones_tools_and_resources_are_shown(bench: Bench) 
     made = json.loads(state.as_plan().model_dump_json())["plan"]["output"]
     assert (made["estimated_duration"], made["steps"][0]["expected_tools"]) == (7, ["write_file"])
     assert made["milestones"] == [{"name": "half way", "step_ids": ["s1"]}]
+
+
+@pytest.mark.req("P21", "P8")
+async def test_a_model_without_tool_calls_can_give_the_fields_too(bench: Bench) -> None:
+    fields = {"preconditions": ["`false`"], "priority": 3, "estimated_minutes": 2, "tools": ["write_file"]}
+    plan = {
+        "steps": [
+            {"name": "Write a.txt", "description": "Write x.", "file": "a.txt", "allow_failure": True},
+            {"name": "Write b.txt", "description": "Write y.", "file": "b.txt", **fields},
+        ],
+        "success_criteria": ["a.txt exists"],
+    }
+    approach = {"approach": "write both", "expected_outcomes": ["two files"], "alternatives": [{"name": "one file"}]}
+    answers = [understanding("a.txt", "b.txt", complexity="complex"), approach, plan, fenced("x", "")]
+    state = await bench.run("Write a.txt and b.txt.", answers)
+    assert state.plan is not None
+    one, two = state.plan.steps
+    assert (one.allow_failure, two.priority, two.expected_tools) == (True, 3, ("write_file",))
+    assert state.plan.estimated_duration == 2
+    assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED, StepStatus.BLOCKED]
+    assert state.validation is not None
+    assert state.validation.output is not None
+    assert [c.met for c in state.validation.output.criteria] == [True]
 
 
 @pytest.mark.req("P4", "P21")

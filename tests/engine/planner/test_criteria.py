@@ -10,17 +10,16 @@ from surefoot.core.outcome import CheckResult, CriterionResult
 from surefoot.core.phases import ValidationOutput
 from surefoot.core.plan import CommandCheck, FileCheck, TextCheck
 from surefoot.engine.planner.criteria import (
-    PlanFacts,
     Point,
     decisive,
     error_of,
     judge,
     judge_approach,
-    judge_plan,
     judge_understanding,
     judge_validation,
 )
 from surefoot.engine.planner.evidence import Evidence, evaluate
+from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan
 from surefoot.prompting.conversation.submissions import FullPlanDraft
 from surefoot.prompting.schemas import ApproachDraft, PlanDraft, UnderstandingDraft
 

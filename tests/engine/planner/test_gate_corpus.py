@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from surefoot.engine.planner.criteria import PlanFacts, judge_approach, judge_plan, judge_understanding
+from surefoot.engine.planner.criteria import judge_approach, judge_understanding
+from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan
 from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft
 from surefoot.prompting.schemas import ApproachDraft, PlanDraft, UnderstandingDraft
 
@@ -33,9 +34,9 @@ RIGHT_UNDERSTANDINGS = [
     u("Why does src/app.py crash on empty input?", "Explain the crash of src/app.py", "the cause is named"),
     u("Напиши функцию, которая сортирует список по длине строк", "Функция сортировки списка строк по длине",
       "короткие строки идут первыми"),
-    u("ユーザー一覧をCSVに出力する機能を追加してください", "ユーザー一覧のCSV出力を追加する", "CSVファイルが出力される"),
-    u("Port main.go to Rust", "Rewrite the Go program in Rust", "cargo build works", files=("src/main.rs", "Cargo.toml")),
-    u("Fix the flaky login test", "test_login sometimes times out", "it passes 50 times", files=("tests/test_login.py",)),
+    u("ユーザー一覧をCSVに出力する機能を追加してください", "ユーザー一覧のCSV出力を追加する", "CSVが出力される"),
+    u("Port main.go to Rust", "Rewrite the Go program in Rust", "cargo build works", files=("src/main.rs",)),
+    u("Fix the flaky login test", "test_login sometimes times out", "it passes", files=("tests/test_login.py",)),
     u("Read data/sales.csv and write totals.md", "Sum the sales per month", "totals.md has a row per month",
       files=("totals.md",)),
 ]  # fmt: skip
@@ -49,7 +50,7 @@ WRONG_UNDERSTANDINGS = [
     u("Fix add in calc.py.", "Fix add", "add works", files=("https://example.org/calc.py",)),
     u(AUTH, "煮一锅番茄汤并且装盘", "汤是热的"),
     u(AUTH, "用户认证系统", "...", files=("auth.py",)),
-    u("Write a parser for the ini format that keeps comments and order of all sections", "Deploy a website", "is online"),
+    u("Write a parser for the ini format that keeps comments and the order of sections", "Deploy a website", "online"),
     u("Schreibe eine Funktion, die alle Primzahlen bis n zählt und ausgibt.", "Es soll eine Suppe werden", "heiß"),
     u("Add a --json flag to the CLI", "...", "prints JSON"),
     u("Refactor src/util.py into two modules", "Refactor util", "two modules", files=("src/{a,b}*?.rb",)),

@@ -182,6 +182,16 @@ def plan_facts(state: RunState) -> list[str]:
     return lines
 
 
+def milestones_at(step_id: str, state: RunState) -> list[str]:
+    """The milestones of which this is the last step in the order of the plan."""
+    milestones = state.plan.milestones if state.plan else ()
+    if not milestones:
+        return []
+    order = list(state.steps)
+    known = [(m.name, [s for s in m.step_ids if s in state.steps]) for m in milestones]
+    return [name for name, steps in known if steps and max(steps, key=order.index) == step_id]
+
+
 def is_reached(milestone: Milestone, state: RunState) -> bool:
     """Whether all steps of a milestone are done."""
     done = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)

@@ -1,4 +1,4 @@
-"""Which files a task and a plan speak of: paths that cannot be, files that are to be made, steps that make them. Pure."""
+"""Which files a task and a plan speak of: impossible paths, files to be made, steps that make them. Pure."""
 
 import re
 from collections.abc import Collection, Sequence

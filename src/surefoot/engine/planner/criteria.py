@@ -2,25 +2,19 @@
 
 The gates of understanding, approach and plan look at the draft as the model gave it, not at its normalized form. A
 mandatory point fails the gate by itself; the others lower the confidence. A point that cannot be told, or that was
-repaired, counts half and is a warning: a gate that refused what is right would cost more than it saves. Messages go into
-the next prompt: they say what is wrong and what would be right.
+repaired, counts half and is a warning: a gate that refused what is right would cost more than it saves. Messages go
+into the next prompt: they say what is wrong and what would be right.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from surefoot.core.outcome import CheckResult
 from surefoot.core.phases import ValidationOutput, ValidationResult
-from surefoot.core.plan import CommandCheck, ExpressionCheck, FileCheck, ParsesCheck, StepDependency, TextCheck
-from surefoot.engine.planner.coverage import impossible_path, is_covered
-from surefoot.engine.planner.evidence import files_required
-from surefoot.engine.planner.normalize import clean_path
-from surefoot.engine.planner.subject import is_placeholder, same_subject, subject_words
-from surefoot.engine.scheduler.conditions import problem_with
-from surefoot.engine.scheduler.graph import check_acyclic
-from surefoot.errors import PlanCycle
-from surefoot.prompting.conversation.submissions import FullCheckDraft, FullPlanDraft, FullStepDraft
-from surefoot.prompting.schemas import ApproachDraft, PlanDraft, StepDraft, UnderstandingDraft
+from surefoot.core.plan import CommandCheck, ExpressionCheck, FileCheck, ParsesCheck, TextCheck
+from surefoot.engine.planner.coverage import impossible_path
+from surefoot.engine.planner.subject import is_placeholder, same_subject
+from surefoot.prompting.schemas import ApproachDraft, UnderstandingDraft
 
 TOO_LOW = "Validation confidence too low"
 REPAIRED = "repaired: "
@@ -140,132 +134,11 @@ def judge_approach(draft: ApproachDraft, threshold: float) -> ValidationResult:
     )
 
 
-# -- plan ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PlanFacts:
-    """What a plan is judged by, besides itself."""
-
-    required: Sequence[str] = ()
-    """Files that are to be made."""
-    protected: Collection[str] = ()
-    max_steps: int = 12
-    is_cut: bool = False
-    """Whether a plan that is too long was cut."""
-    tools: Collection[str] = ()
-    """The tools that there are. Empty: not known."""
-    exists: Callable[[str], bool] = field(default=lambda path: True)
-
-
-def judge_plan(
-    draft: PlanDraft | FullPlanDraft, facts: PlanFacts, threshold: float, warnings: Sequence[str] = ()
-) -> ValidationResult:
-    steps: Sequence[StepDraft | FullStepDraft] = draft.steps
-    idle = [number for number, step in enumerate(steps, 1) if _says_nothing(step)]
-    too_long = len(steps) > facts.max_steps
-    missing = [path for path in facts.required if path not in facts.protected and not is_covered(path, steps)]
-    without = f"no step produces {', '.join(missing)}, which the task asks for"
-    points = [
-        Point(len(idle) < len(steps), "the plan has no steps that say what to do", 3, must=True),
-        Point(
-            not too_long or (None if facts.is_cut else False),
-            f"more than {facts.max_steps} steps: condense the plan",
-            3,
-            must=True,
-        ),
-        Point(*_acyclic(draft), 3, must=True),
-        Point(not missing or None, without, 3, suggestion=f"give {', '.join(missing)} a step"),
-        Point(not idle, f"these steps do not say what to do: {_numbers(idle)}", 2),
-        *(_full_points(draft, facts) if isinstance(draft, FullPlanDraft) else _small_points(draft, facts)),
-    ]
-    unchecked = [number for number, step in enumerate(steps, 1) if not _has_check(step)]
-    proof = [f"give these steps a check of their own: {_numbers(unchecked)}"] if unchecked else []
-    return judge(points, threshold, warnings, proof)
-
-
-def _small_points(draft: PlanDraft, facts: PlanFacts) -> Iterable[Point]:
-    """Points that hold by themselves where a step may write any number of files."""
-    paths = [clean_path(step.file) for step in draft.steps if step.file.strip()]
-    doubled = sorted({path for path in paths if path and paths.count(path) > 1})
-    weakened = sorted({path for path in paths if path in facts.protected})
-    only_weakens = bool(weakened) and len(weakened) == len(draft.steps)
-    yield Point(not doubled or None, f"two steps write the same file: {', '.join(doubled)}", 2)
-    rewritten = f"given tests may not be rewritten: {', '.join(weakened)}"
-    yield Point(not weakened or (False if only_weakens else None), rewritten, 2, must=True)
-
-
-def _full_points(draft: FullPlanDraft, facts: PlanFacts) -> Iterable[Point]:
-    steps = list(enumerate(draft.steps, 1))
-    conditions = [f"step {n}: {problem}" for n, step in steps if (problem := problem_with(step.when))]
-    checks = [f"step {n}: {problem}" for n, step in steps for c in step.checks if (problem := problem_with_check(c))]
-    checks += [problem for check in draft.checks if (problem := problem_with_check(check))]
-    absent = list(_absent_files(draft, facts))
-    unknown = sorted({t for _, step in steps for t in step.tools if facts.tools and t not in facts.tools})
-    yield Point(not conditions, f"conditions that cannot be evaluated: {'; '.join(conditions)}", 2, must=True)
-    yield Point(not checks, f"checks that cannot be run: {'; '.join(checks)}", 2, must=True)
-    yield Point(
-        not absent, f"preconditions that do not hold and that no step brings about: {'; '.join(absent)}", 2, True
-    )
-    yield Point(not unknown or None, f"there are no such tools: {', '.join(unknown)}", 1)
-
-
-def _absent_files(draft: FullPlanDraft, facts: PlanFacts) -> Iterable[str]:
-    for number, step in enumerate(draft.steps, 1):
-        others = [other for other in draft.steps if other is not step]
-        for condition in step.preconditions:
-            for path in files_required(condition):
-                if not facts.exists(path) and not is_covered(path, others):
-                    yield f"step {number}: {condition}"
-
-
-def problem_with_check(check: FullCheckDraft) -> str:
-    """Say why a check cannot be run; empty if it can."""
-    if not check.value.strip():
-        return f"a check of the kind {check.kind} without a value"
-    if check.kind == "text_matches" and not check.path.strip():
-        return f"text_matches {check.value!r} names no file in `path`"
-    return ""
-
-
-def _says_nothing(step: StepDraft | FullStepDraft) -> bool:
-    files = step.files if isinstance(step, FullStepDraft) else [step.file]
-    described = not is_placeholder(step.description) if step.description.strip() else False
-    named = len(subject_words(step.name)) >= 2 and not is_placeholder(step.name)
-    return not described and not named and not any(path.strip() for path in files) and not _has_check(step)
-
-
-def _has_check(step: StepDraft | FullStepDraft) -> bool:
-    return bool(step.checks) if isinstance(step, FullStepDraft) else step.check.kind != "none"
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))
-
-
-def _acyclic(draft: PlanDraft | FullPlanDraft) -> tuple[bool, str]:
-    """Look for a circle in the plan as it was given. Numbers that no step has, and a step's own, are slips."""
-    steps: Sequence[StepDraft | FullStepDraft] = draft.steps
-    count = len(steps)
-    numbers = [
-        (number, before)
-        for number, step in enumerate(steps, 1)
-        for before in step.after
-        if 1 <= before <= count and before != number
-    ]
-    dependencies = [StepDependency(step_id=f"step {n}", depends_on=f"step {before}") for n, before in numbers]
-    try:
-        check_acyclic((f"step {n}" for n in range(1, count + 1)), dependencies)
-    except PlanCycle as error:
-        return False, str(error)
-    return True, ""
-
-
 # -- validation ------------------------------------------------------------------------------------------------------
 
 _PROVEN, _OWN_TEST, _GREEN_BEFORE, _PLANNED, _FILES_ONLY = 1.0, 0.95, 0.9, 0.85, 0.5
-"""How much the best evidence is worth: a given check that failed before; a new test that does; a given check that passed
-before too; a command of the plan; files that exist and can be parsed."""
+"""How much the best evidence is worth: a given check that failed before; a new test that does; a given check that
+passed before too; a command of the plan; files that exist and can be parsed."""
 _UNKNOWN_CRITERIA = 0.1
 """How much confidence is lost if none of the criteria can be told."""
 NOT_VERIFIED = "not verified: no check was run, so nothing shows that the task is done"

@@ -1,8 +1,8 @@
 """Evaluates criteria by evidence: a check, a file, a test that the engine has seen. Pure.
 
 A criterion without evidence is unknown. Neither a word in common nor a command that happens to succeed is evidence.
-A precondition can be looked at if it is a shell command in backquotes (or behind `$ `), an expression over `outputs`, or
-a sentence that files are there. Others are told to the model and block nothing.
+A precondition can be looked at if it is a shell command in backquotes (or behind `$ `), an expression over `outputs`,
+or a sentence that files are there. Others are told to the model and block nothing.
 """
 
 import re
@@ -23,8 +23,8 @@ from surefoot.engine.planner.subject import shared_words, subject_words
 from surefoot.prompting.project.task_text import files_named_in
 
 _PRESENT = re.compile(
-    r"\b(?:exists?|is there|are there|is present|is available|is created|was created|has been (?:created|written|added)|"
-    r"is written|was written|is generated)\b|存在|已创建|已生成|已写入|有该文件",
+    r"\b(?:exists?|is there|are there|is present|is available|is created|was created|"
+    r"has been (?:created|written|added)|is written|was written|is generated)\b|存在|已创建|已生成|已写入|有该文件",
     re.IGNORECASE,
 )
 _NEGATED = re.compile(r"\b(?:not|no|never|without|gone|removed|deleted)\b|n't\b|不|未|没有|无", re.IGNORECASE)

@@ -28,8 +28,8 @@ async def pass_gate(
     examine: Callable[[D, int], tuple[T | None, ValidationResult]],
     failed: Callable[[PhaseResult[T]], e.Event],
 ) -> PhaseResult[T]:
-    """Return the phase's result once it passes. `examine` gets the model's draft and the number of refusals, and returns
-    the normalized output with the verdict on the draft.
+    """Return the phase's result once it passes. `examine` gets the model's draft and the number of refusals, and
+    returns the normalized output with the verdict on the draft.
 
     A phase that never passes ends the run. Its result is recorded as the event that `failed` makes of it.
     """

@@ -173,7 +173,10 @@ def plan_from(
                 )
             )
     plan = DetailedPlan(
-        steps=tuple(steps), dependencies=tuple(dependencies), success_criteria=distinct(draft.success_criteria)
+        steps=tuple(steps),
+        dependencies=tuple(dependencies),
+        estimated_duration=sum(step.estimated_duration for step in steps),
+        success_criteria=distinct(draft.success_criteria),
     )
     return plan, repairs
 
@@ -206,6 +209,16 @@ def step_of(draft: StepDraft, step_id: str, protected: Collection[str]) -> Execu
         writes=(path,) if path else (),
         expected_outputs=(path,) if path else (),
         checks=tuple(c for c in (_file_check(path) if path else None, check) if c),
+        preconditions=distinct(draft.preconditions),
+        validation_criteria=distinct(draft.validation_criteria),
+        rollback_steps=distinct(draft.rollback_steps),
+        requires_confirmation=draft.requires_confirmation,
+        allow_failure=draft.allow_failure,
+        critical=draft.critical,
+        priority=draft.priority,
+        when=draft.when.strip(),
+        expected_tools=distinct(draft.tools),
+        estimated_duration=draft.estimated_minutes,
     )
 
 

@@ -1,7 +1,7 @@
 """Reads a plan from what a model or a person has written. Pure.
 
-Tolerant of the form: code fences, text around the JSON, trailing commas, single quotes, a truncated end, other names for
-the same fields. Strict about the content: ids are unique, dependencies are known, there is no circle.
+Tolerant of the form: code fences, text around the JSON, trailing commas, single quotes, a truncated end, other names
+for the same fields. Strict about the content: ids are unique, dependencies are known, there is no circle.
 """
 
 from typing import Any
@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from surefoot.core.plan import DetailedPlan, ExecutionStep, Milestone, StepDependency, StepType
-from surefoot.engine.planner.criteria import problem_with_check
 from surefoot.engine.planner.normalize import distinct
+from surefoot.engine.planner.plan_criteria import problem_with_check
 from surefoot.engine.planner.submitted import check_of
 from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
