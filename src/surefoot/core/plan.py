@@ -192,8 +192,8 @@ class DetailedPlan(Value):
     required_resources: tuple[Wording, ...] = ()
     milestones: tuple[Milestone, ...] = ()
     success_criteria: tuple[Wording, ...] = ()
-    criterion_checks: dict[str, str] = Field(default_factory=dict)
-    """By success criterion: the key of the check that shows whether it is met, if the plan names one."""
+    criterion_checks: tuple[str, ...] = ()
+    """For each success criterion: the key of the check that shows whether it is met; empty if the plan names none."""
     checks: tuple[Check, ...] = ()
     """Checks on the final tree, in addition to the checks of the steps."""
 

@@ -21,11 +21,13 @@ _PLACEHOLDERS = frozenset(
 def is_placeholder(text: str) -> bool:
     """Whether a text says nothing: empty, a type name, dots."""
     plain = text.strip().strip("<>[]{}\"'`.").lower()
-    return not any(c.isalnum() for c in plain) or plain in _PLACEHOLDERS or (len(plain) < 2 and plain.isascii())
+    return not any(c.isalnum() for c in plain) or plain in _PLACEHOLDERS
 
 
 def same_subject(task: str, text: str) -> bool | None:
     """Whether a text speaks of the same thing as a task; None if words cannot tell."""
+    if task.strip() and task.strip() in text:
+        return True
     own, other = subject_words(task), subject_words(text)
     if common := _common(own, other):
         return True if common - _GENERIC else None

@@ -34,6 +34,7 @@ def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
     shown = {
         c.criterion.strip(): CommandCheck(command=c.check.strip()) for c in draft.success_criteria if c.check.strip()
     }
+    criteria = distinct([c.criterion for c in draft.success_criteria])
     plan = DetailedPlan(
         steps=tuple(_step(step, number) for number, step in enumerate(draft.steps, 1)),
         dependencies=tuple(dependencies),
@@ -42,8 +43,8 @@ def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
         milestones=tuple(
             Milestone(name=m.name, step_ids=tuple(f"s{n}" for n in m.after if n in known)) for m in draft.milestones
         ),
-        success_criteria=distinct([c.criterion for c in draft.success_criteria]),
-        criterion_checks={criterion: check.key for criterion, check in shown.items()},
+        success_criteria=criteria,
+        criterion_checks=tuple(shown[c].key if c in shown else "" for c in criteria) if shown else (),
         checks=tuple({c.key: c for c in (*map(check_of, draft.checks), *shown.values())}.values()),
     )
     return plan, repairs

@@ -89,7 +89,7 @@ async def _criteria(
     evidence = Evidence(
         results=results,
         deciding=decisive(results),
-        linked=plan.criterion_checks,
+        linked={c: key for c, key in zip(plan.success_criteria, plan.criterion_checks, strict=False) if key},
         files=[as_text(change.path) for change in changes if change.kind != "removed"],
         tests=tests.own_tests if tests else (),
     )
