@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from surefoot.core.questions import Question
     from surefoot.core.task import Task
+    from surefoot.engine.planner.plan_text import parse_plan_from_text
     from surefoot.engine.runtime.human import Person
     from surefoot.errors import SurefootError
     from surefoot.history.fork import fork
@@ -81,6 +82,7 @@ _HOMES = {
     "surefoot.core.proof": ("ProofLevel",),
     "surefoot.core.questions": ("Question",),
     "surefoot.core.task": ("Task",),
+    "surefoot.engine.planner.plan_text": ("parse_plan_from_text",),
     "surefoot.engine.runtime.human": ("Person",),
     "surefoot.errors": ("SurefootError",),
     "surefoot.history.fork": ("fork",),
@@ -163,6 +165,7 @@ __all__ = [
     "create_model",
     "default_toolbox",
     "fork",
+    "parse_plan_from_text",
     "tool",
     "undo",
 ]

@@ -23,6 +23,7 @@ REDACTOR = Redactor([VALUE])
 NEVER_ALTERED = {
     # ids, hashes and names of tools, models and people
     *("action_id", "after", "alternative_tool", "answer", "based_on", "body", "by", "command", "compensation_id"),
+    *("criterion_checks", "expected_tools"),
     *("depends_on", "finish_reason", "fingerprint", "hash", "hollow", "id", "key", "kind", "model", "order", "output"),
     *("output_hash", "producer", "prompt", "purpose", "question_id", "removed", "run_id", "snapshot", "step_id"),
     *("step_ids", "subject", "surefoot", "tool", "towards", "tree", "undoes", "degraded_steps"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.talk import TALKING, TalkingModel
+from support.talk import AS_WRITTEN, TALKING, TalkingModel
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.phases import ExecutionPhase
 from surefoot.core.plan import CommandCheck, DetailedPlan, ExecutionStep, StepDependency
@@ -34,7 +34,7 @@ SMALL = ModelTraits(small=True, inline_bodies=False)
 def understanding(*files: str, complexity: str = "simple", **more: Any) -> dict[str, Any]:
     """An answer that ends the understanding phase."""
     return {
-        "understanding": "the task as it is written, done",
+        "understanding": AS_WRITTEN,
         "requirements": ["the task is done"],
         "files": list(files),
         "task_type": "write_code",
@@ -84,6 +84,7 @@ class Bench:
     streamed: list[str] = field(default_factory=list)
     model: ScriptedModel = field(default_factory=lambda: ScriptedModel([]))
     talker: TalkingModel = field(default_factory=lambda: TalkingModel([]))
+    text: str = "the task"
 
     def write(self, **files: str) -> None:
         """Write files into the workspace; `write(spec__md="...")` writes spec.md."""
@@ -91,7 +92,7 @@ class Bench:
             (self.root / name.replace("__", ".")).write_text(text)
 
     def services(self, answers: Sequence[Any], **traits: Any) -> Services:
-        self.model = ScriptedModel(list(answers), **traits)
+        self.model = ScriptedModel([self._filled(answer) for answer in answers], **traits)
         services = Services(self.journal, self.model, self.home, self.toolbox, self.person)
         services.bus.subscribe(self.records.append, self.streamed.append)
         return services
@@ -140,7 +141,14 @@ class Bench:
     async def resume(self, run_id: str, answers: Sequence[Any]) -> RunState:
         return await resume_run(self.services(answers), run_id)
 
+    def _filled(self, answer: Any) -> Any:
+        """Put the words of the task into an understanding that says nothing of its own."""
+        if isinstance(answer, dict) and answer.get("understanding") == AS_WRITTEN:
+            return {**answer, "understanding": self.text}
+        return answer
+
     def task(self, text: str, checks: Sequence[str]) -> Task:
+        self.text = text
         return Task(
             text=text,
             workspace=str(self.root),

@@ -8,6 +8,8 @@ from surefoot.models.items import AssistantTurn, TextPart, ToolCall, ToolResultM
 
 Call = tuple[str, dict[str, Any]]
 Script = str | list[Call] | Exception | Callable[[ModelRequest], Any]
+AS_WRITTEN = "the task as it is written"
+"""As the understanding of a submission: it becomes the words of the task, so that it passes its gate."""
 TALKING = ModelTraits(tools="native", context_tokens=200_000)
 
 
@@ -36,6 +38,8 @@ class TalkingModel:
         else:
             number = sum(len(item.calls) for item in request.messages if isinstance(item, AssistantTurn))
             for position, (name, arguments) in enumerate(turn, 1):
+                if arguments.get("understanding") == AS_WRITTEN:
+                    arguments = {**arguments, "understanding": task_in(request)}
                 parts.append(ToolCall(id=f"call_{number + position}", name=name, arguments=arguments))
         answer = AssistantTurn(parts=tuple(parts), model=self.name)
         size = request_chars(request) // 4
@@ -86,13 +90,18 @@ def results(request: ModelRequest) -> list[str]:
     return found[::-1]
 
 
+def task_in(request: ModelRequest) -> str:
+    """The words of the task, from the opening of a conversation."""
+    return request.messages[1].content.split("# Task\n", 1)[-1].split("\n#", 1)[0].strip()
+
+
 def submit(*steps: dict[str, Any], **understanding: Any) -> list[Call]:
     """Submit understanding, approach and plan in one turn."""
     return [
         (
             "submit_understanding",
             {
-                "understanding": "do the task as it is written",
+                "understanding": AS_WRITTEN,
                 "requirements": ["the task is done"],
                 "complexity": "moderate",
                 **understanding,

@@ -175,6 +175,8 @@ class ExecutionStep(Value):
     tool: str = ""
     """The tool to call with `parameters`. Empty: a model chooses the actions."""
     parameters: Annotated[dict[str, Any], Secrecy.WORDING] = Field(default_factory=dict)
+    expected_tools: tuple[str, ...] = ()
+    """Tools that the step is expected to use. The model is told; it may use others."""
 
 
 class Milestone(Value):
@@ -190,6 +192,8 @@ class DetailedPlan(Value):
     required_resources: tuple[Wording, ...] = ()
     milestones: tuple[Milestone, ...] = ()
     success_criteria: tuple[Wording, ...] = ()
+    criterion_checks: tuple[str, ...] = ()
+    """For each success criterion: the key of the check that shows whether it is met; empty if the plan names none."""
     checks: tuple[Check, ...] = ()
     """Checks on the final tree, in addition to the checks of the steps."""
 

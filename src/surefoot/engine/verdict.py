@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from surefoot.core.outcome import CheckResult, Diagnosis, FailureKind, Outcome, Verdict
-from surefoot.core.phases import JudgedView
+from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.criteria import decisive
@@ -38,6 +38,8 @@ def conclude(state: RunState, observed: Observed, red_at_start: Iterable[str]) -
     checks = output.checks if output else ()
     problem = _problem(state, observed, output.tests if output else None)
     verdict, summary = (Verdict.UNVERIFIED, problem) if problem else _judge(state, observed, checks, set(red_at_start))
+    if verdict is Verdict.VERIFIED and state.validation and state.validation.status is not PhaseStatus.SUCCESS:
+        verdict, summary = Verdict.UNVERIFIED, f"{summary}; but the final gate did not pass: {state.validation.error}"
     proof = ProofLevel.GIVEN_CHECK if verdict is Verdict.VERIFIED else ProofLevel.NONE
     if not problem and proof is ProofLevel.NONE and output and output.tests and output.tests.own_tests:
         proof, summary = ProofLevel.OWN_TEST, _own_test_summary(output.tests, summary)
@@ -65,10 +67,15 @@ def _problem(state: RunState, observed: Observed, tests: SuiteEvidence | None) -
     if tests is not None and tests.no_longer_run:
         return f"the checks pass, but tests are skipped or no longer run: {_listed(tests.no_longer_run)}"
     degraded = [s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED]
-    blocked = [r.step.name for r in state.steps.values() if r.status is StepStatus.BLOCKED]
+    blocked = [_blocked(r) for r in state.steps.values() if r.status is StepStatus.BLOCKED]
     if degraded:
         return f"finished with stand-in results for {', '.join(degraded)}"
     return f"these steps could not be reached: {', '.join(blocked)}" if blocked else ""
+
+
+def _blocked(step_run: StepRun) -> str:
+    logs = step_run.output.logs if step_run.output else ()
+    return f"{step_run.step.name} ({logs[0]})" if logs else step_run.step.name
 
 
 def _own_test_summary(tests: SuiteEvidence, otherwise: str) -> str:

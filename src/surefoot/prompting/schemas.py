@@ -7,6 +7,7 @@ by itself. `engine/planner/normalize.py` turns drafts into the full values.
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from surefoot.core.phases import TaskComplexity
 from surefoot.core.plan import StepType
@@ -58,6 +59,17 @@ class StepDraft(Draft):
     file: str = Field(default="", description="the one file this step writes, or empty")
     after: list[int] = Field(default=[], description="numbers of the steps that must be done before")
     check: CheckDraft = CheckDraft()
+    # Not asked for, because small models fill in everything that they are asked for. Read where a model gives them.
+    preconditions: SkipJsonSchema[list[str]] = []
+    validation_criteria: SkipJsonSchema[list[str]] = []
+    rollback_steps: SkipJsonSchema[list[str]] = []
+    requires_confirmation: SkipJsonSchema[bool] = False
+    allow_failure: SkipJsonSchema[bool] = False
+    critical: SkipJsonSchema[bool] = True
+    priority: SkipJsonSchema[int] = 0
+    when: SkipJsonSchema[str] = ""
+    tools: SkipJsonSchema[list[str]] = []
+    estimated_minutes: SkipJsonSchema[int] = Field(default=0, ge=0)
 
 
 class PlanDraft(Draft):

@@ -1,39 +1,44 @@
 """Gate criteria: each of them can fail a phase, and its message says what is expected."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.core.outcome import CheckResult
-from surefoot.core.phases import AlternativeApproach, ApproachOutput, UnderstandingOutput, ValidationOutput
-from surefoot.core.plan import CommandCheck, DetailedPlan, ExecutionStep, FileCheck, StepDependency
+from surefoot.core.outcome import CheckResult, CriterionResult
+from surefoot.core.phases import ValidationOutput
+from surefoot.core.plan import CommandCheck, FileCheck, TextCheck
 from surefoot.engine.planner.criteria import (
     Point,
     decisive,
-    evaluate_criteria,
+    error_of,
     judge,
     judge_approach,
-    judge_plan,
     judge_understanding,
     judge_validation,
 )
+from surefoot.engine.planner.evidence import Evidence, evaluate
+from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan
+from surefoot.prompting.conversation.submissions import FullPlanDraft
+from surefoot.prompting.schemas import ApproachDraft, PlanDraft, UnderstandingDraft
 
-GOOD = UnderstandingOutput(
-    understanding="Write adder.py with add", key_requirements=("add adds",), target_files=("adder.py",)
-)
+TASK = "Write adder.py with add(a, b)"
+GOOD = {"understanding": "Write adder.py with add", "requirements": ["add adds"], "files": ["adder.py"]}
 
 
 @pytest.mark.req("P3")
 @given(
-    st.lists(st.builds(Point, st.booleans(), st.just("m"), st.floats(0.1, 5), st.booleans()), min_size=1),
-    st.floats(0, 1),
+    st.lists(st.builds(Point, st.sampled_from([True, False, None]), st.just("m"), st.floats(0.1, 5), st.booleans())),
+    st.floats(0.01, 1),
 )
 def test_confidence_is_computed_and_decides(points: list[Point], threshold: float) -> None:
     verdict = judge(points, threshold)
     assert 0 <= verdict.confidence <= 1
-    broken_must = any(p.must and not p.holds for p in points)
+    broken_must = any(p.must and p.holds is False for p in points)
     assert verdict.passed == (verdict.confidence >= threshold and not broken_must)
-    assert len(verdict.messages) == sum(not p.holds for p in points)
+    assert len(verdict.messages) == sum(p.holds is False for p in points)
+    assert bool(verdict.suggestions) == any(p.holds is not True for p in points), "what would raise the confidence"
 
 
 @pytest.mark.req("P4")
@@ -41,63 +46,77 @@ def test_confidence_is_computed_and_decides(points: list[Point], threshold: floa
     ("change", "message"),
     [
         ({"understanding": "string"}, "placeholder"),
-        ({"key_requirements": ()}, "`requirements` is empty"),
-        ({"target_files": ("/etc/passwd",)}, "plain relative paths"),
-        ({"understanding": "cook soup", "key_requirements": ("hot",)}, "shares no word"),
+        ({"requirements": []}, "`requirements` is empty"),
+        ({"requirements": ["...", "string"]}, "`requirements` is empty"),
+        ({"files": ["/etc/passwd"]}, "plain paths inside the folder"),
+        ({"files": ["../up.py"]}, "plain paths inside the folder"),
+        ({"understanding": "cook soup", "requirements": ["hot"], "files": []}, "shares no word"),
     ],
 )
-def test_empty_or_unrelated_understanding_is_refused(change: dict[str, object], message: str) -> None:
-    assert judge_understanding(GOOD, "Write adder.py with add(a, b)", ["adder.py"], 0.8).confidence == 1
-    verdict = judge_understanding(GOOD.with_(**change), "Write adder.py with add(a, b)", [], 0.9)
-    assert not verdict.passed
+def test_what_matters_in_an_understanding_is_mandatory(change: dict[str, Any], message: str) -> None:
+    good = judge_understanding(UnderstandingDraft.model_validate(GOOD), TASK, 0.8)
+    assert (good.passed, good.confidence) == (True, 1.0)
+    verdict = judge_understanding(UnderstandingDraft.model_validate({**GOOD, **change}), TASK, 0.1)
+    assert not verdict.passed, "whatever the average says"
     assert message in verdict.messages[0]
+    assert verdict.suggestions
 
 
 @pytest.mark.req("P4")
 def test_empty_approach_is_refused() -> None:
-    empty = judge_approach(ApproachOutput(approach="?"), 0.8)
+    empty = judge_approach(ApproachDraft(approach="?"), 0.8)
     assert not empty.passed
-    full = ApproachOutput(
-        approach="one module", expected_outcomes=("x",), alternatives=(AlternativeApproach(name="b"),)
-    )
-    assert judge_approach(full, 0.8).confidence == 1
+    assert error_of(empty, 0.8).startswith("Validation confidence too low (0.07 of 0.80): `approach` says nothing")
+    full = {"approach": "one module", "expected_outcomes": ["it adds"], "alternatives": [{"name": "a shell script"}]}
+    assert judge_approach(ApproachDraft.model_validate(full), 0.8).confidence == 1
+    same = {**full, "alternatives": [{"name": "one module"}]}
+    assert "`alternatives` is empty" in judge_approach(ApproachDraft.model_validate(same), 0.8).messages[0]
 
 
-def plan_of(*steps: ExecutionStep, **more: object) -> DetailedPlan:
-    return DetailedPlan.model_validate({"steps": steps, **more})
+def small(*steps: dict[str, Any]) -> PlanDraft:
+    return PlanDraft.model_validate({"steps": [{"name": "a", "description": "write it", **step} for step in steps]})
 
 
-@pytest.mark.req("P4")
+def full(*steps: dict[str, Any]) -> FullPlanDraft:
+    return FullPlanDraft.model_validate({"steps": [{"name": "a", "description": "write it", **step} for step in steps]})
+
+
+@pytest.mark.req("P4", "A6")
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (plan_of(), "no steps"),
-        (plan_of(ExecutionStep(id="a", name="a", writes=("other.py",))), "no step produces adder.py"),
-        (plan_of(*(ExecutionStep(id=i, name=i, writes=("adder.py",)) for i in "ab")), "two steps write the same file"),
-        (plan_of(*(ExecutionStep(id=f"s{i}", name="x", writes=(f"{i}.py",)) for i in range(9))), "more than 8 steps"),
-        (plan_of(ExecutionStep(id="a", name="a", writes=("adder.py", "test_adder.py"))), "may not be rewritten"),
-        (
-            plan_of(
-                *(ExecutionStep(id=i, name=i, writes=(f"{i}.py",)) for i in ("adder", "b")),
-                dependencies=[
-                    StepDependency(step_id="adder", depends_on="b"),
-                    StepDependency(step_id="b", depends_on="adder"),
-                ],
-            ),
-            "in a circle",
-        ),
+        (small({"description": ""}), "no steps that say what to do"),
+        (small(*({"file": f"{i}.py"} for i in range(9))), "more than 8 steps"),
+        (small({"file": "test_adder.py"}), "may not be rewritten"),
+        (small({"after": [2]}, {"after": [1]}), "in a circle: step"),
+        (full({"after": [2]}, {"after": [3]}, {"after": [1]}), "in a circle: step"),
+        (full({"when": "outputs['s1' >"}), "conditions that cannot be evaluated"),
+        (full({"when": "__import__('os').system('x')"}), "conditions that cannot be evaluated"),
+        (full({"checks": [{"kind": "text_matches", "value": "def add"}]}), "names no file"),
+        (full({"checks": [{"kind": "command", "value": " "}]}), "without a value"),
+        (full({"preconditions": ["data.csv exists"]}), "preconditions that do not hold"),
     ],
-)  # fmt: skip
-def test_unworkable_plan_is_refused(plan: DetailedPlan, message: str) -> None:
-    verdict = judge_plan(plan, ["adder.py"], ["test_adder.py"], 8, 0.5)
+)
+def test_unworkable_plan_is_refused(plan: PlanDraft | FullPlanDraft, message: str) -> None:
+    facts = PlanFacts(["adder.py"], ["test_adder.py"], 8, exists=lambda path: False)
+    verdict = judge_plan(plan, facts, 0.1)
     assert not verdict.passed
     assert message in "; ".join(verdict.messages)
 
 
+@pytest.mark.req("P4")
+def test_what_was_repaired_lowers_the_confidence_and_is_shown() -> None:
+    plan = small({"file": "x.py"}, {"file": "x.py"})
+    verdict = judge_plan(plan, PlanFacts(["adder.py"]), 0.8, ["repaired: merged steps 1 and 2"])
+    assert verdict.passed
+    assert verdict.confidence < 0.9
+    assert "repaired: merged steps 1 and 2" in verdict.warnings
+    assert any("no step produces adder.py" in warning for warning in verdict.warnings)
+
+
 def result(command: str, passed: bool, origin: str = "plan") -> CheckResult:
-    return CheckResult.model_validate({"check": CommandCheck(command=command), "passed": passed}).with_(
-        check=CommandCheck.model_validate({"command": command, "origin": origin})
-    )
+    check = CommandCheck.model_validate({"command": command, "origin": origin})
+    return CheckResult(check=check, passed=passed)
 
 
 @pytest.mark.req("P4")
@@ -108,18 +127,64 @@ def test_validation_gate_is_computed_from_check_results() -> None:
     assert "b" in failed.messages[0]
 
 
+@pytest.mark.req("P4", "P3")
+def test_confidence_in_the_result_says_how_much_was_proved() -> None:
+    given = result("pytest", True, "user")
+    proven = judge_validation(ValidationOutput(checks=(given,)), 0.8, {given.check.key})
+    green_before = judge_validation(ValidationOutput(checks=(given,)), 0.8)
+    exists = judge_validation(ValidationOutput(checks=(CheckResult(check=FileCheck(path="a"), passed=True),)), 0.8)
+    nothing = judge_validation(ValidationOutput(), 0.8)
+    assert proven.confidence == 1.0 > green_before.confidence > exists.confidence > nothing.confidence == 0
+    assert (green_before.passed, exists.passed, nothing.passed) == (True, False, False)
+    assert "not verified" in nothing.messages[0]
+    assert "--check" in nothing.suggestions[0]
+    unknown = CriterionResult(criterion="users are happy", met=None, because="no check")
+    doubtful = judge_validation(ValidationOutput(checks=(given,), criteria=(unknown,)), 0.8, {given.check.key})
+    assert doubtful.passed
+    assert doubtful.confidence == 0.9
+    assert doubtful.suggestions == ("give a check for: users are happy",)
+
+
 def test_checks_of_the_plan_do_not_outvote_checks_of_the_user() -> None:
     results = (result("given", True, "user"), result("invented", False, "plan"), result("parses", True, "engine"))
     assert [r.check.label for r in decisive(results)] == ["given", "parses"]
     assert decisive(results[1:2]) == results[1:2], "it decides when there is no other"
 
 
-@pytest.mark.req("P4")
-def test_criteria_are_met_by_checks_or_unknown() -> None:
-    plan = plan_of(ExecutionStep(id="a", name="a"))
-    exists = CheckResult(check=FileCheck(path="report.html"), passed=True)
-    met, unknown = evaluate_criteria(["report.html is there", "users are happy"], plan, [exists])
-    assert met.met is True
-    assert unknown.met is None
-    (failed,) = evaluate_criteria(["report.html is there"], plan, [exists.with_(passed=False)])
-    assert failed.met is False
+EXISTS = CheckResult(check=FileCheck(path="report.html"), passed=True)
+LISTS = CheckResult(check=TextCheck(path="report.html", pattern="<table>"), passed=True)
+ADDS = result('python3 -c "import adder; assert adder.add(1, 2) == 3"', True)
+SUITE = result("python3 -m pytest -q", True, "user")
+
+
+@pytest.mark.req("P4", "P21")
+@pytest.mark.parametrize(
+    ("criterion", "results", "met"),
+    [
+        ("report.html is there", [EXISTS], True),
+        ("report.html is there", [EXISTS.with_(passed=False)], False),
+        ("report.html has a <table>", [EXISTS, LISTS], True),
+        ("adder.add adds 1 and 2", [ADDS], True),
+        ("all tests pass", [SUITE], True),
+        ("测试全部通过", [SUITE], True),
+        ("all tests pass", [ADDS], None),
+        ("report.html lists every user", [EXISTS], None),  # that the file is there does not show it
+        ("adder handles negative numbers and floats", [ADDS], None),  # one word in common
+        ("users are happy", [SUITE, EXISTS], None),  # any green command
+    ],
+)
+def test_a_criterion_is_met_by_evidence(criterion: str, results: list[CheckResult], met: bool | None) -> None:
+    (evaluated,) = evaluate([criterion], Evidence(results, results))
+    assert evaluated.met is met, evaluated.because
+
+
+@pytest.mark.req("P4", "P21")
+def test_the_plan_can_say_which_check_shows_a_criterion() -> None:
+    own = result("./fast-enough.sh", True)
+    evidence = Evidence([own, SUITE], [SUITE], {"it is fast": own.check.key})
+    assert evaluate(["it is fast"], evidence)[0].met is True
+    red = Evidence([own.with_(passed=False), SUITE], [SUITE], {"it is fast": own.check.key})
+    assert evaluate(["it is fast"], red)[0].met is None, "a check of the plan does not outvote the user's"
+    made = Evidence(files=["notes.md"], tests=["tests/test_sub.py::test_subtract_negative_numbers"])
+    file, test = evaluate(["notes.md exists", "subtracting negative numbers"], made)
+    assert (file.met, test.met) == (True, True)

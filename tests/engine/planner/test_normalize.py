@@ -60,12 +60,42 @@ def test_steps_that_write_protected_tests_are_dropped() -> None:
 
 
 @pytest.mark.req("A6", "P4")
-def test_dependencies_on_unknown_or_later_steps_are_dropped() -> None:
+def test_dependencies_on_unknown_steps_are_dropped_and_on_later_ones_kept() -> None:
+    plan, notes = normalized({"name": "a", "file": "x.py", "after": [2, 9, 1]}, {"name": "b", "file": "y.py"})
+    assert [(d.step_id, d.depends_on) for d in plan.dependencies] == [("s1", "s2")]
+    assert notes.count("dropped the dependency") == 1
+
+
+@pytest.mark.req("A6")
+def test_merging_steps_makes_no_circle() -> None:
     plan, notes = normalized(
-        {"name": "a", "file": "x.py", "after": [2, 9, 1]}, {"name": "b", "file": "y.py", "after": [1]}
+        {"name": "a", "file": "x.py"},
+        {"name": "b", "file": "y.py", "after": [1]},
+        {"name": "c", "file": "x.py", "after": [2]},
     )
     assert [(d.step_id, d.depends_on) for d in plan.dependencies] == [("s2", "s1")]
-    assert notes.count("dropped the dependency") == 2
+    assert "dropped the dependency of step 1 on 2" in notes
+
+
+@pytest.mark.req("P4")
+def test_a_file_that_a_step_speaks_of_gets_no_step_of_its_own() -> None:
+    plan, notes = normalized(
+        {"name": "Compute", "description": "run a command that writes totals.csv", "file": ""}, required=("totals.csv",)
+    )
+    assert [step.name for step in plan.steps] == ["Compute"]
+    assert notes == ""
+
+
+@pytest.mark.req("P4", "P21")
+def test_a_step_that_writes_tests_stays_when_the_task_asks_for_tests() -> None:
+    steps = [{"name": "a", "file": "x.py"}, {"name": "t", "type": "testing", "file": "tests/test_new.py"}]
+    plan, _ = normalized(*steps)
+    assert [s.writes for s in plan.steps] == [("x.py",), ("tests/test_new.py",)]
+    given = draft({"name": "a", "file": "x.py"}, {"name": "t", "file": "test_x.py", "description": "extend test_x.py"})
+    kept, notes = plan_from(given, (), ("test_x.py",), 12, "Add sub to x.py and write tests for it.")
+    assert [s.writes for s in kept.steps] == [("x.py",), ("test_x_more.py",)]
+    assert kept.steps[1].description == "extend test_x_more.py"
+    assert "test_x_more.py" in notes[0]
 
 
 @pytest.mark.req("O2")
@@ -104,21 +134,33 @@ def test_text_pattern_needs_a_file() -> None:
 
 
 def test_invented_files_are_not_targets() -> None:
-    output = understanding_from(
+    output, repairs = understanding_from(
         UnderstandingDraft(understanding="x", files=["a.py", "utils/helper.py", "old.py", "test_a.py"]),
         "Write a.py",
         existing=["old.py", "test_a.py"],
         protected=["test_a.py"],
     )
     assert output.target_files == ("a.py", "old.py")
+    assert "utils/helper.py, test_a.py" in repairs[0]
 
 
 def test_task_with_many_files_is_complex() -> None:
     names = ["a.py", "b.py", "c.py", "d.py"]
-    output = understanding_from(
-        UnderstandingDraft(understanding="x", files=names, complexity=TaskComplexity.SIMPLE), " ".join(names), [], []
-    )
+    draft = UnderstandingDraft(understanding="x", files=names, complexity=TaskComplexity.SIMPLE)
+    output, repairs = understanding_from(draft, " ".join(names), [], [])
     assert output.complexity is TaskComplexity.COMPLEX
+    assert "complex" in repairs[0]
+    own_word, _ = understanding_from(draft, " ".join(names), [], [], trusted=True)
+    assert own_word.complexity is TaskComplexity.SIMPLE, "a strong model knows better"
+
+
+@pytest.mark.req("P4")
+def test_paths_are_made_relative_and_patterns_become_files() -> None:
+    draft = UnderstandingDraft(understanding="x", files=["/home/me/app/a.py", "src/*.py"])
+    existing = ["a.py", "src/b.py", "src/c.py"]
+    output, repairs = understanding_from(draft, "Rename it", existing, [], root="/home/me/app")
+    assert output.target_files == ("a.py", "src/b.py", "src/c.py")
+    assert len(repairs) == 2
 
 
 def test_plan_of_a_simple_task() -> None:

@@ -47,33 +47,47 @@ def _heading(state: RunState) -> Iterator[Text]:
 
 
 def _phases(state: RunState, marks: Marks) -> Iterator[Text]:
-    understanding = state.understanding and state.understanding.output
-    if state.understanding:
-        yield _phase("understanding", state.understanding, understanding.understanding if understanding else "", marks)
+    understood = state.failed_phases.get("understanding") or state.understanding
+    understanding = understood and understood.output
+    if understood:
+        yield from _phase("understanding", understood, understanding.understanding if understanding else "", marks)
     if understanding:
         yield from (Text(f"    {marks.dot} {fmt.line(r, 300)}") for r in understanding.key_requirements)
         yield from (Text(f"    risk: {fmt.line(r, 300)}", style="yellow") for r in understanding.potential_risks)
-    approach = state.approach and state.approach.output
-    if state.approach:
-        yield _phase("approach", state.approach, approach.approach if approach else "", marks)
+    chosen = state.failed_phases.get("approach") or state.approach
+    approach = chosen and chosen.output
+    if chosen:
+        yield from _phase("approach", chosen, approach.approach if approach else "", marks)
     if approach:
         yield from (
             Text(f"    {marks.dot} {fmt.line(d.decision)}: {fmt.line(d.rationale)}") for d in approach.key_decisions
         )
         yield from (Text(f"    else: {fmt.line(a.name)}", style="dim") for a in approach.alternatives)
-    if state.planning:
-        yield _phase("planning", state.planning, fmt.count(len(state.steps), "step"), marks)
+    if planned := state.failed_phases.get("planning") or state.planning:
+        yield from _phase("planning", planned, fmt.count(len(state.steps), "step"), marks)
+    yield from (Text(f"    {line}", style="dim") for line in fmt.plan_facts(state))
     if state.validation:
         checks = state.validation.output.checks if state.validation.output else ()
         passed = sum(result.passed for result in checks)
-        yield _phase("validation", state.validation, fmt.pass_count(passed, len(checks)), marks)
+        yield from _phase("validation", state.validation, fmt.pass_count(passed, len(checks)), marks)
         for criterion in state.validation.output.criteria if state.validation.output else ():
             mark = marks.unknown if criterion.met is None else marks.of_check(criterion.met)[0]
             reason = f" ({fmt.line(criterion.because)})" if criterion.because else ""
             yield Text(f"    {mark} {fmt.line(criterion.criterion, 300)}{reason}")
 
 
-def _phase(name: str, result: PhaseResult[Any], text: str, marks: Marks) -> Text:
+def _phase(name: str, result: PhaseResult[Any], text: str, marks: Marks) -> Iterator[Text]:
+    yield _phase_head(name, result, text, marks)
+    if result.validation is None:
+        return
+    for warning in result.validation.warnings:
+        yield Text(f"    {fmt.line(warning, 300)}", style="yellow")
+    if result.status is not PhaseStatus.SUCCESS or result.validation.confidence < 1:
+        for suggestion in result.validation.suggestions:
+            yield Text(f"    to be surer: {fmt.line(suggestion, 300)}", style="dim")
+
+
+def _phase_head(name: str, result: PhaseResult[Any], text: str, marks: Marks) -> Text:
     style = _PHASE_STYLES.get(result.status, "yellow")
     mark = {"green": marks.done, "red": marks.failed, "dim": marks.skipped}.get(style, marks.active)
     facts = [fmt.duration(result.duration_ms / 1000)] if result.duration_ms else []
@@ -103,6 +117,7 @@ def _step(number: int, run: StepRun, state: RunState, marks: Marks) -> Iterator[
     needs = [fmt.line(state.step(d.depends_on).name) for d in state.plan.dependencies if d.step_id == run.step.id]
     if needs:
         yield Text(f"     after {fmt.join_limited(needs)}", style="dim")
+    yield from (Text(f"     {line}", style="dim") for line in fmt.step_facts(run))
     # A check that passed when it was repeated has a failure without a reflection; then they cannot be paired.
     reflections = run.reflections if len(run.reflections) == len(run.failures) else ()
     for failure, reflection, rung in zip_longest(run.failures, reflections, run.rungs):

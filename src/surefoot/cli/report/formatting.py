@@ -15,10 +15,11 @@ from surefoot.cli.report.text import shorten_start as shorten_start
 from surefoot.cli.report.text import timestamp as timestamp
 from surefoot.core.outcome import Outcome, StepReflection, Verdict
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
+from surefoot.core.plan import Milestone
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
 from surefoot.journal import events as e
-from surefoot.journal.state import RunState
+from surefoot.journal.state import RunState, StepRun
 from surefoot.workspace.errors import as_path, printable
 
 PHASES: tuple[tuple[Stage, str], ...] = (
@@ -166,6 +167,54 @@ def action(tool: str, arguments: dict[str, Any], limit: int = 100) -> str:
 def skip_reason(result: PhaseResult[Any]) -> str:
     messages = result.validation.messages if result.validation else ()
     return line(result.error or "; ".join(messages) or "not needed", 300)
+
+
+def plan_facts(state: RunState) -> list[str]:
+    """The duration, the resources and the milestones of a plan, as far as it has them."""
+    plan = state.plan
+    if plan is None:
+        return []
+    lines = [f"about {plan.estimated_duration} min"] if plan.estimated_duration else []
+    lines += [f"needs: {line(', '.join(plan.required_resources), 300)}"] if plan.required_resources else []
+    for milestone in plan.milestones:
+        reached = "reached" if is_reached(milestone, state) else "not reached"
+        lines.append(f"milestone: {line(milestone.name)} ({reached})")
+    return lines
+
+
+def milestones_at(step_id: str, state: RunState) -> list[str]:
+    """The milestones of which this is the last step in the order of the plan."""
+    milestones = state.plan.milestones if state.plan else ()
+    if not milestones:
+        return []
+    order = list(state.steps)
+    known = [(m.name, [s for s in m.step_ids if s in state.steps]) for m in milestones]
+    return [name for name, steps in known if steps and max(steps, key=order.index) == step_id]
+
+
+def is_reached(milestone: Milestone, state: RunState) -> bool:
+    """Whether all steps of a milestone are done."""
+    done = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
+    steps = [state.steps[step_id] for step_id in milestone.step_ids if step_id in state.steps]
+    return bool(steps) and all(step_run.status in done for step_run in steps)
+
+
+def step_facts(step_run: StepRun) -> list[str]:
+    """What the plan says about a step besides its description, and why it did not run."""
+    step = step_run.step
+    facts = [f"about {step.estimated_duration} min"] if step.estimated_duration else []
+    facts += [f"priority {step.priority}"] if step.priority else []
+    facts += ["asks before it starts"] if step.requires_confirmation else []
+    facts += ["may fail"] if step.allow_failure else []
+    facts += [] if step.critical else ["not critical"]
+    facts += [f"expected tools: {line(', '.join(step.expected_tools))}"] if step.expected_tools else []
+    rows = [", ".join(facts)] if facts else []
+    rows += [f"only if {line(step.when, 200)}"] if step.when else []
+    rows += [f"needs: {line(text, 200)}" for text in step.preconditions]
+    rows += [f"criterion: {line(text, 200)}" for text in step.validation_criteria]
+    if step_run.status in (StepStatus.SKIPPED, StepStatus.BLOCKED) and step_run.output and step_run.output.logs:
+        rows.append(f"because {line(step_run.output.logs[0], 300)}")
+    return rows
 
 
 def recovery(chosen: e.RungChosen, state: RunState) -> str:

@@ -133,6 +133,12 @@ def _step(number: str, step_run: StepRun, follower: Follower, marks: Marks) -> T
         line.append(f"  {fmt.STEP_LABELS[step_run.status]}", style=style)
     if step_run.step.id in follower.seconds:
         line.append(f"  {fmt.duration(follower.seconds[step_run.step.id])}", style="dim")
+    elif step_run.step.estimated_duration and step_run.status is StepStatus.PENDING:
+        line.append(f"  about {step_run.step.estimated_duration} min", style="dim")
+    for name in fmt.milestones_at(step_run.step.id, follower.state):
+        line.append(f"  {marks.dot} {fmt.line(name)}", style="dim")
+    if step_run.status is StepStatus.BLOCKED and step_run.output and step_run.output.logs:
+        line.append(f"  {fmt.line(step_run.output.logs[0])}", style="dim")
     return line
 
 

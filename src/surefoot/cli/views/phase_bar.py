@@ -62,6 +62,8 @@ def _mark(state: RunState, stage: Stage, marks: Marks) -> tuple[str, str]:
             return marks.failed, "red"
         return marks.active, "yellow" if state.stage in (Stage.WAITING, Stage.RECOVERY) else ACCENT
     if state.stage is Stage.COMPLETED and stage in (Stage.EXECUTION, Stage.VALIDATION):
+        if result is not None and result.status is PhaseStatus.FAILED:
+            return marks.failed, "yellow"
         reached = bool(state.history) if stage is Stage.EXECUTION else result is not None
         return (marks.done, "green") if reached else (marks.pending, "dim")
     return (marks.done, "green") if order.index(stage) < order.index(current) else (marks.pending, "dim")

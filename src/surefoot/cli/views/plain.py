@@ -9,7 +9,8 @@ from surefoot.cli.report.symbols import Marks
 from surefoot.cli.report.usage import format_cost
 from surefoot.cli.views.watcher import LineWatcher
 from surefoot.core.phases import PhaseResult, PhaseStatus
-from surefoot.core.transitions import Rung
+from surefoot.core.plan import ExecutionStep
+from surefoot.core.transitions import Rung, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 
@@ -110,9 +111,15 @@ def _planned(event: e.PlanMade, state: RunState, marks: Marks) -> list[str]:
     steps = event.result.output.steps if event.result.output else ()
     head = _phase_end("plan", event.result, fmt.count(len(steps), "step"), marks)
     corrections = [f"  corrected: {fmt.line(note)}" for note in event.mended]
+    facts = [f"  {line}" for line in fmt.plan_facts(state)] if event.result.status is not PhaseStatus.FAILED else []
     if event.dropped:
-        return [head, *corrections, *fmt.plan_difference(event, state)]
-    return [head, *corrections, *(f"  {i}. {fmt.line(step.name)}" for i, step in enumerate(steps, 1))]
+        return [head, *corrections, *fmt.plan_difference(event, state), *facts]
+    return [head, *corrections, *(f"  {i}. {_planned_step(step)}" for i, step in enumerate(steps, 1)), *facts]
+
+
+def _planned_step(step: ExecutionStep) -> str:
+    duration = f" (about {step.estimated_duration} min)" if step.estimated_duration else ""
+    return fmt.line(step.name) + duration
 
 
 def _revised(event: e.PlanRevised, state: RunState, marks: Marks) -> list[str]:
@@ -184,7 +191,12 @@ def _step_finished(event: e.StepFinished, state: RunState, marks: Marks) -> list
     if event.failure is not None:
         return [head, f"  {fmt.line(event.failure.message)}"]
     changed = fmt.changed_files_line(event.output) if event.output else ""
-    return [head, f"  {changed}"] if changed else [head]
+    lines = [head, f"  {changed}"] if changed else [head]
+    if event.status in (StepStatus.SKIPPED, StepStatus.BLOCKED) and event.output and event.output.logs:
+        lines.append(f"  {fmt.line(event.output.logs[0], 300)}")
+    milestones = state.plan.milestones if state.plan else ()
+    reached = [m for m in milestones if event.step_id in m.step_ids and fmt.is_reached(m, state)]
+    return [*lines, *(f"  milestone reached: {fmt.line(milestone.name)}" for milestone in reached)]
 
 
 def _reflected(event: e.Reflected, state: RunState, marks: Marks) -> list[str]:

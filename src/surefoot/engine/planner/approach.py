@@ -1,7 +1,7 @@
 """Phase 2: how will it be done, and what else could be done if that fails?"""
 
 from surefoot.config.model import PhasePolicy
-from surefoot.core.phases import ApproachOutput, ExecutionPhase, TaskComplexity, ValidationResult
+from surefoot.core.phases import ApproachOutput, ExecutionPhase, PhaseResult, TaskComplexity, ValidationResult
 from surefoot.core.transitions import Stage
 from surefoot.engine.planner.criteria import judge_approach
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
@@ -13,18 +13,18 @@ from surefoot.prompting.schemas import ApproachDraft
 
 
 async def choose_approach(run: Run) -> None:
-    def normalize(draft: ApproachDraft, attempt: int) -> ApproachOutput:
-        return approach_from(draft)
+    def examine(draft: ApproachDraft, attempt: int) -> tuple[ApproachOutput, ValidationResult]:
+        return approach_from(draft), judge_approach(draft, run.config.min_confidence_threshold)
 
-    def judge(output: ApproachOutput) -> ValidationResult:
-        return judge_approach(output, run.config.min_confidence_threshold)
+    def failed(result: PhaseResult[ApproachOutput]) -> e.Event:
+        return e.ApproachChosen(result=result)
 
     if run.state.approach is None and (reason := _reason_to_skip(run)):
         await run.record(e.ApproachChosen(result=skipped(ExecutionPhase.Approach(), reason)))
     while (result := run.state.approach) is None or (
         result.output and await is_rejected(run, "approach", result.output.approach, result.executed_at)
     ):
-        result = await pass_gate(run, "approach", ExecutionPhase.Approach(), run.strategy.approach, normalize, judge)
+        result = await pass_gate(run, "approach", ExecutionPhase.Approach(), run.strategy.approach, examine, failed)
         await run.record(e.ApproachChosen(result=result))
     await run.enter(Stage.PLANNING)
 

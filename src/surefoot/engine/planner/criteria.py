@@ -1,120 +1,191 @@
 """Judges what each phase produced. Pure: the confidence is the weighted share of the points that hold.
 
-A mandatory point fails the gate by itself; the others lower the confidence. Messages go into the next prompt: they say
-what is wrong and what would be right.
+The gates of understanding, approach and plan look at the draft as the model gave it, not at its normalized form. A
+mandatory point fails the gate by itself; the others lower the confidence. A point that cannot be told, or that was
+repaired, counts half and is a warning: a gate that refused what is right would cost more than it saves. Messages go
+into the next prompt: they say what is wrong and what would be right.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from surefoot.core.outcome import CheckResult, CriterionResult
-from surefoot.core.phases import ApproachOutput, UnderstandingOutput, ValidationOutput, ValidationResult
-from surefoot.core.plan import CommandCheck, DetailedPlan, ExpressionCheck, FileCheck, ParsesCheck
-from surefoot.engine.scheduler.graph import check_acyclic
-from surefoot.errors import PlanCycle
+from surefoot.core.outcome import CheckResult
+from surefoot.core.phases import ValidationOutput, ValidationResult
+from surefoot.core.plan import CommandCheck, ExpressionCheck, FileCheck, ParsesCheck, TextCheck
+from surefoot.engine.planner.coverage import impossible_path
+from surefoot.engine.planner.subject import is_placeholder, same_subject
+from surefoot.prompting.schemas import ApproachDraft, UnderstandingDraft
+
+TOO_LOW = "Validation confidence too low"
+REPAIRED = "repaired: "
+"""How a warning begins that tells what the engine has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    holds: bool
+    holds: bool | None
+    """None: it cannot be told, or was repaired."""
     message: str
-    """What is wrong if it does not hold."""
+    """What is wrong if it does not hold; if that cannot be told, a warning."""
     weight: float = 1.0
     must: bool = False
+    suggestion: str = ""
+    """What would make it hold, if the message does not say so."""
 
 
-def judge(points: Iterable[Point], threshold: float, warnings: Sequence[str] = ()) -> ValidationResult:
+_SHARE = {True: 1.0, None: 0.5, False: 0.0}
+
+
+def judge(
+    points: Iterable[Point], threshold: float, warnings: Sequence[str] = (), suggestions: Sequence[str] = ()
+) -> ValidationResult:
     points = list(points)
-    total = sum(point.weight for point in points) or 1.0
-    confidence = round(sum(point.weight for point in points if point.holds) / total, 3)
-    broken = [point for point in points if not point.holds]
-    passed = confidence >= threshold and not any(point.must for point in broken)
+    total = sum(point.weight for point in points)
+    share = sum(point.weight * _SHARE[point.holds] for point in points) / total if total else 0.0
+    broken = [point for point in points if point.holds is False]
+    refused = any(point.must for point in broken)
+    # Whatever the average says, nobody can trust an output in which something mandatory is wrong.
+    confidence = round(share / 2 if refused else share, 3)
+    doubtful = [point for point in points if point.holds is None and point.message]
     return ValidationResult(
-        passed=passed,
+        passed=confidence >= threshold and not refused,
         confidence=confidence,
         messages=tuple(point.message for point in broken),
-        warnings=tuple(warnings),
+        warnings=tuple(dict.fromkeys([*(point.message for point in doubtful), *warnings])),
+        suggestions=tuple(
+            dict.fromkeys([*(point.suggestion or point.message for point in (*broken, *doubtful)), *suggestions])
+        ),
     )
+
+
+def error_of(verdict: ValidationResult, threshold: float) -> str:
+    """Say why a phase did not pass its gate."""
+    what = f"{TOO_LOW} ({verdict.confidence:.2f} of {threshold:.2f})" if verdict.confidence < threshold else "Refused"
+    return f"{what}: {'; '.join(verdict.messages)}" if verdict.messages else what
+
+
+# -- understanding and approach --------------------------------------------------------------------------------------
 
 
 def judge_understanding(
-    output: UnderstandingOutput, task: str, named_files: Sequence[str], threshold: float
+    draft: UnderstandingDraft,
+    task: str,
+    threshold: float,
+    *,
+    root: str = "",
+    existing: Collection[str] = (),
+    warnings: Sequence[str] = (),
 ) -> ValidationResult:
-    echo = output.understanding.strip().lower() == "string" or len(output.understanding.strip()) < 4
-    files = set(output.target_files)
-    odd = [f for f in files if f.startswith("/") or ".." in f.split("/") or any(c in f for c in "*?<>|\n")]
-    shared = _words(output.understanding + " " + " ".join(output.key_requirements)) & _words(task)
+    requirements = [text for text in draft.requirements if not is_placeholder(text)]
+    said = " ".join([draft.understanding, *draft.requirements])
+    odd = [path for path in draft.files if impossible_path(path, task, root, existing)]
+    shared = same_subject(task, said)
+    if shared is False and same_subject(task, " ".join(draft.files)):
+        shared = None  # other words for the right files
+    no_word = "the understanding shares no word with the task"
     return judge(
         [
-            Point(not echo, "`understanding` is empty or a placeholder: say what is wanted", 3, must=True),
             Point(
-                bool(output.key_requirements),
-                "`requirements` is empty: list what must be true at the end",
+                not is_placeholder(draft.understanding),
+                "`understanding` is empty or a placeholder: say what is wanted",
                 3,
                 must=True,
             ),
-            Point(not odd, f"`files` must be plain relative paths; these are not: {', '.join(odd)}", 2),
+            Point(bool(requirements), "`requirements` is empty: list what must be true at the end", 3, must=True),
             Point(
-                bool(shared),
-                "the understanding shares no word with the task: it is about something else",
+                not odd,
+                f"`files` must be plain paths inside the folder; these are not: {', '.join(odd)}",
                 2,
+                must=True,
             ),
-            Point(len(output.key_requirements) <= 12, "more than 12 requirements: keep what matters", 1),
+            Point(
+                shared,
+                f"{no_word}: it is about something else"
+                if shared is False
+                else f"{no_word} that would tell its subject",
+                2,
+                must=True,
+                suggestion="say it with the names and words of the task",
+            ),
         ],
         threshold,
-        [f"the task names {f}, the understanding does not" for f in named_files if f not in files],
+        warnings,
+        [f"answer the open question: {question}" for question in draft.questions],
     )
 
 
-def judge_approach(output: ApproachOutput, threshold: float) -> ValidationResult:
-    names = [a.name.lower() for a in output.alternatives]
+def judge_approach(draft: ApproachDraft, threshold: float) -> ValidationResult:
+    outcomes = [text for text in draft.expected_outcomes if not is_placeholder(text)]
+    names = [a.name.strip().lower() for a in draft.alternatives if not is_placeholder(a.name)]
+    others = [name for name in names if name != draft.approach.strip().lower()]
     return judge(
         [
             Point(
-                len(output.approach.strip()) >= 4, "`approach` says nothing: describe how it will be done", 3, must=True
+                not is_placeholder(draft.approach),
+                "`approach` says nothing: describe how it will be done",
+                3,
+                must=True,
             ),
-            Point(bool(output.expected_outcomes), "`expected_outcomes` is empty: what will be there at the end?", 2),
-            Point(bool(output.alternatives), "`alternatives` is empty: name one other way, in case this one fails", 1),
+            Point(bool(outcomes), "`expected_outcomes` is empty: what will be there at the end?", 2),
+            Point(bool(others), "`alternatives` is empty: name one other way, in case this one fails", 1),
             Point(len(names) == len(set(names)), "two alternatives are the same", 1),
         ],
         threshold,
     )
 
 
-def judge_plan(
-    plan: DetailedPlan, required_files: Sequence[str], protected: Collection[str], max_steps: int, threshold: float
+# -- validation ------------------------------------------------------------------------------------------------------
+
+_PROVEN, _OWN_TEST, _GREEN_BEFORE, _PLANNED, _FILES_ONLY = 1.0, 0.95, 0.9, 0.85, 0.5
+"""How much the best evidence is worth: a given check that failed before; a new test that does; a given check that
+passed before too; a command of the plan; files that exist and can be parsed."""
+_UNKNOWN_CRITERIA = 0.1
+"""How much confidence is lost if none of the criteria can be told."""
+NOT_VERIFIED = "not verified: no check was run, so nothing shows that the task is done"
+GIVE_A_CHECK = "give a check that fails before the run and passes after it: --check 'COMMAND'"
+
+
+def judge_validation(
+    output: ValidationOutput, threshold: float, red_at_start: Collection[str] = ()
 ) -> ValidationResult:
-    writers: dict[str, list[str]] = {}
-    for step in plan.steps:
-        for path in step.writes:
-            writers.setdefault(path, []).append(step.id)
-    missing = [f for f in required_files if f not in writers and f not in protected]
-    doubled = [f"{path} ({', '.join(ids)})" for path, ids in writers.items() if len(ids) > 1]
-    weakened = [path for path in writers if path in protected]
-    idle = [s.id for s in plan.steps if not s.description and not s.writes and not s.tool]
-    unchecked = [s.id for s in plan.steps if not s.checks]
-    return judge(
-        [
-            Point(bool(plan.steps), "the plan has no steps", 3, must=True),
-            Point(len(plan.steps) <= max_steps, f"more than {max_steps} steps: condense the plan", 3, must=True),
-            Point(*_acyclic(plan), 3, must=True),
-            Point(not missing, f"no step produces {', '.join(missing)}, which the task names", 3, must=True),
-            Point(not doubled, f"two steps write the same file: {'; '.join(doubled)}", 2, must=True),
-            Point(not weakened, f"given tests may not be rewritten: {', '.join(weakened)}", 2, must=True),
-            Point(not idle, f"these steps do not say what to do: {', '.join(idle)}", 2),
-        ],
-        threshold,
-        [f"step {step_id} has no check of its own" for step_id in unchecked],
+    """Judge the final tree: every deciding check is green, and the confidence says how much that proves."""
+    results = decisive(output.checks)
+    unknown = [c for c in output.criteria if c.met is None]
+    doubts = [f"cannot tell: {c.criterion} ({c.because})" for c in unknown]
+    checks = [f"give a check for: {c.criterion}" for c in unknown]
+    if not results:
+        return ValidationResult(
+            passed=False,
+            confidence=0.0,
+            messages=(NOT_VERIFIED,),
+            warnings=tuple(doubts),
+            suggestions=(GIVE_A_CHECK, *checks),
+        )
+    points = [Point(r.passed, f"{r.check.label}: {r.detail or 'failed'}", _weight(r), must=True) for r in results]
+    verdict = judge(points, threshold, doubts, checks)
+    unmet = [c for c in output.criteria if c.met is False]
+    strength = _strength(output, results, red_at_start)
+    share = (len(unmet) + _UNKNOWN_CRITERIA * len(unknown)) / len(output.criteria) if output.criteria else 0.0
+    confidence = round(verdict.confidence * strength * (1 - share), 3)
+    weak = [] if strength >= _OWN_TEST else [GIVE_A_CHECK]
+    return verdict.with_(
+        passed=verdict.passed and confidence >= threshold,
+        confidence=confidence,
+        messages=(*verdict.messages, *(f"not met: {c.criterion} ({c.because})" for c in unmet)),
+        suggestions=(*weak, *verdict.suggestions),
     )
 
 
-def judge_validation(output: ValidationOutput, threshold: float) -> ValidationResult:
-    """Judge the final tree: every deciding check is green, and the criteria that could be evaluated are met."""
-    results = decisive(output.checks)
-    points = [Point(r.passed, f"{r.check.label}: {r.detail or 'failed'}", _weight(r), must=True) for r in results]
-    points += [Point(c.met, f"not met: {c.criterion} ({c.because})", 1) for c in output.criteria if c.met is not None]
-    unknown = [f"cannot tell: {c.criterion}" for c in output.criteria if c.met is None]
-    return judge(points, threshold, unknown)
+def _strength(output: ValidationOutput, results: Sequence[CheckResult], red_at_start: Collection[str]) -> float:
+    given = [r for r in results if r.check.origin in ("user", "project")]
+    if any(r.check.key in red_at_start and r.check.key not in output.hollow for r in given):
+        return _PROVEN
+    if output.tests is not None and output.tests.own_tests:
+        return _OWN_TEST
+    if given:
+        return _GREEN_BEFORE
+    seen = any(isinstance(r.check, CommandCheck | ExpressionCheck | TextCheck) for r in results)
+    return _PLANNED if seen else _FILES_ONLY
 
 
 def decisive(results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
@@ -140,51 +211,7 @@ def worth_keeping(before: Sequence[CheckResult], after: Sequence[CheckResult]) -
     return f"{gained[0].check.label!r} failed before and passes now"[:200]
 
 
-def evaluate_criteria(
-    criteria: Sequence[str], plan: DetailedPlan, results: Sequence[CheckResult]
-) -> tuple[CriterionResult, ...]:
-    """Evaluate each criterion by the checks about the same subject. Without one, it is unknown."""
-    evaluated = []
-    for criterion in criteria:
-        words = _words(criterion)
-        about = [r for r in results if words & _words(r.check.label)]
-        strong = [r for r in results if r.check.origin in ("user", "project") and isinstance(r.check, CommandCheck)]
-        if not (relevant := about or strong):
-            evaluated.append(CriterionResult(criterion=criterion, met=None, because="no check speaks of it"))
-            continue
-        red = [r for r in relevant if not r.passed]
-        evaluated.append(
-            CriterionResult(
-                criterion=criterion,
-                met=not red,
-                because=(f"failed: {red[0].check.label}" if red else f"passed: {relevant[0].check.label}"),
-            )
-        )
-    return tuple(evaluated)
-
-
-def _acyclic(plan: DetailedPlan) -> tuple[bool, str]:
-    try:
-        check_acyclic((step.id for step in plan.steps), plan.dependencies)
-    except PlanCycle as error:
-        return False, str(error)
-    return True, ""
-
-
 def _weight(result: CheckResult) -> float:
     if isinstance(result.check, FileCheck | ParsesCheck):
         return 1.0
     return 3.0 if result.check.origin in ("user", "project") else 2.0
-
-
-def _words(text: str) -> set[str]:
-    """Return words and file names, and single characters of Chinese text: enough to see a common subject."""
-    words = {w.strip(".,;:()[]'\"`").lower() for w in text.replace("/", " ").split()}
-    words |= {c for c in text if "\u4e00" <= c <= "\u9fff"}
-    return {w for w in words if len(w) > 2 or "\u4e00" <= w <= "\u9fff"} - _COMMON
-
-
-_COMMON = frozenset((
-    "the", "and", "for", "with", "that", "this", "from", "must", "should", "file", "code", "into", "all", "are", "has",
-    "have", "not", "its", "can", "will",
-))  # fmt: skip

@@ -9,6 +9,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.phases import Phase, PhaseResult, PhaseStatus, ValidationResult
 from surefoot.core.questions import TIMED_OUT, is_no, is_yes
 from surefoot.core.values import now
+from surefoot.engine.planner.criteria import error_of
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import UnreadableAnswer
@@ -24,46 +25,54 @@ async def pass_gate(
     name: e.PhaseName,
     phase: Phase,
     produce: Callable[[Refusal], Awaitable[D]],
-    normalize: Callable[[D, int], T],
-    judge: Callable[[T], ValidationResult],
+    examine: Callable[[D, int], tuple[T | None, ValidationResult]],
+    failed: Callable[[PhaseResult[T]], e.Event],
 ) -> PhaseResult[T]:
-    """Return the phase's result once it passes. `normalize` gets the model's draft and the number of refusals.
+    """Return the phase's result once it passes. `examine` gets the model's draft and the number of refusals, and
+    returns the normalized output with the verdict on the draft.
 
-    A phase that never passes ends the run with what was wrong.
+    A phase that never passes ends the run. Its result is recorded as the event that `failed` makes of it.
     """
     started, executed_at = time.perf_counter(), now()
     first = run.state.phase_attempts.get(name, 0) if run.state.refusals.get(name) else 0
     messages: Sequence[str] = run.state.refusals.get(name, ())
+    threshold = run.config.min_confidence_threshold
+    result = PhaseResult[T](phase=phase, status=PhaseStatus.FAILED, executed_at=executed_at)
     for attempt in range(first, run.config.max_retries_per_phase + 1):
         await run.record(e.PhaseStarted(phase=name, attempt=attempt))
+        output: T | None = None
         try:
-            output = normalize(await produce(Refusal(messages, attempt)), attempt)
+            output, verdict = examine(await produce(Refusal(messages, attempt)), attempt)
         except UnreadableAnswer as error:
-            messages, confidence = [f"the answer could not be read: {error.problem}"], 0.0
-        else:
-            verdict = judge(output)
-            if verdict.passed:
-                return PhaseResult[T](
-                    phase=phase,
-                    status=PhaseStatus.SUCCESS,
-                    output=output,
-                    duration_ms=round((time.perf_counter() - started) * 1000),
-                    validation=verdict,
-                    executed_at=executed_at,
-                    retry_count=attempt,
-                )
-            messages, confidence = verdict.messages, verdict.confidence
-        await run.record(e.GateRefused(phase=name, attempt=attempt, confidence=confidence, messages=tuple(messages)))
+            unreadable = f"the answer could not be read: {error.problem}"
+            verdict = ValidationResult(passed=False, confidence=0.0, messages=(unreadable,), suggestions=(unreadable,))
+        result = PhaseResult[T](
+            phase=phase,
+            status=PhaseStatus.SUCCESS if verdict.passed else PhaseStatus.FAILED,
+            output=output,
+            duration_ms=round((time.perf_counter() - started) * 1000),
+            validation=verdict,
+            executed_at=executed_at,
+            error=None if verdict.passed else error_of(verdict, threshold),
+            retry_count=attempt,
+        )
+        if verdict.passed:
+            return result
+        # A doubt alone can lower the confidence too far; then it is what has to be mended.
+        messages = verdict.messages or verdict.suggestions
+        refused = e.GateRefused(phase=name, attempt=attempt, confidence=verdict.confidence, messages=tuple(messages))
+        await run.record(refused)
+    await run.record(failed(result))
     raise Stopped(Verdict.FAILED, f"{name} did not pass its gate: {'; '.join(messages)}")
 
 
 def skipped(phase: Phase, reason: str, output: T | None = None) -> PhaseResult[T]:
-    """Return the result of a phase that was not needed, with the reason."""
+    """Return the result of a phase that was not needed, with the reason. Nothing was judged, so it claims nothing."""
     return PhaseResult[T](
         phase=phase,
         status=PhaseStatus.SKIPPED,
         output=output,
-        validation=ValidationResult(passed=True, confidence=1.0, messages=(reason,)),
+        validation=ValidationResult(passed=False, confidence=0.0, messages=(reason,)),
     )
 
 

@@ -6,7 +6,9 @@ nothing. Every repair is reported with the plan.
 
 import re
 from collections.abc import Collection, Sequence
+from fnmatch import fnmatch
 from itertools import count
+from pathlib import PurePosixPath
 
 from surefoot.core.phases import (
     AlternativeApproach,
@@ -26,6 +28,9 @@ from surefoot.core.plan import (
     StepType,
     TextCheck,
 )
+from surefoot.engine.planner.coverage import is_covered
+from surefoot.prompting.project.asked_changes import asks_for_tests
+from surefoot.prompting.project.folder import is_test
 from surefoot.prompting.project.task_text import files_named_in, is_source
 from surefoot.prompting.schemas import ApproachDraft, CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
 
@@ -45,24 +50,62 @@ def plain_understanding(task: str, path: str) -> UnderstandingOutput:
 
 
 def understanding_from(
-    draft: UnderstandingDraft, task: str, existing: Collection[str], protected: Collection[str]
-) -> UnderstandingOutput:
-    """Keep the files that the task names too or that exist. Small models invent others, and write what they should
-    have read."""
-    named = files_named_in(task)
-    known = set(existing)
-    targets = [path for path in map(clean_path, draft.files) if path and path not in protected]
-    targets = [path for path in targets if path in known or not is_source(path, task)]
-    kept = [f for f in targets if f in named or f in known or f.rsplit("/", 1)[-1] in named]
-    return UnderstandingOutput(
+    draft: UnderstandingDraft,
+    task: str,
+    existing: Collection[str],
+    protected: Collection[str],
+    *,
+    root: str = "",
+    trusted: bool = False,
+) -> tuple[UnderstandingOutput, list[str]]:
+    """Return what was understood, and the repairs that it needed.
+
+    Of the files, those stay that the task names too or that exist: small models invent others, and write what they
+    should have read. `trusted`: the model knows the files that it names, and how complex the task is.
+    """
+    repairs: list[str] = []
+    files = _plain_paths(draft.files, root, existing, repairs)
+    targets = files if trusted else _targets(files, task, existing, protected, repairs)
+    complexity = draft.complexity
+    if not trusted and len(targets) > 3 and complexity is not TaskComplexity.COMPLEX:
+        repairs.append(f"a task with {len(targets)} files is complex, not {complexity}")
+        complexity = TaskComplexity.COMPLEX
+    output = UnderstandingOutput(
         understanding=draft.understanding.strip(),
         key_requirements=distinct(draft.requirements) or (draft.understanding.strip(),),
         task_type=draft.task_type,
-        complexity=draft.complexity if len(kept) <= 3 else TaskComplexity.COMPLEX,
+        complexity=complexity,
         potential_risks=distinct(draft.risks),
         clarification_needed=distinct(draft.questions),
-        target_files=distinct(kept or targets),
+        target_files=distinct(targets),
     )
+    return output, repairs
+
+
+def _plain_paths(paths: Sequence[str], root: str, existing: Collection[str], repairs: list[str]) -> list[str]:
+    """Return paths relative to the workspace; patterns as the files that they match."""
+    found: list[str] = []
+    for path in paths:
+        plain = path.strip().strip("`'\"")
+        inside = plain.removeprefix(f"{root}/") if root else plain
+        matching = [name for name in sorted(existing) if fnmatch(name, inside)] if re.search(r"[*?]", inside) else []
+        relative = matching or [cleaned for cleaned in [clean_path(inside)] if cleaned]
+        if matching or inside != plain or not relative:
+            repairs.append(f"{plain!r} became {', '.join(relative[:8])}" if relative else f"left out {plain!r}")
+        found += relative
+    return found
+
+
+def _targets(
+    files: Sequence[str], task: str, existing: Collection[str], protected: Collection[str], repairs: list[str]
+) -> list[str]:
+    named, known = files_named_in(task), set(existing)
+    targets = [path for path in files if path not in protected and (path in known or not is_source(path, task))]
+    kept = [f for f in targets if f in named or f in known or f.rsplit("/", 1)[-1] in named] or targets
+    if left_out := [path for path in distinct(files) if path not in kept]:
+        why = "given tests, files that are only read, or files that neither the task nor the folder has"
+        repairs.append(f"left out of the files to write: {', '.join(left_out)} ({why})")
+    return kept
 
 
 def approach_from(draft: ApproachDraft) -> ApproachOutput:
@@ -100,12 +143,14 @@ def simple_plan(task: str, targets: Sequence[str], protected: Collection[str]) -
 
 
 def plan_from(
-    draft: PlanDraft, required_files: Sequence[str], protected: Collection[str], max_steps: int
+    draft: PlanDraft, required_files: Sequence[str], protected: Collection[str], max_steps: int, task: str = ""
 ) -> tuple[DetailedPlan, list[str]]:
     """Return a runnable plan, and the repairs that it needed."""
     repairs: list[str] = []
     numbered = [(number, step) for number, step in enumerate(draft.steps, 1)]
     numbered = _without_empty_steps(numbered, repairs)
+    if asks_for_tests(task):
+        numbered = _into_new_tests(numbered, protected, repairs)
     numbered = _without_protected_files(numbered, protected, repairs)
     numbered, merged_into = _one_step_per_file(numbered, repairs)
     if len(numbered) > max_steps:
@@ -114,7 +159,8 @@ def plan_from(
     steps, dependencies = _with_ids(numbered, merged_into, repairs)
     written = {path for step in steps for path in step.writes}
     for path in required_files:
-        if path not in written and path not in protected and len(steps) < max_steps:
+        missing = path not in written and path not in protected and not is_covered(path, draft.steps)
+        if missing and len(steps) < max_steps:
             repairs.append(f"added a step for {path}, which the task names")
             steps.append(
                 ExecutionStep(
@@ -127,7 +173,10 @@ def plan_from(
                 )
             )
     plan = DetailedPlan(
-        steps=tuple(steps), dependencies=tuple(dependencies), success_criteria=distinct(draft.success_criteria)
+        steps=tuple(steps),
+        dependencies=tuple(dependencies),
+        estimated_duration=sum(step.estimated_duration for step in steps),
+        success_criteria=distinct(draft.success_criteria),
     )
     return plan, repairs
 
@@ -147,9 +196,10 @@ def step_from(draft: StepDraft, old: ExecutionStep, protected: Collection[str]) 
 
 
 def step_of(draft: StepDraft, step_id: str, protected: Collection[str]) -> ExecutionStep:
-    """Return the full step. A testing step writes nothing, and no step writes protected files."""
-    path = clean_path(draft.file) if draft.type is not StepType.TESTING else ""
-    path = "" if path in protected else path
+    """Return the full step. A testing step writes nothing but tests, and no step writes protected files."""
+    path = clean_path(draft.file)
+    if path in protected or (draft.type is StepType.TESTING and not is_test(path)):
+        path = ""
     check = check_from(draft.check, path)
     return ExecutionStep(
         id=step_id,
@@ -159,6 +209,16 @@ def step_of(draft: StepDraft, step_id: str, protected: Collection[str]) -> Execu
         writes=(path,) if path else (),
         expected_outputs=(path,) if path else (),
         checks=tuple(c for c in (_file_check(path) if path else None, check) if c),
+        preconditions=distinct(draft.preconditions),
+        validation_criteria=distinct(draft.validation_criteria),
+        rollback_steps=distinct(draft.rollback_steps),
+        requires_confirmation=draft.requires_confirmation,
+        allow_failure=draft.allow_failure,
+        critical=draft.critical,
+        priority=draft.priority,
+        when=draft.when.strip(),
+        expected_tools=distinct(draft.tools),
+        estimated_duration=draft.estimated_minutes,
     )
 
 
@@ -192,6 +252,22 @@ def _without_empty_steps(steps: list[tuple[int, StepDraft]], repairs: list[str])
     if kept and len(kept) < len(steps):
         repairs.append(f"dropped {len(steps) - len(kept)} steps that say nothing")
     return kept or steps
+
+
+def _into_new_tests(
+    steps: list[tuple[int, StepDraft]], protected: Collection[str], repairs: list[str]
+) -> list[tuple[int, StepDraft]]:
+    """The task asks for tests. A step that would rewrite given ones writes its tests into a file beside them."""
+    changed = []
+    for number, step in steps:
+        path = clean_path(step.file)
+        if path in protected and is_test(path):
+            given = PurePosixPath(path)
+            beside = str(given.with_name(f"{given.stem}_more{given.suffix}"))
+            repairs.append(f"step {number} writes {beside}, because the given tests in {path} stay as they are")
+            step = step.model_copy(update={"file": beside, "description": step.description.replace(path, beside)})
+        changed.append((number, step))
+    return changed
 
 
 def _without_protected_files(
@@ -240,8 +316,9 @@ def _with_ids(
     for sequence, (number, draft) in enumerate(numbered):
         steps.append(step_of(draft, f"s{number}", ()).with_(sequence=sequence))
         for target in sorted({merged_into.get(n, n) for n in draft.after}):
-            # A dependency on a later step is a mistake that would make a cycle.
-            if target in known and target < number:
+            # Merging can turn a correct order into a circle: the second part of the step came later.
+            turned = target > number and number in merged_into.values()
+            if target in known and target != number and not turned:
                 dependencies.append(StepDependency(step_id=f"s{number}", depends_on=f"s{target}"))
             elif target != number:
                 repairs.append(f"dropped the dependency of step {number} on {target}, which does not come before it")

@@ -1,44 +1,46 @@
 """Phase 3: the steps, their dependencies, and how each will be proved. Also the new plan after a failure."""
 
+from collections.abc import Sequence
 from itertools import count
 
 from surefoot.config.model import PhasePolicy
-from surefoot.core.phases import ExecutionPhase, TaskComplexity, ValidationResult
+from surefoot.core.phases import ExecutionPhase, PhaseResult, TaskComplexity, ValidationResult
 from surefoot.core.plan import DetailedPlan
 from surefoot.core.transitions import SETTLED, Stage
-from surefoot.engine.planner.criteria import judge_plan
+from surefoot.engine.planner.coverage import needs_step
+from surefoot.engine.planner.criteria import REPAIRED
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
 from surefoot.engine.planner.normalize import plan_from, simple_plan
+from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan, problem_with_check
 from surefoot.engine.planner.submitted import submitted_plan
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.prompting.context import step_to_replan, understood
 from surefoot.prompting.conversation.submissions import FullPlanDraft
+from surefoot.prompting.project.asked_changes import asks_to_change
+from surefoot.prompting.project.folder import list_files
+from surefoot.prompting.project.task_text import files_named_in
 from surefoot.prompting.schemas import PlanDraft
 
 
 async def make_plan(run: Run) -> None:
     repairs: list[str] = []
-    # A model that submits whole plans says itself which files a step is about.
-    required = understood(run.state).target_files if run.profile.repairs_plans else ()
+    required = _files_to_make(run)
 
-    def normalize(draft: PlanDraft | FullPlanDraft, attempt: int) -> DetailedPlan:
-        if isinstance(draft, FullPlanDraft):
-            return _continued(run.state, submitted_plan(draft))
-        if len(draft.steps) > run.config.max_plan_steps and attempt == 0:
-            # Condensing is the planner's work. Only if it does not manage, the plan is cut.
-            return plan_from(draft, (), (), len(draft.steps))[0]
-        plan, repairs[:] = plan_from(draft, required, run.protected, run.config.max_plan_steps)
-        return _continued(run.state, plan)
+    def examine(draft: PlanDraft | FullPlanDraft, attempt: int) -> tuple[DetailedPlan | None, ValidationResult]:
+        facts = _facts(run, required, attempt)
+        plan, repairs[:] = _normalized(run, draft, facts)
+        warnings = [f"{REPAIRED}{repair}" for repair in repairs]
+        verdict = judge_plan(draft, facts, run.config.min_confidence_threshold, warnings)
+        return plan and _continued(run.state, plan), verdict
 
-    def judge(plan: DetailedPlan) -> ValidationResult:
-        config = run.config
-        return judge_plan(plan, required, run.protected, config.max_plan_steps, config.min_confidence_threshold)
+    def failed(result: PhaseResult[DetailedPlan]) -> e.Event:
+        return e.PlanMade(result=result)
 
     replanning = step_to_replan(run.state) is not None
     if run.state.plan is None and not replanning and (reason := _reason_to_skip(run)):
-        plan = simple_plan(run.task.text, required, run.protected)
+        plan = simple_plan(run.task.text, required if run.profile.repairs_plans else (), run.protected)
         await run.record(e.PlanMade(result=skipped(ExecutionPhase.Planning(), reason, plan)))
     while (
         run.state.plan is None
@@ -48,7 +50,7 @@ async def make_plan(run: Run) -> None:
             and await is_rejected(run, "planning", _steps_text(run.state), made.executed_at)
         )
     ):
-        result = await pass_gate(run, "planning", ExecutionPhase.Planning(), run.strategy.plan, normalize, judge)
+        result = await pass_gate(run, "planning", ExecutionPhase.Planning(), run.strategy.plan, examine, failed)
         stay = {step.id for step in result.output.steps} if result.output else set()
         dropped = tuple(step_run.step.name for step_id, step_run in run.state.steps.items() if step_id not in stay)
         await run.record(e.PlanMade(result=result, mended=tuple(repairs), dropped=dropped))
@@ -56,6 +58,39 @@ async def make_plan(run: Run) -> None:
         await run.enter(Stage.COMPLETED, "only a plan was asked for")
     else:
         await run.enter(Stage.EXECUTION)
+
+
+def _files_to_make(run: Run) -> list[str]:
+    """Return the files that the plan has to make or change, as far as the task's words tell."""
+    existing = list_files(run.root)
+    if run.profile.repairs_plans:
+        targets = understood(run.state).target_files
+        return [path for path in targets if needs_step(path, run.task.text, existing)] or list(targets)
+    # A model that submits whole plans knows which files exist. Only what the task wants made can be forgotten.
+    text = run.task.text
+    return [path for path in files_named_in(text) if path not in existing and asks_to_change(path, text)]
+
+
+def _facts(run: Run, required: Sequence[str], attempt: int) -> PlanFacts:
+    return PlanFacts(
+        required=required,
+        protected=run.protected,
+        max_steps=run.config.max_plan_steps,
+        # Condensing is the planner's work. Only if it does not manage, a small model's plan is cut.
+        is_cut=run.profile.repairs_plans and attempt > 0,
+        tools=run.usable_tools(),
+        exists=lambda path: (run.root / path).exists(),
+    )
+
+
+def _normalized(run: Run, draft: PlanDraft | FullPlanDraft, facts: PlanFacts) -> tuple[DetailedPlan | None, list[str]]:
+    """Return the plan that would be run, and what had to be repaired; None if a check of it cannot be run."""
+    if isinstance(draft, FullPlanDraft):
+        checks = [*draft.checks, *(check for step in draft.steps for check in step.checks)]
+        return (None, []) if any(map(problem_with_check, checks)) else submitted_plan(draft)
+    if len(draft.steps) > facts.max_steps and not facts.is_cut:
+        return plan_from(draft, (), (), len(draft.steps))[0], []
+    return plan_from(draft, facts.required, facts.protected, facts.max_steps, run.task.text)
 
 
 def _steps_text(state: RunState) -> str:

@@ -1,4 +1,4 @@
-"""Turns a submitted plan with all its fields into the plan that is run. Nothing is dropped or added. Pure."""
+"""Turns a submitted plan with all its fields into the plan that is run. Steps are neither dropped nor added. Pure."""
 
 from surefoot.core.plan import (
     Check,
@@ -19,26 +19,40 @@ from surefoot.prompting.conversation.submissions import (
 )
 
 
-def submitted_plan(draft: FullPlanDraft) -> DetailedPlan:
-    dependencies = [
-        StepDependency(step_id=f"s{number}", depends_on=f"s{before}")
-        for number, step in enumerate(draft.steps, 1)
-        for before in dict.fromkeys(step.after)
-        # A number that no step has is a slip of counting; the order of the steps stays.
-        if 1 <= before <= len(draft.steps) and before != number
+def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
+    """Return the plan, and what was repaired: numbers that no step has are slips of counting."""
+    repairs: list[str] = []
+    known = range(1, len(draft.steps) + 1)
+    dependencies: list[StepDependency] = []
+    for number, step in enumerate(draft.steps, 1):
+        for before in dict.fromkeys(step.after):
+            if before in known and before != number:
+                dependencies.append(StepDependency(step_id=f"s{number}", depends_on=f"s{before}"))
+            else:
+                repairs.append(f"dropped the dependency of step {number} on {before}, which is no other step")
+    repairs += [
+        f"dropped step {n} from the milestone {m.name!r}: there is none"
+        for m in draft.milestones
+        for n in m.after
+        if n not in known
     ]
-    return DetailedPlan(
+    shown = {
+        c.criterion.strip(): CommandCheck(command=c.check.strip()) for c in draft.success_criteria if c.check.strip()
+    }
+    criteria = distinct([c.criterion for c in draft.success_criteria])
+    plan = DetailedPlan(
         steps=tuple(full_step(step, f"s{number}", number - 1) for number, step in enumerate(draft.steps, 1)),
         dependencies=tuple(dependencies),
         estimated_duration=sum(step.estimated_minutes for step in draft.steps),
         required_resources=distinct(draft.required_resources),
         milestones=tuple(
-            Milestone(name=m.name, step_ids=tuple(f"s{n}" for n in m.after if 1 <= n <= len(draft.steps)))
-            for m in draft.milestones
+            Milestone(name=m.name, step_ids=tuple(f"s{n}" for n in m.after if n in known)) for m in draft.milestones
         ),
-        success_criteria=distinct(draft.success_criteria),
-        checks=tuple(map(_check, draft.checks)),
+        success_criteria=criteria,
+        criterion_checks=tuple(shown[c].key if c in shown else "" for c in criteria) if shown else (),
+        checks=tuple({c.key: c for c in (*map(check_of, draft.checks), *shown.values())}.values()),
     )
+    return plan, repairs
 
 
 def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> ExecutionStep:
@@ -55,11 +69,12 @@ def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> Executio
         rollback_steps=distinct(draft.rollback_steps),
         requires_confirmation=draft.requires_confirmation,
         allow_failure=draft.allow_failure,
-        checks=tuple(map(_check, draft.checks)),
+        checks=tuple(map(check_of, draft.checks)),
         critical=draft.critical,
         priority=draft.priority,
         when=draft.when.strip(),
         fallback=draft.fallback,
+        expected_tools=distinct(draft.tools),
     )
 
 
@@ -77,7 +92,7 @@ _FIELDS = {"type": "step_type", "files": "expected_outputs", "estimated_minutes"
 """Fields of a step that have another name in a draft."""
 
 
-def _check(draft: FullCheckDraft) -> Check:
+def check_of(draft: FullCheckDraft) -> Check:
     match draft.kind:
         case "file_exists":
             return FileCheck(path=clean_path(draft.value) or draft.value)

@@ -5,7 +5,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.phases import ExecutionPhase, PhaseResult, UnderstandingOutput, ValidationResult
 from surefoot.core.questions import TIMED_OUT
 from surefoot.core.transitions import Stage
-from surefoot.engine.planner.criteria import judge_understanding
+from surefoot.engine.planner.criteria import REPAIRED, judge_understanding
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
 from surefoot.engine.planner.normalize import plain_understanding, understanding_from
 from surefoot.engine.runtime.run import Run
@@ -19,13 +19,20 @@ from surefoot.prompting.schemas import UnderstandingDraft
 
 async def understand(run: Run) -> None:
     existing = list_files(run.root)
-    named = files_named_in(run.task.text)
+    root = str(run.root)
 
-    def normalize(draft: UnderstandingDraft, attempt: int) -> UnderstandingOutput:
-        return understanding_from(draft, run.task.text, existing, run.protected)
+    def examine(draft: UnderstandingDraft, attempt: int) -> tuple[UnderstandingOutput, ValidationResult]:
+        trusted = not run.profile.repairs_plans
+        text, protected = run.task.text, run.protected
+        output, repairs = understanding_from(draft, text, existing, protected, root=root, trusted=trusted)
+        unnamed = [path for path in files_named_in(text) if path not in existing and path not in output.target_files]
+        warnings = [f"{REPAIRED}{repair}" for repair in repairs]
+        warnings += [f"the task names {path}, the understanding does not" for path in unnamed]
+        threshold = run.config.min_confidence_threshold
+        return output, judge_understanding(draft, text, threshold, root=root, existing=existing, warnings=warnings)
 
-    def judge(output: UnderstandingOutput) -> ValidationResult:
-        return judge_understanding(output, run.task.text, named, run.config.min_confidence_threshold)
+    def failed(result: PhaseResult[UnderstandingOutput]) -> e.Event:
+        return e.Understood(result=result)
 
     if run.state.understanding is None and not run.config.enable_planning:
         plain = plain_understanding(run.task.text, "")
@@ -41,7 +48,7 @@ async def understand(run: Run) -> None:
             await run.record(e.Understood(result=skipped(ExecutionPhase.Understanding(), reason, plain)))
     while (result := run.state.understanding) is None or await _is_rejected(run, result):
         phase = ExecutionPhase.Understanding()
-        result = await pass_gate(run, "understanding", phase, run.strategy.understand, normalize, judge)
+        result = await pass_gate(run, "understanding", phase, run.strategy.understand, examine, failed)
         await run.record(e.Understood(result=result))
     await run.enter(Stage.APPROACH)
 

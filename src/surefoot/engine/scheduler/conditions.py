@@ -11,6 +11,8 @@ from typing import Any
 
 from surefoot.errors import PlanError
 
+NAMES = ("outputs", "status")
+"""What a condition of a step can look at: the results of earlier steps, and how they ended."""
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": len, "sum": sum, "min": min, "max": max, "any": any, "all": all, "sorted": sorted,
     "str": str, "int": int, "float": float, "bool": bool, "abs": abs, "round": round,
@@ -31,6 +33,40 @@ def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
     except (SyntaxError, ValueError) as error:
         raise PlanError(f"not an expression: {expression!r} ({error})", remedy="use a Python expression") from None
     return _value(tree.body, names)
+
+
+def problem_with(condition: str) -> str:
+    """Say why a condition of a plan can never be evaluated; empty if it may be."""
+    if not condition.strip():
+        return ""
+    try:
+        tree = ast.parse(condition.strip(), mode="eval")
+    except (SyntaxError, ValueError) as error:
+        return f"{condition!r} is no Python expression ({error})"
+    functions = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) if name not in NAMES and not (node in functions and name in _FUNCTIONS):
+                return f"{condition!r}: unknown name {name!r}; known: {', '.join(NAMES)}"
+            case ast.Attribute() if node not in functions or node.attr != "get":
+                return f"{condition!r}: {ast.unparse(node)!r} is not allowed"
+            case ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp() | ast.SetComp() | ast.NamedExpr():
+                return f"{condition!r}: compare values; do not call code"
+    return ""
+
+
+def steps_in(condition: str) -> list[str]:
+    """Return the steps that a condition names: `outputs["load"]`, `status.get("load")`."""
+    try:
+        tree = ast.parse(condition.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return []
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as step_id)) if name in NAMES:
+                found.append(step_id)
+    return found
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:

@@ -104,6 +104,12 @@ class Schedule:
             heapq.heappush(self._ready, entry)
         return found
 
+    def put_back(self, step_id: str) -> None:
+        """Offer a step again that was taken and could not start."""
+        if step_id in self._waits_for:
+            self._pending.add(step_id)
+            self._offer(step_id)
+
     def waiting(self) -> dict[str, str]:
         """Return every pending step with what it waits for."""
         return {

@@ -11,8 +11,9 @@ from surefoot.engine.controls import apply_controls
 from surefoot.engine.executor.step import end_without_running, run_step, writes_of
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
-from surefoot.engine.scheduler.conditions import evaluate
+from surefoot.engine.scheduler.conditions import evaluate, steps_in
 from surefoot.engine.scheduler.graph import Schedule
+from surefoot.engine.scheduler.preconditions import unmet_preconditions
 
 RunningTasks = dict[asyncio.Task[None], str]
 
@@ -21,6 +22,7 @@ async def execute(run: Run) -> None:
     """Run until every step is settled or one has failed; then the next stage takes over."""
     running: RunningTasks = {}
     schedule, version = _resume_running(run, running), _version(run)
+    held: dict[str, str] = {}
     try:
         while True:
             await apply_controls(run)
@@ -28,7 +30,7 @@ async def execute(run: Run) -> None:
                 schedule, version = _schedule(run, running.values()), _version(run)
             await _block_unreachable(run, schedule)
             # A failed step stops the start of others: what they would build on may be about to change.
-            starting = [] if run.state.failed else await _next_steps(run, schedule, running.values())
+            starting = [] if run.state.failed else await _next_steps(run, schedule, running.values(), held)
             if len(starting) == 1 and not running:
                 await run_step(run, starting[0])
                 _settle(run, schedule, starting[0])
@@ -36,6 +38,8 @@ async def execute(run: Run) -> None:
             running |= {asyncio.create_task(run_step(run, step_id)): step_id for step_id in starting}
             if running:
                 await _wait_for_one(run, schedule, running)
+            elif held and not run.state.failed:
+                await _block(run, schedule, held)
             elif not await _received_more(run):
                 break
     finally:
@@ -89,17 +93,27 @@ def _settle(run: Run, schedule: Schedule, step_id: str) -> None:
         schedule.settle(step_id, status)
 
 
-async def _next_steps(run: Run, schedule: Schedule, running: Collection[str]) -> list[str]:
-    """Return every ready step that can run beside the others. Steps whose condition is not met are skipped."""
+async def _next_steps(run: Run, schedule: Schedule, running: Collection[str], held: dict[str, str]) -> list[str]:
+    """Return every ready step that can run beside the others. Steps whose condition is not met are skipped.
+
+    `held` gets the steps whose preconditions do not hold now, with the reason: another step may still bring them about.
+    """
     beside, limit = list(running), run.config.max_parallel_steps
     starting: list[str] = []
+    for step_id in held:
+        schedule.put_back(step_id)
+    held.clear()
     while len(beside) < limit:
         chosen = schedule.take((lambda step_id: _may_join(run, step_id, beside)) if beside else None)
         if chosen is None:
             break
-        if reason := _unmet_condition(run, chosen):
-            await run.record(end_without_running(run.state.steps[chosen], StepStatus.SKIPPED, reason))
-            schedule.settle(chosen, StepStatus.SKIPPED)
+        status, reason = _ruling(run, chosen)
+        if reason:
+            await run.record(end_without_running(run.state.steps[chosen], status, reason))
+            schedule.settle(chosen, status)
+            continue
+        if run.state.step(chosen).preconditions and (reason := await unmet_preconditions(run, run.state.step(chosen))):
+            held[chosen] = reason
             continue
         starting.append(chosen)
         run.active_steps.add(chosen)
@@ -151,14 +165,38 @@ async def _block_unreachable(run: Run, schedule: Schedule) -> None:
         schedule.settle(step_id, StepStatus.BLOCKED)
 
 
-def _unmet_condition(run: Run, step_id: str) -> str:
+async def _block(run: Run, schedule: Schedule, held: dict[str, str]) -> None:
+    """Nothing else can run, so nothing can bring about what these steps need."""
+    for step_id, reason in held.items():
+        await run.record(end_without_running(run.state.steps[step_id], StepStatus.BLOCKED, reason))
+        schedule.settle(step_id, StepStatus.BLOCKED)
+    held.clear()
+
+
+def _ruling(run: Run, step_id: str) -> tuple[StepStatus, str]:
+    """Say how a step ends without running, and why, by its condition; no reason: it may run."""
     condition = run.state.step(step_id).when
     if not condition:
-        return ""
+        return StepStatus.PENDING, ""
     statuses = {s: r.status.value for s, r in run.state.steps.items()}
-    if evaluate(condition, {"outputs": run.artifacts, "status": statuses}):
-        return ""
-    return f"its condition is not met: {condition}"
+    try:
+        if evaluate(condition, {"outputs": run.artifacts, "status": statuses}):
+            return StepStatus.PENDING, ""
+    except Exception as error:
+        return _cannot_tell(run, condition, error)
+    return StepStatus.SKIPPED, f"its condition is not met: {condition}"
+
+
+def _cannot_tell(run: Run, condition: str, error: Exception) -> tuple[StepStatus, str]:
+    """A condition on a result that a step did not leave because it was skipped is not met; any other that cannot be
+    evaluated blocks its step."""
+    steps = run.state.steps
+    without = [s for s in steps_in(condition) if s in steps and steps[s].status is StepStatus.SKIPPED]
+    if without:
+        names = ", ".join(f"'{steps[s].step.name}'" for s in without)
+        return StepStatus.SKIPPED, f"its condition cannot be met: {condition} ({names} was skipped and has no result)"
+    problem = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+    return StepStatus.BLOCKED, f"its condition cannot be evaluated: {condition} ({problem})"
 
 
 def _require_all_settled(run: Run, schedule: Schedule) -> None:

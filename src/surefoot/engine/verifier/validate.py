@@ -5,7 +5,7 @@ import asyncio
 import time
 from collections.abc import Collection, Sequence
 
-from surefoot.core.outcome import CheckResult, Failure, FailureKind, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict
 from surefoot.core.phases import (
     ExecutionPhase,
     ExecutionStatus,
@@ -18,7 +18,8 @@ from surefoot.core.plan import Check, CommandCheck
 from surefoot.core.proof import SuiteEvidence
 from surefoot.core.transitions import Stage, StepStatus
 from surefoot.engine.executor.step import task_checks
-from surefoot.engine.planner.criteria import decisive, evaluate_criteria, judge_validation
+from surefoot.engine.planner.criteria import NOT_VERIFIED, decisive, error_of, judge_validation
+from surefoot.engine.planner.evidence import Evidence, evaluate
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.engine.verifier.hollow import hollow_checks
@@ -38,27 +39,17 @@ async def validate(run: Run) -> None:
     started = time.perf_counter()
     await run.record(e.PhaseStarted(phase="validation"))
     results = await run.verifier.check(final_checks(run), "final")
-    criteria = evaluate_criteria(run.state.plan.success_criteria, run.state.plan, results)
     red = [r for r in decisive(results) if not r.passed]
     view = None if red else await _judge_view(run, results)
     hollow = () if red else await _hollow(run, results, view.left_out if view else ())
     weighed = None if red else await weigh_tests(run, results)
     regressed = weighed is not None and bool(weighed.evidence.regressions) and _may_feed_back(run)
     evidence = weighed.evidence if weighed else None
+    criteria = await _criteria(run, results, evidence)
     output = ValidationOutput(checks=results, criteria=criteria, hollow=hollow, view=view, tests=evidence)
-    judgement = judge_validation(output, run.config.min_confidence_threshold)
-    await run.record(
-        e.Validated(
-            result=PhaseResult[ValidationOutput](
-                phase=ExecutionPhase.Validation(),
-                status=PhaseStatus.FAILED if red or regressed else PhaseStatus.SUCCESS,
-                output=output,
-                duration_ms=round((time.perf_counter() - started) * 1000),
-                validation=judgement,
-                error="; ".join(r.check.label for r in red) or (_regression_message(evidence) if regressed else None),
-            )
-        )
-    )
+    error = "; ".join(r.check.label for r in red) or (_regression_message(evidence) if regressed else "")
+    result = _result(run, output, error)
+    await run.record(e.Validated(result=result.with_(duration_ms=round((time.perf_counter() - started) * 1000))))
     if red:
         message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in red)
         await _refute(run, red, FailureKind.REFUTED, message)
@@ -68,6 +59,41 @@ async def validate(run: Run) -> None:
         await _refute(run, [failing], FailureKind.REGRESSION, _regression_message(weighed.evidence))
     else:
         await run.enter(Stage.COMPLETED, "every check was looked at on the final tree")
+
+
+def _result(run: Run, output: ValidationOutput, error: str) -> PhaseResult[ValidationOutput]:
+    """The final gate decides: without a check there is nothing to go by, and the phase counts as skipped."""
+    threshold = run.config.min_confidence_threshold
+    judgement = judge_validation(output, threshold, run.state.red_at_start)
+    status = PhaseStatus.SUCCESS if judgement.passed and not error else PhaseStatus.FAILED
+    if not output.checks:
+        status, error = PhaseStatus.SKIPPED, NOT_VERIFIED
+    elif not judgement.passed and not error:
+        error = error_of(judgement, threshold)
+    return PhaseResult[ValidationOutput](
+        phase=ExecutionPhase.Validation(), status=status, output=output, validation=judgement, error=error or None
+    )
+
+
+async def _criteria(
+    run: Run, results: Sequence[CheckResult], tests: SuiteEvidence | None
+) -> tuple[CriterionResult, ...]:
+    """Evaluate the success criteria of the plan, and the criteria of the steps that are done."""
+    plan = run.state.plan
+    assert plan is not None
+    done = [r.step for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
+    criteria = dict.fromkeys([*plan.success_criteria, *(c for step in done for c in step.validation_criteria)])
+    if not criteria:
+        return ()
+    changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
+    evidence = Evidence(
+        results=results,
+        deciding=decisive(results),
+        linked={c: key for c, key in zip(plan.success_criteria, plan.criterion_checks, strict=False) if key},
+        files=[as_text(change.path) for change in changes if change.kind != "removed"],
+        tests=tests.own_tests if tests else (),
+    )
+    return evaluate(list(criteria), evidence)
 
 
 def final_checks(run: Run) -> tuple[Check, ...]:

@@ -7,10 +7,13 @@ from surefoot.core.plan import DetailedPlan, ExecutionStep, StepDependency
 from surefoot.core.transitions import SETTLED, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.reducers.people import remove_control
+from surefoot.journal.reducers.run import has_failed
 from surefoot.journal.state import RunState, StepRun
 
 
 def _plan_made(state: RunState, event: e.PlanMade, at: float) -> None:
+    if has_failed(state, "planning", event.result):
+        return
     state.planning = event.result
     state.refusals.pop("planning", None)
     if event.result.output is None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from surefoot.core.phases import PhaseResult, PhaseStatus
 from surefoot.core.questions import asked_again_on_resume
 from surefoot.core.transitions import RUN_TRANSITIONS, Stage, check_transition
 from surefoot.journal import events as e
@@ -41,18 +42,33 @@ def _stage_entered(state: RunState, event: e.StageEntered, at: float) -> None:
 
 def _phase_started(state: RunState, event: e.PhaseStarted, at: float) -> None:
     state.phase_attempts[event.phase] = event.attempt
+    if not event.attempt:
+        state.phase_started_at[event.phase] = at
 
 
 def _gate_refused(state: RunState, event: e.GateRefused, at: float) -> None:
     state.refusals[event.phase] = list(event.messages)
 
 
+def has_failed(state: RunState, phase: str, result: PhaseResult[Any]) -> bool:
+    """Keep the result of a phase that never passed its gate beside the accepted ones: nothing may build on it."""
+    state.failed_phases.pop(phase, None)
+    if result.status is PhaseStatus.FAILED:
+        state.failed_phases[phase] = result
+        return True
+    return False
+
+
 def _understood(state: RunState, event: e.Understood, at: float) -> None:
+    if has_failed(state, "understanding", event.result):
+        return
     state.understanding = event.result
     state.refusals.pop("understanding", None)
 
 
 def _approach_chosen(state: RunState, event: e.ApproachChosen, at: float) -> None:
+    if has_failed(state, "approach", event.result):
+        return
     state.approach = event.result
     state.refusals.pop("approach", None)
 

@@ -2,7 +2,7 @@
 
 from surefoot.journal.state.conversation import CallResult, Conversation
 from surefoot.journal.state.history import FinishedAttempt, History
-from surefoot.journal.state.run import ActionResults, RunState
+from surefoot.journal.state.run import ActionResults, RunState, phase_result
 from surefoot.journal.state.step import Action, Compensation, StepRun, commands_of, logs_of, outputs_of
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "commands_of",
     "logs_of",
     "outputs_of",
+    "phase_result",
 ]

@@ -79,6 +79,8 @@ class History(Sequence[PhaseResult[StepExecutionOutput]]):
 
 
 def _as_phase_result(entry: FinishedAttempt) -> PhaseResult[StepExecutionOutput]:
+    # A blocked step has no failure. Why it is blocked is all that its log says.
+    blocked = entry.status is StepStatus.BLOCKED and entry.recorded_output and entry.recorded_output.logs
     return PhaseResult[StepExecutionOutput](
         phase=execution_phase(entry.started_steps, entry.total_steps),
         status=PHASE_STATUS[entry.status],
@@ -86,7 +88,7 @@ def _as_phase_result(entry: FinishedAttempt) -> PhaseResult[StepExecutionOutput]
         duration_ms=entry.duration_ms,
         validation=_validation(entry.checks),
         executed_at=to_datetime(entry.at),
-        error=entry.error,
+        error=blocked[0] if blocked else entry.error,
         retry_count=entry.retries,
     )
 

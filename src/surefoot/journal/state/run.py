@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.outcome import CheckResult, Outcome
@@ -10,6 +11,7 @@ from surefoot.core.phases import (
     ExecutionPhase,
     Phase,
     PhaseResult,
+    PhaseStatus,
     UnderstandingOutput,
     ValidationOutput,
     phase_of,
@@ -64,6 +66,9 @@ class RunState:
     refusals: dict[str, list[str]] = field(default_factory=dict)
     """By phase: the messages of the last refusal of its gate."""
     phase_attempts: dict[str, int] = field(default_factory=dict)
+    phase_started_at: dict[str, float] = field(default_factory=dict)
+    failed_phases: dict[str, PhaseResult[Any]] = field(default_factory=dict)
+    """By phase: the result of the last try that never passed its gate."""
     revisions: int = 0
     resets: int = 0
     """How often any step was reset for another attempt."""
@@ -150,17 +155,63 @@ class RunState:
         return SequentialExecutionPlan(
             task_id=self.run_id,
             current_phase=self.phase,
-            understanding=self.understanding,
-            approach=self.approach,
-            plan=self.planning and self.planning.with_(output=self.plan),
+            understanding=phase_result(self, Stage.UNDERSTANDING),
+            approach=phase_result(self, Stage.APPROACH),
+            plan=phase_result(self, Stage.PLANNING),
             execution_history=tuple(self.history),
-            final_validation=self.validation,
+            final_validation=phase_result(self, Stage.VALIDATION),
             outcome=self.outcome,
             started_at=to_datetime(self.started_at),
             updated_at=to_datetime(self.updated_at),
             completed_at=to_datetime(self.updated_at) if ended else None,
             config=self.config,
         )
+
+
+_ORDER = (Stage.UNDERSTANDING, Stage.APPROACH, Stage.PLANNING, Stage.EXECUTION, Stage.VALIDATION)
+
+
+def phase_result(state: RunState, stage: Stage) -> PhaseResult[Any] | None:
+    """Return the result of a phase as it is now: also of one that has failed, runs, waits for a person, or is still to
+    come. None: this run does not have the phase."""
+    result: PhaseResult[Any] | None
+    match stage:
+        case Stage.UNDERSTANDING:
+            result = state.understanding
+        case Stage.APPROACH:
+            result = state.approach
+        case Stage.PLANNING:
+            result = state.planning and state.planning.with_(output=state.plan)
+        case _:
+            result = state.validation
+    if failed := state.failed_phases.get(stage.value):
+        # A new plan that was refused leaves the old one in place.
+        return failed.with_(output=state.plan) if stage is Stage.PLANNING and state.plan else failed
+    if state.stage is Stage.WAITING and state.before_waiting is stage:
+        return (result or _begun(state, stage)).with_(status=PhaseStatus.AWAITING_CONFIRMATION)
+    if state.stage is stage and (result is None or stage is Stage.VALIDATION):
+        return _begun(state, stage)
+    return result or _pending(state, stage)
+
+
+def _begun(state: RunState, stage: Stage) -> PhaseResult[Any]:
+    return PhaseResult[Any](
+        phase=phase_of(stage, started_steps=0, total_steps=0),
+        status=PhaseStatus.RUNNING,
+        executed_at=to_datetime(state.phase_started_at.get(stage.value, state.updated_at)),
+        retry_count=state.phase_attempts.get(stage.value, 0),
+    )
+
+
+def _pending(state: RunState, stage: Stage) -> PhaseResult[Any] | None:
+    """A phase behind the current one is still to come, unless the run is at its end."""
+    halted = {Stage.WAITING: state.before_waiting, Stage.FAILED: state.failed_at or state.stage}
+    current = halted.get(state.stage, state.stage)
+    current = Stage.EXECUTION if current is Stage.RECOVERY else current
+    if state.stage is Stage.COMPLETED or current not in _ORDER or _ORDER.index(stage) <= _ORDER.index(current):
+        return None
+    phase = phase_of(stage, started_steps=0, total_steps=0)
+    return PhaseResult[Any](phase=phase, status=PhaseStatus.PENDING, executed_at=to_datetime(state.started_at))
 
 
 class ActionResults(Mapping[str, str]):

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field, JsonValue, model_validator
 
 from surefoot.core.plan import StepType
 from surefoot.prompting.schemas import (
@@ -48,7 +48,9 @@ class FullStepDraft(Draft):
     files: list[str] = Field(default=[], description="files that it certainly changes")
     after: list[int] = Field(default=[], description="numbers of the steps before it, from 1")
     checks: list[FullCheckDraft] = Field(default=[], description="what must hold when it is done")
-    preconditions: list[str] = Field(default=[], json_schema_extra=BRIEF)
+    preconditions: list[str] = Field(
+        default=[], description="`command` or `FILE exists`; blocks it if not met", json_schema_extra=BRIEF
+    )
     expected_outputs: list[str] = Field(default=[], json_schema_extra=BRIEF)
     validation_criteria: list[str] = Field(default=[], json_schema_extra=BRIEF)
     rollback_steps: list[str] = Field(
@@ -80,9 +82,19 @@ class MilestoneDraft(Draft):
     after: list[int] = Field(default=[], description="steps that complete it")
 
 
+class CriterionDraft(Draft):
+    criterion: str = Field(min_length=1)
+    check: str = Field(default="", description="a shell command that ends with 0 if it is met; empty if there is none")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_text(cls, value: Any) -> Any:
+        return {"criterion": value} if isinstance(value, str) else value
+
+
 class FullPlanDraft(Draft):
     steps: list[FullStepDraft] = Field(min_length=1)
-    success_criteria: list[str] = Field(default=[])
+    success_criteria: list[CriterionDraft] = Field(default=[], description="what must be true at the end")
     checks: list[FullCheckDraft] = Field(default=[], description="what must hold at the end, as for steps")
     milestones: list[MilestoneDraft] = Field(default=[], description="{name, after}", json_schema_extra=BRIEF)
     required_resources: list[str] = Field(default=[], json_schema_extra=BRIEF)

@@ -4,11 +4,12 @@ The gate's verdict is the result of a submission. A submission stays an open cal
 killed process finds it again.
 """
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from surefoot.core.phases import PhaseResult
 from surefoot.core.purpose import Purpose
 from surefoot.errors import TaskImpossible, UnreadableAnswer
 from surefoot.journal.state import Conversation
@@ -159,13 +160,13 @@ class Survey:
         state = self._run.state
         if verb is wanted and refusal.messages:
             return False, _refused(refusal)
-        accepted = {
+        accepted: dict[Verb, PhaseResult[Any] | None] = {
             Verb.SUBMIT_UNDERSTANDING: state.understanding,
             Verb.SUBMIT_APPROACH: state.approach,
             Verb.SUBMIT_PLAN: state.planning,
         }
-        if accepted[verb] is not None:
-            return True, "Accepted."
+        if (result := accepted[verb]) is not None:
+            return True, "\n".join(["Accepted.", *(f"- {note}" for note in _notes(result))])
         return True, KEPT
 
     def accepted(self, conversation: Conversation) -> list[Item]:
@@ -184,6 +185,11 @@ class Survey:
         return bool(self._dialogue.not_begun(conversation)) and any(
             self._is_work(call) for call in self._dialogue.not_begun(conversation)
         )
+
+
+def _notes(result: PhaseResult[Any]) -> Sequence[str]:
+    """Return what the engine has changed in an accepted submission, and what it doubts."""
+    return result.validation.warnings if result.validation else ()
 
 
 def _refused(refusal: Refusal) -> str:

@@ -112,6 +112,8 @@ def step_start(run: RunView, step_run: StepRun) -> str:
         lines.append(f"The plan:\n{plan_text(state)}")
     if step.description and step.description != step.name:
         lines.append(step.description)
+    lines += [f"It should hold before you start: {condition}" for condition in step.preconditions]
+    lines += [f"Expected tools: {', '.join(step.expected_tools)}"] if step.expected_tools else []
     lines += [f"Planned results: {', '.join(step.expected_outputs)}"] if step.expected_outputs else []
     lines += [f"Criterion: {criterion}" for criterion in step.validation_criteria]
     if results := step_run.checks or step_run.baseline:

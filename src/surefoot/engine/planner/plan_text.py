@@ -1,0 +1,145 @@
+"""Reads a plan from what a model or a person has written. Pure.
+
+Tolerant of the form: code fences, text around the JSON, trailing commas, single quotes, a truncated end, other names
+for the same fields. Strict about the content: ids are unique, dependencies are known, there is no circle.
+"""
+
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from surefoot.core.plan import DetailedPlan, ExecutionStep, Milestone, StepDependency, StepType
+from surefoot.engine.planner.normalize import distinct
+from surefoot.engine.planner.plan_criteria import problem_with_check
+from surefoot.engine.planner.submitted import check_of
+from surefoot.engine.scheduler.conditions import problem_with
+from surefoot.engine.scheduler.graph import check_acyclic
+from surefoot.errors import PlanError
+from surefoot.models.parsing.answer import read_json
+from surefoot.prompting.conversation.submissions import FullCheckDraft, MilestoneDraft
+
+MAX_STEPS = 12
+
+
+class _Step(BaseModel):
+    """A step in any of the forms that are in use."""
+
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+
+    id: str = ""
+    name: str = Field(default="", validation_alias=AliasChoices("name", "title", "goal"))
+    description: str = Field(default="", validation_alias=AliasChoices("description", "task", "details"))
+    type: StepType = Field(default=StepType.CODE_GENERATION, validation_alias=AliasChoices("type", "step_type"))
+    after: list[str] = Field(
+        default=[], validation_alias=AliasChoices("after", "dependencies", "depends_on", "dependsOn", "deps")
+    )
+    tools: list[str] = Field(
+        default=[], validation_alias=AliasChoices("tools", "tools_expected", "expected_tools", "tools_needed")
+    )
+    files: list[str] = []
+    checks: list[FullCheckDraft] = []
+    preconditions: list[str] = []
+    expected_outputs: list[str] = Field(
+        default=[], validation_alias=AliasChoices("expected_outputs", "expected_output", "outputs")
+    )
+    validation_criteria: list[str] = []
+    rollback_steps: list[str] = []
+    requires_confirmation: bool = False
+    allow_failure: bool = False
+    critical: bool = True
+    priority: int = 0
+    when: str = Field(default="", validation_alias=AliasChoices("when", "condition"))
+    fallback: Any = None
+    minutes: int = Field(default=0, ge=0, validation_alias=AliasChoices("estimated_minutes", "estimated_duration"))
+
+    @field_validator("after", "tools", "expected_outputs", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        return [] if value is None else value if isinstance(value, list) else [value]
+
+
+class _Plan(BaseModel):
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+
+    steps: list[_Step] = Field(min_length=1, validation_alias=AliasChoices("steps", "plan", "tasks"))
+    success_criteria: list[str] = []
+    checks: list[FullCheckDraft] = []
+    milestones: list[MilestoneDraft] = []
+    required_resources: list[str] = []
+
+
+def parse_plan_from_text(text: str, *, max_steps: int = MAX_STEPS) -> DetailedPlan:
+    """Return the plan in a text.
+
+    Raises `UnreadableAnswer` if there is none, and `PlanError` if it is not sound: both say what is wrong.
+    """
+    draft = read_json(text, _Plan)
+    if len(draft.steps) > max_steps:
+        raise PlanError(f"the plan has {len(draft.steps)} steps, more than {max_steps}", remedy="condense it")
+    ids = [step.id.strip() or f"s{number}" for number, step in enumerate(draft.steps, 1)]
+    if doubled := sorted({step_id for step_id in ids if ids.count(step_id) > 1}):
+        raise PlanError(f"two steps have the id {doubled[0]!r}", remedy="give each an id of its own")
+    try:
+        steps = tuple(_step(step, ids[i], i) for i, step in enumerate(draft.steps))
+        plan = DetailedPlan(
+            steps=steps,
+            dependencies=tuple(_dependencies(draft, ids)),
+            estimated_duration=sum(step.estimated_duration for step in steps),
+            required_resources=distinct(draft.required_resources),
+            milestones=tuple(
+                Milestone(name=m.name, step_ids=tuple(ids[n - 1] for n in m.after if 0 < n <= len(ids)))
+                for m in draft.milestones
+            ),
+            success_criteria=distinct(draft.success_criteria),
+            checks=tuple(map(check_of, draft.checks)),
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise PlanError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    check_acyclic(ids, plan.dependencies)
+    return plan
+
+
+def _step(draft: _Step, step_id: str, sequence: int) -> ExecutionStep:
+    name = draft.name.strip() or draft.description.strip()[:80]
+    if not name:
+        raise PlanError(f"step {step_id} says nothing", remedy="give it a name or a description")
+    if problem := problem_with(draft.when) or next(filter(None, map(problem_with_check, draft.checks)), ""):
+        raise PlanError(f"step {step_id}: {problem}")
+    return ExecutionStep(
+        id=step_id,
+        sequence=sequence,
+        name=name,
+        description=draft.description.strip(),
+        step_type=draft.type,
+        estimated_duration=draft.minutes,
+        preconditions=distinct(draft.preconditions),
+        expected_outputs=distinct([*draft.files, *draft.expected_outputs]),
+        validation_criteria=distinct(draft.validation_criteria),
+        rollback_steps=distinct(draft.rollback_steps),
+        requires_confirmation=draft.requires_confirmation,
+        allow_failure=draft.allow_failure,
+        checks=tuple(map(check_of, draft.checks)),
+        critical=draft.critical,
+        priority=draft.priority,
+        when=draft.when.strip(),
+        fallback=draft.fallback,
+        expected_tools=distinct(draft.tools),
+    )
+
+
+def _dependencies(draft: _Plan, ids: list[str]) -> list[StepDependency]:
+    """Dependencies are ids; a number that is no id is the place of a step, counted from 1."""
+    found = []
+    for step, step_id in zip(draft.steps, ids, strict=True):
+        for before in dict.fromkeys(step.after):
+            wanted = before.strip()
+            if wanted not in ids and wanted.isdigit() and 0 < int(wanted) <= len(ids):
+                wanted = ids[int(wanted) - 1]
+            if wanted not in ids:
+                raise PlanError(
+                    f"step {step_id} depends on {before!r}, which is not in the plan",
+                    remedy=f"there are: {', '.join(ids)}",
+                )
+            found.append(StepDependency(step_id=step_id, depends_on=wanted))
+    return found

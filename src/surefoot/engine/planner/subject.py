@@ -1,0 +1,114 @@
+"""Compares what two texts are about. Pure.
+
+Texts in different languages cannot be compared by their words, and a task of two words says too little: then the answer
+is None, and a gate warns instead of refusing.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+
+from surefoot.prompting.project.task_text import files_named_in
+
+MIN_WORDS = 6
+"""A task with fewer words can be said in words that are all different, unless it names a file: names are repeated."""
+_MIN_STEM = 4
+_PLACEHOLDERS = frozenset(
+    ("string", "text", "todo", "tbd", "n/a", "na", "none", "null", "...", "…", "xxx", "placeholder")
+)
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text says nothing: empty, a type name, dots."""
+    plain = text.strip().strip("<>[]{}\"'`.").lower()
+    return not any(c.isalnum() for c in plain) or plain in _PLACEHOLDERS
+
+
+def same_subject(task: str, text: str) -> bool | None:
+    """Whether a text speaks of the same thing as a task; None if words cannot tell."""
+    if task.strip() and task.strip() in text:
+        return True
+    own, other = subject_words(task), subject_words(text)
+    if common := _common(own, other):
+        return True if common - _GENERIC else None
+    enough = len(own) >= MIN_WORDS or bool(files_named_in(task))
+    return False if enough and _language(task) == _language(text) else None
+
+
+def subject_words(text: str) -> set[str]:
+    """Return the words that tell what a text is about: also the parts of names and paths, and pairs of characters where
+    words are not separated by spaces."""
+    words: set[str] = set()
+    for token in re.findall(r"[\w./-]+", text):
+        for part in re.split(r"[\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", token)):
+            words |= _pairs(part) if any(unicodedata.category(c) == "Lo" for c in part) else {part.lower()}
+    return {word for word in words if len(word) > 1 and not word.isdigit()} - _ALL_FUNCTION_WORDS - _SUFFIXES
+
+
+def shared_words(one: str, other: str) -> set[str]:
+    """Return the words of `one` that tell something and that `other` has too."""
+    return _common(subject_words(one), subject_words(other)) - _GENERIC
+
+
+def _common(own: set[str], other: set[str]) -> set[str]:
+    stems = {_stem(word) for word in other}
+    return {word for word in own if word in other or _stem(word) in stems}
+
+
+def _stem(word: str) -> str:
+    """`counts`, `counting` and `count` are one word."""
+    if not word.isascii() or len(word) <= _MIN_STEM:
+        return word.removesuffix("s") if len(word) == _MIN_STEM else word
+    return word[: max(_MIN_STEM, len(word) - 4)] if len(word) > 6 else word[:_MIN_STEM]
+
+
+def _pairs(word: str) -> set[str]:
+    plain = "".join(c for c in word if unicodedata.category(c) == "Lo")
+    latin = {part.lower() for part in re.findall(r"[A-Za-z]{2,}", word)}
+    return latin | {plain[i : i + 2] for i in range(len(plain) - 1)}
+
+
+def _language(text: str) -> str:
+    """Return the script of a text, and for Latin letters the language that its small words are from, if any."""
+    letters = [c for c in text if c.isalpha()]
+    # One character of Chinese is about as much as three Latin letters.
+    scripts: Counter[str] = Counter()
+    for c in letters:
+        scripts[unicodedata.name(c, "?").split()[0]] += 3 if unicodedata.category(c) == "Lo" else 1
+    script = max(scripts, key=lambda name: scripts[name], default="")
+    if script in ("HIRAGANA", "KATAKANA") or (script == "CJK" and scripts.keys() & {"HIRAGANA", "KATAKANA"}):
+        return "JAPANESE"
+    if script != "LATIN":
+        return script
+    found = Counter({name: sum(w in words for w in re.findall(r"\w+", text.lower())) for name, words in _WORDS.items()})
+    (best, count), (_, second) = found.most_common(2)
+    return f"LATIN {best}" if count > second else "LATIN en"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WORDS = {
+    "en": _words(
+        "the a an and of to in is it that this with for on as be are by from or must should not its all when if so at"
+    ),
+    "de": _words(
+        "der die das und ein eine einen einer dem den des mit für ist nicht von zu im auf aus wird werden soll als in"
+    ),
+    "fr": _words("le la les un une des du de et est pour dans avec qui que ne pas sur au aux ce cette il en"),
+    "es": _words("el la los las un una de del y es para con que en por se no lo al su como"),
+    "it": _words("il lo la gli le un una di del della e è per con che in non si da al"),
+    "pt": _words("o a os as um uma de do da e é para com que em não se no na por"),
+    "nl": _words("de het een en van voor met dat is niet op te in aan die zijn wordt"),
+}
+_ALL_FUNCTION_WORDS = frozenset().union(*_WORDS.values()) | _words(
+    "have has can will which into than then they there but also"
+)
+_SUFFIXES = _words("py js ts md txt json toml csv html sh yml yaml")
+_GENERIC = _words(
+    "write create make add fix change implement update build do done use using file files code function functions task "
+    "program script module class work works new existing correct right result results user want wanted need needs "
+    "一个 需要 实现 任务 完成 使用 可以 文件 代码 函数 编写 创建 修改 用户 schreibe erstelle datei funktion"
+)
+"""Words that many tasks share: they show neither that two texts are about the same thing nor that they are not."""
