@@ -94,16 +94,17 @@ class ModelRequest(Value):
     def fingerprint(self) -> str:
         """A hash of the messages and settings; equal requests have equal fingerprints.
 
-        Fields that were added later count only if they are set, so that older recordings stay valid.
+        Fields that were added later count only if they are set, so that older recordings stay valid. The cache key
+        does not count: it is another one in every run, and changes no answer.
         """
         defaults = {name: ModelRequest.model_fields[name].default for name in _LATER_FIELDS}
-        unset = {name for name, default in defaults.items() if getattr(self, name) == default}
+        unset = {"cache_key", *(name for name, default in defaults.items() if getattr(self, name) == default)}
         fields = self.model_dump(mode="json", exclude=unset)
         canonical = json.dumps(fields, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-_LATER_FIELDS = ("begin", "tools", "tool_choice", "effort", "cache_key")
+_LATER_FIELDS = ("begin", "tools", "tool_choice", "effort")
 
 
 class ModelReply(Value):

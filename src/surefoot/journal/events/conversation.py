@@ -38,6 +38,8 @@ class ConversationMasked(Value):
     type: Literal["conversation_masked"] = "conversation_masked"
     conversation: str
     positions: tuple[int, ...]
+    window: int = 0
+    """The window that the server told when it refused a request as too long; 0 if it did not."""
 
 
 class CallAnswered(Value):

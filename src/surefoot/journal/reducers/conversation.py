@@ -35,6 +35,7 @@ def _grew(state: RunState, event: e.ConversationGrew, at: float) -> None:
 def _masked(state: RunState, event: e.ConversationMasked, at: float) -> None:
     conversation = state.conversations[event.conversation]
     conversation.masked.update(event.positions)
+    conversation.window = event.window or conversation.window
     # What the server counted no longer holds.
     conversation.prompt_tokens = conversation.counted = 0
 

@@ -29,5 +29,7 @@ class Conversation:
     """The size of the newest request with its answer, as the server counted it."""
     counted: int = 0
     """How many items that size includes."""
+    window: int = 0
+    """The window that the server told when a request of it was too long; 0 if none was."""
     turns: int = 0
     """How often the model answered in it."""

@@ -7,6 +7,7 @@ from surefoot.core.transitions import StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
 from surefoot.prompting.context import plan_text, quoted_files, read_text, visible_files
+from surefoot.prompting.fit import shorten
 from surefoot.prompting.project.repo_map import beginning, repo_map
 from surefoot.prompting.project.symbols import symbols
 from surefoot.prompting.project.task_text import files_named_in
@@ -21,6 +22,8 @@ MAX_SOURCE_CHARS = 400_000
 """A longer file is not read for the map."""
 FIRST_CHECK_CHARS = 2_500
 """How many characters of a failing check's output are shown before the plan is made."""
+OPENING_SHARE = 0.3
+"""How much of the window the opening may take: the tools, the answers and the work need the rest."""
 CHECK_CHARS = 6_000
 """How much of a failing check's output is shown."""
 
@@ -43,7 +46,8 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
         files=_named_files(run, named),
     )
     system = Message(role="system", content=render("conversation", sandbox=sandbox))
-    return [system, Message(role="user", content=text)]
+    room = run.model.traits.context_tokens * OPENING_SHARE
+    return [system, Message(role="user", content=shorten(text, room))]
 
 
 def _named_files(run: RunView, named: Sequence[str]) -> str:
