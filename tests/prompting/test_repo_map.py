@@ -103,3 +103,7 @@ def test_names_of_code_in_a_task(task: str, names: set[str]) -> None:
 
 def test_of_a_long_document_the_beginning_is_quoted() -> None:
     assert "lines 1 to 25 of 100" in beginning("CHANGES", "x\n" * 100)
+
+
+def test_a_script_without_functions_has_no_symbols() -> None:
+    assert symbols("run.sh", "#!/bin/sh\necho 1\n") == []

@@ -24,6 +24,9 @@ FinishReason = Literal["stop", "length", "tool_calls", "other"]
 MAX_OUTPUT_TOKENS = 32_000
 """No answer is given more room than this, whatever the model allows."""
 
+MIN_CONVERSATION_TOKENS = 12_000
+"""A conversation with tools needs a context of at least this size."""
+
 
 def _ignore(*_: object) -> None:
     pass
@@ -153,6 +156,11 @@ class ModelTraits(Value):
     """The format of edits that the model was trained on."""
     protocol: WireProtocol = ""
     """The wire protocol of the client."""
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the list of tools alone would take a third of the context or more."""
+        return self.context_tokens < MIN_CONVERSATION_TOKENS
 
     @property
     def output_limit(self) -> int:

@@ -72,6 +72,10 @@ class RunView(Protocol):
     def note(self, event: Event) -> None:
         """Record an event with the next transaction."""
 
+    def record(self, *events: Event) -> Awaitable[None]:
+        """Record events, and return when they are durable."""
+        ...
+
     def files_before(self) -> Mapping[str, Entry]:
         """Return the workspace's files as they were before the run."""
         ...

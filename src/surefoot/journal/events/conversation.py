@@ -22,6 +22,8 @@ class ConversationOpened(Value):
     tools: str = ""
     """The hash of the tools that the model is offered."""
     reason: FreeText = ""
+    candidate: int = 0
+    """The number of the candidate that is worked out in it; 0 for work in the workspace."""
 
 
 class ConversationGrew(Value):

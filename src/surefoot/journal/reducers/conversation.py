@@ -18,6 +18,7 @@ def _opened(state: RunState, event: e.ConversationOpened, at: float) -> None:
         event.tools,
         [*inherited, *event.items],
         prefix=min(parent.prefix, event.keep) if parent else len(event.items),
+        candidate=event.candidate,
     )
     if parent is not None:
         if event.keep == len(parent.items) and not event.items:

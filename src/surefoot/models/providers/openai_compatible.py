@@ -158,7 +158,8 @@ class OpenAICompatible:
         if not is_conversation(request):
             return reply
         truncated, model = reply.finish_reason == "length", self._endpoint.model
-        if sent is request:
+        if sent is request or builder.has_calls:
+            # Some servers call tools natively although they take no list of them.
             turn = build_turn(request, builder.parts(), protocol="chat", model=model, truncated=truncated)
         else:
             turn = text_protocol.read_turn(request, reply.text, builder.reasoning, model=model, truncated=truncated)

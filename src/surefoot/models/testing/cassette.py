@@ -179,13 +179,18 @@ class ReplayModel:
         if _is_plain(request):
             nearest = max(prompts, key=lambda other: SequenceMatcher(None, other[-2000:], prompt[-2000:]).quick_ratio())
         else:
-            nearest = max(prompts, key=lambda other: len(os.path.commonprefix([other, prompt])))
+            nearest = max(prompts, key=lambda other: _common(other, prompt))
         if nearest == prompt:
             return f"the same prompt was recorded, but {_other_settings(request, prompts[nearest])}"
         for line, other in zip(prompt.splitlines(), nearest.splitlines(), strict=False):
             if line != other:
                 return f"requested {line[:120]!r}, recorded {other[:120]!r}"
         return "one prompt is longer than the recorded one"
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _other_settings(request: ModelRequest, recorded: ModelRequest) -> str:

@@ -16,6 +16,7 @@ from surefoot.models.base import Live, ModelReply, ModelRequest
 from surefoot.models.items import AssistantTurn, Item, ToolCall, ToolResultMessage, ToolSpec, dump_item, load_item
 from surefoot.prompting.ask import retries_of
 from surefoot.prompting.conversation.window import masked_line
+from surefoot.prompting.conversation.writing import CallsInProgress
 from surefoot.prompting.fit import without_middle
 from surefoot.prompting.view import RunView
 
@@ -42,6 +43,7 @@ class Dialogue:
         parent: Conversation | None = None,
         keep: int = 0,
         reason: str = "",
+        candidate: int = 0,
     ) -> Conversation:
         """Open a conversation; with `parent`, as a branch behind its first `keep` items."""
         state = self._run.state
@@ -57,6 +59,7 @@ class Dialogue:
                 items=tuple(map(self._put, items)),
                 tools=self._run.journal.put_blob(described.encode()),
                 reason=reason,
+                candidate=candidate,
             )
         )
         return state.conversations[conversation]
@@ -71,6 +74,7 @@ class Dialogue:
             parent=parent if keep else None,
             keep=keep,
             reason=reason,
+            candidate=parent.candidate,
         )
 
     @property
@@ -112,6 +116,14 @@ class Dialogue:
         if any(result is not None and not result.text for result in known):
             return []
         return [call for call in calls if self.result_of(conversation, call) is None]
+
+    def answered_calls(self, conversation: Conversation) -> list[ToolCall]:
+        """Return the calls of a candidate's conversation that were answered as done, in order, in all its windows."""
+        own = [c for c in self._run.state.conversations.values() if _is_same_work(c, conversation)]
+        answered = {key: result.ok for c in own for key, result in c.results.items()}
+        turns = [self._get(key) for key in dict.fromkeys(key for c in own for key in c.items)]
+        calls = [call for turn in turns if isinstance(turn, AssistantTurn) for call in turn.calls]
+        return [call for call in calls if answered.get(call.id)]
 
     def last_text(self, conversation: Conversation) -> str:
         last = self._get(conversation.items[-1]) if conversation.items else None
@@ -170,7 +182,9 @@ class Dialogue:
                 reply = await _complete(run, request)
         assert reply is not None
         turn = reply.as_turn()
-        run.note(
+        run.tokens.learn(request, reply)
+        # Durable before anything is done with it: what was paid for is not asked for again.
+        await run.record(
             e.ModelAnswered(
                 purpose=purpose,
                 step_id=conversation.step_id,
@@ -224,6 +238,10 @@ class Dialogue:
         return self._items[key]
 
 
+def _is_same_work(one: Conversation, other: Conversation) -> bool:
+    return (one.step_id, one.attempt, one.candidate) == (other.step_id, other.attempt, other.candidate)
+
+
 def _redacted(item: Item, text: str) -> Item:
     if isinstance(item, ToolResultMessage):
         return item.with_(text=text)
@@ -232,8 +250,9 @@ def _redacted(item: Item, text: str) -> Item:
 
 async def _complete(run: RunView, request: ModelRequest) -> ModelReply:
     stream = RedactedStream(run.redactor, run.bus.text, by_word=True)
+    calls = CallsInProgress(lambda tool, subject: run.bus.call(tool, run.redactor.redact(subject)))
     try:
-        return await run.model.complete(request, Live(stream.feed))
+        return await run.model.complete(request, Live(text=stream.feed, call=calls.feed))
     finally:
         stream.flush()
 
@@ -241,4 +260,3 @@ async def _complete(run: RunView, request: ModelRequest) -> ModelReply:
 def _readable(turn: AssistantTurn) -> str:
     calls = [f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in turn.calls]
     return "\n".join(filter(None, [turn.content, *calls]))
-

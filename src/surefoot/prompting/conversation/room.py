@@ -4,7 +4,7 @@ Old results are masked, then a new window opens. A request that a server refuses
 something can be shortened. What the server tells about its window is recorded, so a resumed run knows it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from surefoot.core.purpose import Purpose
 from surefoot.errors import ContextOverflow
@@ -124,7 +124,7 @@ class Room:
         return weigh_tools(self._dialogue.tools(conversation))
 
 
-def _cut(items: list[Item], room: float) -> list[Item]:
+def _cut(items: Sequence[Item], room: float) -> list[Item]:
     """Shorten messages so that they fit together."""
     share = max(room, 1) / max(sum(weigh(item.content) for item in items), 1)
     return [

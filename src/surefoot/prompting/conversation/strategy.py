@@ -13,13 +13,13 @@ from surefoot.core.transitions import StepStatus
 from surefoot.errors import UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.state import Conversation, StepRun
-from surefoot.models.items import AssistantTurn, Item, Message
+from surefoot.models.items import AssistantTurn, Message
 from surefoot.prompting.conversation.dialogue import RESULT_SHARE, Dialogue
 from surefoot.prompting.conversation.proposals import proposal_of
 from surefoot.prompting.conversation.room import Restart, Room
 from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft
 from surefoot.prompting.conversation.survey import MAX_SILENT_TURNS, Survey
-from surefoot.prompting.conversation.texts import facts, opening, step_start
+from surefoot.prompting.conversation.texts import candidate_start, facts, opening, step_start
 from surefoot.prompting.conversation.verbs import Verb, specifications
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.profile import Profile
@@ -108,6 +108,21 @@ class ConversationStrategy:
     async def candidate(self, step_run: StepRun, temperature: float) -> Sequence[Proposal]:
         raise UnreadableAnswer("a conversation has no single answers to compare")
 
+    def open_branch(self, step_run: StepRun, number: int, of: int) -> None:
+        """Branch off the end of the survey, as a fresh start does, so that all candidates share its beginning."""
+        found = self._dialogue.newest(step_run.step.id, step_run.attempt)
+        if found is None or found.candidate != number:
+            told = candidate_start(self.run, step_run, number, of)
+            self._branch_off(step_run, told, f"candidate {number} of {of}", number)
+
+    def done_in_branch(self, step_run: StepRun) -> Sequence[Proposal]:
+        conversation = self._conversation(step_run)
+        return [
+            proposal_of(call, self.run.toolbox, "")
+            for call in self._dialogue.answered_calls(conversation)
+            if call.name in self.run.toolbox and not self.run.toolbox.get(call.name).is_read_only
+        ]
+
     def _conversation(self, step_run: StepRun) -> Conversation:
         """Return the conversation of the attempt, or open it: behind the step before, or behind the survey."""
         step_id, attempt = step_run.step.id, step_run.attempt
@@ -116,23 +131,32 @@ class ConversationStrategy:
         survey, before = self._dialogue.newest(), self._step_before(step_run)
         if survey is not None and self._is_first(step_run) and self._survey.has_work(survey):
             return self._take_over(survey, step_run)
-        start = step_start(self.run, step_run)
-        parent = before or survey
-        items: list[Item]
-        if before is not None:
-            items = self._dialogue.settled(before)
-        else:
-            items = self._survey.accepted(survey) if survey is not None else opening(self.run, planned=True)
-            start = "\n\n".join(filter(None, [facts(self.run, step_run), start]))
-        items.append(self._said(start))
+        if before is None:
+            reason = "a fresh start" if attempt > 1 else "the first step"
+            return self._branch_off(step_run, self._restart(step_run)(), reason)
         return self._dialogue.start(
             self._tools,
-            items,
+            [*self._dialogue.settled(before), self._said(step_start(self.run, step_run))],
             step_id=step_id,
             attempt=attempt,
-            parent=parent,
-            keep=len(parent.items) if parent else 0,
-            reason="the next step" if before else "a fresh start" if attempt > 1 else "the first step",
+            parent=before,
+            keep=len(before.items),
+            reason="the next step",
+        )
+
+    def _branch_off(self, step_run: StepRun, told: str, reason: str, candidate: int = 0) -> Conversation:
+        """Open a conversation behind the end of the survey."""
+        survey = self._dialogue.newest()
+        items = self._survey.accepted(survey) if survey is not None else opening(self.run, planned=True)
+        return self._dialogue.start(
+            self._tools,
+            [*items, self._said(told)],
+            step_id=step_run.step.id,
+            attempt=step_run.attempt,
+            parent=survey,
+            keep=len(survey.items) if survey else 0,
+            reason=reason,
+            candidate=candidate,
         )
 
     def _is_first(self, step_run: StepRun) -> bool:

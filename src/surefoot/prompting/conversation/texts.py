@@ -1,5 +1,6 @@
 """The texts of a conversation: its beginning, the start of a step, and the progress for a new conversation."""
 
+import json
 from collections.abc import Sequence
 
 from surefoot.core.outcome import CheckResult
@@ -22,6 +23,8 @@ MAX_SOURCE_CHARS = 400_000
 """A longer file is not read for the map."""
 FIRST_CHECK_CHARS = 2_500
 """How many characters of a failing check's output are shown before the plan is made."""
+MAX_CALLS, CALL_CHARS = 12, 600
+"""How much of what another candidate did is shown."""
 OPENING_SHARE = 0.3
 """How much of the window the opening may take: the tools, the answers and the work need the rest."""
 CHECK_CHARS = 6_000
@@ -147,6 +150,30 @@ def facts(run: RunView, step_run: StepRun) -> str:
             + (f"\nLearnt from it:\n{tried}\nDo it differently this time." if tried else "")
         )
     return "\n\n".join(parts)
+
+
+def candidate_start(run: RunView, step_run: StepRun, number: int, of: int) -> str:
+    """Tell a candidate what the others did, so that it does something else."""
+    tried = []
+    for other in step_run.candidates:
+        if other.attempt == step_run.attempt:
+            red = failing_part(other.results, FIRST_CHECK_CHARS) or other.unusable
+            tried.append(f"Candidate {other.number} did this, and failed:\n{_calls(run, other.body)}\n{red}")
+    here = (
+        f"# Candidate {number} of {of}\nYou work in a copy of the folder. Every candidate starts from the same files; "
+        "the first one whose checks pass is used."
+    )
+    others = ["Do it in another way than these:", *tried] if tried else []
+    return "\n\n".join(filter(None, [facts(run, step_run), here, *others, step_start(run, step_run)]))
+
+
+def _calls(run: RunView, body: str) -> str:
+    """List the calls of a candidate, shortened."""
+    rows = [
+        f"- {tool} {json.dumps(arguments, ensure_ascii=False)} {text}"
+        for tool, arguments, text in json.loads(run.journal.get_blob(body))
+    ]
+    return "\n".join(_shortened(row, CALL_CHARS) for row in rows[:MAX_CALLS]) or "- nothing"
 
 
 def what_failed(step_run: StepRun) -> str:

@@ -46,7 +46,7 @@ def data_preview(root: Path, path: str, limit: int) -> str | None:
 
 def _beginning(root: Path, path: str) -> bytes:
     if not stat.S_ISREG((root / path).lstat().st_mode):
-        return b""
+        raise ValueError("no ordinary file")
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(resolve(root, path, for_writing=False), flags), "rb") as file:
         return file.read(MAX_BYTES + 1)
