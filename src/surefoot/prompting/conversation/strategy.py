@@ -51,6 +51,8 @@ class ConversationStrategy:
             read_chars=min(48_000, room),
             search_matches=100,
             truncate_middle=True,
+            # Going on in the conversation was the first retry. Candidates are branches, if they are asked for.
+            candidates_first=(run.config.reflection.candidates or 1) > 1,
         )
         self._dialogue = Dialogue(run)
         self._room = Room(run, self._dialogue)

@@ -136,13 +136,14 @@ def facts(run: RunView, step_run: StepRun) -> str:
     for other in run.state.steps.values():
         if other is step_run or other.status not in (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED):
             continue
-        output = other.recorded_output
-        changed = (*output.generated_files, *output.modified_files, *output.deleted_files) if output else ()
+        changed = _changed(other)
         files = f": {', '.join(changed[:30])}" if changed else ""
         lines.append(f"- {other.step.id} {other.step.name} is done{files}")
     parts = ["# Done so far\n" + "\n".join(lines)] if lines else []
     if step_run.failures:
-        kept = "What it changed is still there" if step_run.work_kept else "All files are as before that attempt"
+        changed = ", ".join(_changed(step_run)[:30])
+        put_back = f"All files are as before that attempt{f', also {changed}, which it had changed' if changed else ''}"
+        kept = "What it changed is still there" if step_run.work_kept else put_back
         last = step_run.failures[-1]
         tried = "\n".join(f"- {note}" for note in dict.fromkeys(step_run.notes[-4:]))
         parts.append(
@@ -150,6 +151,12 @@ def facts(run: RunView, step_run: StepRun) -> str:
             + (f"\nLearnt from it:\n{tried}\nDo it differently this time." if tried else "")
         )
     return "\n\n".join(parts)
+
+
+def _changed(step_run: StepRun) -> tuple[str, ...]:
+    """Return the files that the newest finished attempt changed."""
+    output = step_run.recorded_output
+    return (*output.generated_files, *output.modified_files, *output.deleted_files) if output else ()
 
 
 def candidate_start(run: RunView, step_run: StepRun, number: int, of: int) -> str:
