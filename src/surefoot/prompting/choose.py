@@ -16,8 +16,12 @@ def how_asked(traits: ModelTraits) -> str:
     if traits.tools == "none":
         narrow = "its window is too small for a conversation" if traits.is_narrow else "it calls no tools"
         return f"asked for one JSON decision at a time, because {narrow}; {window}"
-    calls = "the server's tool calls" if traits.tools == "native" else "tool calls written as text"
-    return f"asked in a conversation with {calls}; {window}"
+    calls = (
+        "the server's tool calls"
+        if traits.tools == "native"
+        else "tool calls written as text, as its server takes no tools"
+    )
+    return f"asked in a conversation with {calls}, because nothing says that it is small; {window}"
 
 
 def strategy_for(run: RunView) -> Strategy:
