@@ -141,8 +141,8 @@ def facts(run: RunView, step_run: StepRun) -> str:
         lines.append(f"- {other.step.id} {other.step.name} is done{files}")
     parts = ["# Done so far\n" + "\n".join(lines)] if lines else []
     if step_run.failures:
-        changed = ", ".join(_changed(step_run)[:30])
-        put_back = f"All files are as before that attempt{f', also {changed}, which it had changed' if changed else ''}"
+        undone = ", ".join(_changed(step_run)[:30])
+        put_back = f"All files are as before that attempt{f', also {undone}, which it had changed' if undone else ''}"
         kept = "What it changed is still there" if step_run.work_kept else put_back
         last = step_run.failures[-1]
         tried = "\n".join(f"- {note}" for note in dict.fromkeys(step_run.notes[-4:]))
