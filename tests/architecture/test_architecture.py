@@ -123,6 +123,7 @@ READS = re.compile(r"\.(read_text|read_bytes|open)\(")
 READERS = {
     "prompting.templates": "the texts of prompts, which are part of the package",
     "prompting.project.sqlite_preview": "the header of a database that context has listed",
+    "prompting.project.data_preview": "the beginning of a data file, resolved and checked like any other",
     "prompting.project.folder": "how the project's tests are run; nothing of it is shown",
     "engine.verifier.suite.running": "reports of test runners on copies; only counts and names are shown",
 }

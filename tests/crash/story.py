@@ -40,6 +40,10 @@ class Story:
     replans: bool = False
     """Failing steps are not retried but repaired, and then the task is planned anew."""
 
+    def ends_in_the_same_state(self) -> bool:
+        """Whether the state at the end does not depend on where it was killed."""
+        return True
+
     @property
     def root(self) -> Path:
         return self.folder / "work"

@@ -42,14 +42,15 @@ class Findings:
 
 
 class Sweep:
-    def __init__(self, folder: Path, *, replans: bool = False) -> None:
+    def __init__(self, folder: Path, *, replans: bool = False, story: Story | None = None) -> None:
         self._folder = folder
-        self.story = Story(folder / "story", replans)
+        self.story = story or Story(folder / "story", replans)
         self.story.put_up()
         self.before = photograph(self.story.root, times=False)
         self.kinds = points_of(self.story.begin_or_go_on, folder / "report")
         self.tree = photograph(self.story.root, times=False)
         self.essence = essence(fold(self.story.records()))
+        self.requests = [r.event.request for r in self.story.records() if isinstance(r.event, e.ModelAnswered)]
         self.begin()
 
     def begin(self) -> None:
@@ -140,6 +141,8 @@ class Sweep:
             self.findings.repeated.append(f"{where}: carried out without a record, {self.story.carried_out()}")
         if difference := first_difference(self.tree, photograph(self.story.root, times=False)):
             self.findings.different.append(f"{where}: in the tree, {difference}")
+        if not self.story.ends_in_the_same_state():
+            return
         if difference := first_difference(self.essence, essence(fold(records))):
             self.findings.different.append(f"{where}: in the state, {difference}")
 

@@ -13,13 +13,14 @@ from support.fake_weights import CONTENT, tiny_weights
 from support.loopback import Request, Response, closed_port, event_stream, json_response, serving
 from surefoot.config.model import ModelSettings
 from surefoot.errors import ConfigError, NoModel, UsageError, WeightsError
-from surefoot.models.base import LanguageModel, Message, ModelRequest
+from surefoot.models.base import MIN_CONVERSATION_TOKENS, LanguageModel, Message, ModelRequest
 from surefoot.models.local.model import LocalModel
 from surefoot.models.local.weights import DEFAULT, KNOWN
 from surefoot.models.providers.anthropic import Anthropic
 from surefoot.models.providers.catalog import DISCOVERED_SERVERS, PROVIDERS
 from surefoot.models.providers.openai_compatible import OpenAICompatible
 from surefoot.models.select import Choice, choose_model, create_model, find_choice
+from surefoot.prompting.choose import how_asked
 
 REQUEST = ModelRequest(messages=(Message(role="user", content="hello"),))
 VARIABLES = ("SUREFOOT_MODEL", "SUREFOOT_WEIGHTS", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "NO_PROXY", "no_proxy")
@@ -346,7 +347,11 @@ async def test_ollama_says_its_context_and_whether_the_model_knows_tools(
     async with serving(respond) as server:
         move_provider(monkeypatch, "ollama", server.address)
         traits = (await choose_model("ollama/gemma2:9b")).traits
-    assert (traits.context_tokens, traits.tools) == (context, "text")
+        forced = (await choose_model("ollama/gemma2:9b", ModelSettings(strategy="conversation"))).traits
+    narrow = context < MIN_CONVERSATION_TOKENS
+    assert (traits.context_tokens, traits.tools) == (context, "none" if narrow else "text")
+    assert forced.tools == "text"
+    assert ("too small for a conversation" in how_asked(traits)) is narrow
 
 
 @pytest.mark.parametrize("answer", [json_response([]), json_response({}, 404), Response([b"<html>"])])
@@ -355,7 +360,7 @@ async def test_a_server_that_tells_nothing_gets_the_defaults(monkeypatch: pytest
         for kind in ("ollama", "llamacpp"):
             move_provider(monkeypatch, kind, server.address)
             traits = (await choose_model(f"{kind}/m")).traits
-            assert (traits.context_tokens, traits.tools) == (PROVIDERS[kind].context_tokens, "native")
+            assert (traits.context_tokens, traits.tools) == (PROVIDERS[kind].context_tokens, "none")
 
 
 # -- settings --------------------------------------------------------------------------------------------------------

@@ -169,3 +169,7 @@ def test_reading_for_the_map_keeps_to_the_rules_for_prompts(tmp_path: Path) -> N
     paths = ("pkg/a.py", "b.bin", "link/a.py", "c.py", "pipe", "long.py", "missing.py", "pkg")
     assert [read(path) for path in paths] == ["inside", *[None] * 7]
     assert [read_text(root, path, 100) for path in paths] == ["inside", *[None] * 7]
+
+
+def test_a_script_without_functions_has_no_symbols() -> None:
+    assert symbols("run.sh", "#!/bin/sh\necho 1\n") == []

@@ -24,6 +24,9 @@ FinishReason = Literal["stop", "length", "tool_calls", "other"]
 MAX_OUTPUT_TOKENS = 32_000
 """No answer is given more room than this, whatever the model allows."""
 
+MIN_CONVERSATION_TOKENS = 12_000
+"""A conversation with tools needs a context of at least this size."""
+
 
 def _ignore(*_: object) -> None:
     pass
@@ -94,16 +97,17 @@ class ModelRequest(Value):
     def fingerprint(self) -> str:
         """A hash of the messages and settings; equal requests have equal fingerprints.
 
-        Fields that were added later count only if they are set, so that older recordings stay valid.
+        Fields that were added later count only if they are set, so that older recordings stay valid. The cache key
+        does not count: it is another one in every run, and changes no answer.
         """
         defaults = {name: ModelRequest.model_fields[name].default for name in _LATER_FIELDS}
-        unset = {name for name, default in defaults.items() if getattr(self, name) == default}
+        unset = {"cache_key", *(name for name, default in defaults.items() if getattr(self, name) == default)}
         fields = self.model_dump(mode="json", exclude=unset)
         canonical = json.dumps(fields, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-_LATER_FIELDS = ("begin", "tools", "tool_choice", "effort", "cache_key")
+_LATER_FIELDS = ("begin", "tools", "tool_choice", "effort")
 
 
 class ModelReply(Value):
@@ -152,6 +156,11 @@ class ModelTraits(Value):
     """The format of edits that the model was trained on."""
     protocol: WireProtocol = ""
     """The wire protocol of the client."""
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the list of tools alone would take a third of the context or more."""
+        return self.context_tokens < MIN_CONVERSATION_TOKENS
 
     @property
     def output_limit(self) -> int:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from surefoot.core.purpose import Purpose
-from surefoot.errors import UnreadableAnswer
+from surefoot.errors import ContextOverflow, UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.models.base import Message, ModelReply, ModelRequest
 from surefoot.models.parsing.answer import read_json
 from surefoot.models.providers.messages import alternate
 from surefoot.models.providers.retry import RetryNotice, retries
+from surefoot.prompting.fit import after_overflow, fitted
 from surefoot.prompting.schemas import Draft, schema_of
 from surefoot.prompting.templates import render
 from surefoot.prompting.view import RunView
@@ -82,12 +83,7 @@ async def ask(
         run.budget.check()
         await run.budget.confirm(prompt.step_id)
         started = time.perf_counter()
-        reply = _answered_before(run, request)
-        if reply is None:
-            async for call in _retries(run):
-                with call:
-                    reply = await _complete(run, request)
-        assert reply is not None
+        request, reply = await _answer(run, request)
         try:
             answer = read(_with_closed_fence(request, reply))
         except UnreadableAnswer as error:
@@ -103,6 +99,27 @@ async def ask(
         _note(run, prompt, request, reply, started)
         return answer
     raise AssertionError("unreachable")
+
+
+async def _answer(run: RunView, request: ModelRequest) -> tuple[ModelRequest, ModelReply]:
+    """Return the answer, and the request that was sent: a shorter one if the prompt does not fit into the window."""
+    request = await fitted(run.tokens, request)
+    while True:
+        if (reply := _answered_before(run, request)) is not None:
+            return request, reply
+        try:
+            async for call in retries_of(run):
+                with call:
+                    reply = await _complete(run, request)
+        except ContextOverflow as error:
+            shorter = after_overflow(run.tokens, request, error)
+            if shorter is None:
+                raise
+            request = shorter
+            continue
+        assert reply is not None
+        run.tokens.learn(request, reply)
+        return request, reply
 
 
 async def _complete(run: RunView, request: ModelRequest) -> ModelReply:
@@ -146,7 +163,9 @@ def _answered_before(run: RunView, request: ModelRequest) -> ModelReply | None:
     return ModelReply(text=run.journal.get_blob(answer).decode(), model=run.model.name) if answer else None
 
 
-def _retries(run: RunView) -> "AsyncRetrying":
+def retries_of(run: RunView) -> "AsyncRetrying":
+    """The configured retries of a call, each of them recorded."""
+
     def note(notice: RetryNotice) -> None:
         wait = round(notice.wait_seconds, 2)
         run.note(e.ModelRetried(error=str(notice.error), attempt=notice.attempt, of=notice.of, wait_seconds=wait))

@@ -14,9 +14,14 @@ def how_asked(traits: ModelTraits) -> str:
     if traits.small:
         return f"asked by short single questions, because it is small or the strategy is set to small; {window}"
     if traits.tools == "none":
-        return f"asked for one JSON decision at a time, because it calls no tools; {window}"
-    calls = "the server's tool calls" if traits.tools == "native" else "tool calls written as text"
-    return f"asked in a conversation with {calls}; {window}"
+        narrow = "its window is too small for a conversation" if traits.is_narrow else "it calls no tools"
+        return f"asked for one JSON decision at a time, because {narrow}; {window}"
+    calls = (
+        "the server's tool calls"
+        if traits.tools == "native"
+        else "tool calls written as text, as its server takes no tools"
+    )
+    return f"asked in a conversation with {calls}, because nothing says that it is small; {window}"
 
 
 def strategy_for(run: RunView) -> Strategy:

@@ -16,6 +16,7 @@ from surefoot.core.plan import ExecutionStep
 from surefoot.core.transitions import StepStatus
 from surefoot.errors import ToolError
 from surefoot.journal.state import RunState, StepRun
+from surefoot.prompting.project.data_preview import data_preview
 from surefoot.prompting.project.folder import MAX_FILES, is_test, list_files
 from surefoot.prompting.project.sqlite_preview import tables_in
 from surefoot.prompting.project.task_text import files_named_in, is_named_in
@@ -32,6 +33,8 @@ _INSTRUCTION_CHARS = 8_000
 _MAX_INSTRUCTION_FILE = 1_000_000
 _SUMMARY_CHARS = 300
 _LINE_CHARS = 160
+_PREVIEW_CHARS = 2_500
+"""How much of a long data file is shown."""
 
 
 def briefing(run: RunView) -> str:
@@ -93,12 +96,15 @@ def files_to_show(run: RunView, files: Sequence[str]) -> list[str]:
 
 
 def quoted_files(root: Path, paths: Iterable[str], budget: int) -> str:
-    """Quote the files that fit into the budget, in order; of SQLite databases their tables."""
+    """Quote the files that fit into the budget, in order; of SQLite databases their tables, of long data files a
+    preview."""
     parts = []
     for path in paths:
         title, text = path, read_text(root, path, budget)
         if text is None and (text := tables_in(root / path, budget)) is not None:
             title = f"{path} (an SQLite database: its tables, with their first rows)"
+        if (text is None or len(text) > budget) and (preview := data_preview(root, path, min(budget, _PREVIEW_CHARS))):
+            title, text = f"{path} (too long to be shown: what is in it)", preview
         if text is None or len(text) > budget:
             continue
         budget -= len(text) + len(title) + 20

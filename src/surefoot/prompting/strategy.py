@@ -82,6 +82,15 @@ class Strategy(Protocol):
         """Propose one of several answers to a one-answer step, without regard to what the last attempt did."""
         ...
 
+    def open_branch(self, step_run: StepRun, number: int, of: int) -> None:
+        """Begin a candidate of a step that is a conversation, or go on with it: the next actions are those of the
+        candidate."""
+        ...
+
+    def done_in_branch(self, step_run: StepRun) -> Sequence[Proposal]:
+        """Return the calls of the candidate so far that worked, in order, and may have changed something."""
+        ...
+
     def diagnose(self, step_run: StepRun, failure: Failure) -> Awaitable[ReflectionDraft]:
         """Find the cause of a failure that rules could not explain."""
         ...

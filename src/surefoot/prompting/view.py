@@ -13,6 +13,7 @@ from surefoot.journal.redact import Redactor
 from surefoot.journal.state import RunState, StepRun
 from surefoot.journal.store.base import Journal
 from surefoot.models.base import LanguageModel, Usage
+from surefoot.models.tokens import TokenMeter
 from surefoot.prompting.profile import Profile
 from surefoot.tools.registry import Toolbox
 from surefoot.workspace.snapshots.manifest import Entry
@@ -65,9 +66,15 @@ class RunView(Protocol):
     def budget(self) -> BudgetView: ...
     @property
     def artifacts(self) -> ArtifactsView: ...
+    @property
+    def tokens(self) -> TokenMeter: ...
 
     def note(self, event: Event) -> None:
         """Record an event with the next transaction."""
+
+    def record(self, *events: Event) -> Awaitable[None]:
+        """Record events, and return when they are durable."""
+        ...
 
     def files_before(self) -> Mapping[str, Entry]:
         """Return the workspace's files as they were before the run."""

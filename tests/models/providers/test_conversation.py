@@ -309,6 +309,15 @@ async def test_a_call_that_was_cut_at_the_output_limit_is_not_executed(form: str
         (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", {}, 1_048_576),
         (400, "Invalid request: Your request exceeded model token limit: 262144", {}, 262_144),
         (413, "Request too large", {}, None),
+        (400, "request (13050 tokens) exceeds the available context size (8192 tokens), try increasing it", {}, 8192),
+        (400, "The decoder prompt (length 13050) is longer than the maximum model length of 8192.", {}, 8192),
+        (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", {}, 131_072),
+        (400, "The input (13050 tokens) is longer than the model's context length (8192 tokens).", {}, 8192),
+        (400, "prompt token count of 13050 exceeds the limit of 8192", {}, 8192),
+        (422, "`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 13050 `inputs` tokens", {}, 8193),
+        (400, "Range of input length should be [1, 129024]", {}, 129_024),
+        (400, "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.",
+         {"code": "context_length_exceeded"}, 272_000),
     ],
 )  # fmt: skip
 async def test_a_conversation_that_is_too_long_is_an_overflow(

@@ -181,3 +181,11 @@ async def test_signatures_of_calls_and_details_of_reasoning_go_back() -> None:
     turn = server.bodies()[0]["messages"][1]
     assert turn["tool_calls"][0]["extra_content"] == signed["extra_content"]
     assert turn["reasoning_details"] == [{"type": "reasoning.text", "text": "Let me see.", "index": 0}]
+
+
+@pytest.mark.req("X11")
+async def test_native_calls_of_a_server_that_takes_no_list_of_tools_are_taken() -> None:
+    refuse = refusing(lambda body: "tools" in body, "this model does not support tools")
+    sent, (reply,) = await bodies("chat", "m", refuse, ask_for=(ask("Fix it."),))
+    assert "tools" not in sent[-1]
+    assert [(call.name, call.arguments) for call in reply.calls] == [("read_file", {"path": "a.py"})]

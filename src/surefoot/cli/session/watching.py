@@ -36,7 +36,9 @@ def subscribe(bus: Bus, watcher: Watcher, records: Iterable[e.Record] = ()) -> C
     guard = _Guard(watcher)
     guard.call(watcher.follower.replay, records)
     return bus.subscribe(
-        lambda record: guard.call(watcher.on_record, record), lambda piece: guard.call(watcher.on_text, piece)
+        lambda record: guard.call(watcher.on_record, record),
+        lambda piece: guard.call(watcher.on_text, piece),
+        lambda tool, subject: guard.call(watcher.on_call, tool, subject),
     )
 
 
@@ -47,11 +49,11 @@ class _Guard:
         self._watcher = watcher
         self._broken = False
 
-    def call(self, function: Callable[..., None], argument: Any) -> None:
+    def call(self, function: Callable[..., None], *arguments: Any) -> None:
         if self._broken:
             return
         try:
-            function(argument)
+            function(*arguments)
         except Exception as error:
             self._broken = True
             if os.environ.get("SUREFOOT_DEBUG"):

@@ -10,6 +10,7 @@ from surefoot.journal.reducers import apply
 from surefoot.journal.state import RunState
 
 TAIL_CHARS = 2_000
+ACTIVITY_CHARS = 100
 
 _PHASE_ACTIVITIES = {
     "understanding": "reading the task",
@@ -45,6 +46,9 @@ class Follower:
 
     def on_text(self, piece: str) -> None:
         self.tail = (self.tail + piece)[-TAIL_CHARS:]
+
+    def on_call(self, tool: str, subject: str) -> None:
+        self.activity = fmt.line(f"writing {tool} {subject}".strip(), ACTIVITY_CHARS)
 
     def _track(self, event: e.Event) -> None:
         match event:

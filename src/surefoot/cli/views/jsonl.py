@@ -22,6 +22,10 @@ class JsonLines(LineWatcher):
         self.follower.on_record(record)
         self.write(as_object(record))
 
+    def on_call(self, tool: str, subject: str) -> None:
+        """The model is writing a call. Such a line is no event of the run: it has no `seq`."""
+        self.write({"type": "writing", "tool": tool, "subject": redactor().redact_known(subject)})
+
     def write(self, item: dict[str, Any]) -> None:
         # The run continues when nobody reads the output; the journal has everything. ASCII is safe in every
         # terminal and pipe, and cannot contain control characters.

@@ -43,6 +43,9 @@ class LiveView:
     def on_text(self, piece: str) -> None:
         self.follower.on_text(piece)
 
+    def on_call(self, tool: str, subject: str) -> None:
+        self.follower.on_call(tool, subject)
+
     def notify(self, message: str) -> None:
         self.follower.activity = message
 

@@ -17,6 +17,10 @@ class Watcher(Protocol):
 
     def on_text(self, piece: str) -> None: ...
 
+    def on_call(self, tool: str, subject: str) -> None:
+        """The model is writing a call of this tool."""
+        ...
+
     def notify(self, message: str) -> None:
         """Show a message about the session itself, such as that a stop was requested."""
         ...
@@ -45,6 +49,9 @@ class LineWatcher:
         self.follower = Follower()
 
     def on_text(self, piece: str) -> None:
+        pass
+
+    def on_call(self, tool: str, subject: str) -> None:
         pass
 
     def notify(self, message: str) -> None:

@@ -16,6 +16,7 @@ from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.idle import nothing_done
 from surefoot.engine.executor.loop import StepFailed, all_green, red_failure, with_evidence
 from surefoot.engine.planner.revise import revise
+from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
@@ -38,6 +39,9 @@ NO_CHECKS = "There are no checks for this step."
 
 async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
     """Work on the step until its checks pass. Raises StepFailed if that does not happen."""
+    if chooses_candidate(step_run):
+        await _take_candidate(run, step_run, checks)
+        return
     results = step_run.checks or step_run.baseline
     while True:
         _check_limits(run, step_run, results)
@@ -45,6 +49,24 @@ async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None
         if await _carry_out(run, step_run, checks, turn.proposals):
             return
         results = step_run.checks or step_run.baseline
+
+
+async def _take_candidate(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
+    """Have the step done in branches, and carry out the one whose checks pass."""
+    proposals = await choose_candidate(run, step_run, checks)
+    if not proposals:
+        tried = step_run.candidates[-1].results
+        raise StepFailed(red_failure(tried, "none of the candidates passes its checks"))
+    # A process that ended in the middle has carried out the first of them.
+    for proposal in proposals[len([action for action in step_run.actions if action.ok is not None]) :]:
+        reviewed, refusal = await review(run, step_run.step.id, proposal)
+        if refusal:
+            raise StepFailed(Failure(kind=FailureKind.DENIED, message=refusal, tool=proposal.tool))
+        await perform(run, step_run, reviewed)
+    results = await run.verifier.check(checks, "after", step_run.step.id)
+    if not all_green(results):
+        raise StepFailed(red_failure(results, "the candidate passed its checks in a copy, and fails here"))
+    run.note(e.Decided(step_id=step_run.step.id, decision="done", thought=proposals[0].thought))
 
 
 async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], proposals: Sequence[Proposal]) -> bool:

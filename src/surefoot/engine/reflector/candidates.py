@@ -6,6 +6,9 @@ taken, and no more are asked for; if none does, it is the one that fails least. 
 workspace as an action like any other. An answer that failed before, or equals another candidate, is not judged again.
 While none passes, functions of several candidates, and of the file as it was, are combined. Every judgement is
 recorded, so a resumed run goes on with the next candidate.
+
+The candidates of a conversation are branches of it (`branches.py`), if the configuration asks for some. One is taken
+only if its checks pass.
 """
 
 import json
@@ -20,6 +23,7 @@ from surefoot.core.transitions import Rung
 from surefoot.engine.executor.approval import refusal_of
 from surefoot.engine.executor.invention import invented_source
 from surefoot.engine.planner.criteria import decisive
+from surefoot.engine.reflector.branches import try_branch
 from surefoot.engine.reflector.merge import merged
 from surefoot.engine.runtime.run import Run
 from surefoot.errors import ToolError, UnreadableAnswer
@@ -27,7 +31,7 @@ from surefoot.journal import events as e
 from surefoot.journal.events.steps import ORIGINAL_FILE
 from surefoot.journal.state import StepRun
 from surefoot.prompting.context import budget_chars, read_text
-from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.proposal import Proposal, fingerprint
 from surefoot.tools.invoke import call
 
 MAX_MERGES = 16
@@ -40,11 +44,15 @@ def can_try_candidates(run: Run, step_run: StepRun) -> bool:
     """Whether candidates can be judged: the step is one answer, has failing checks, and needs no approval."""
     step, config = step_run.step, run.config
     kind = run.step_kind(step_run)
-    if not kind.is_one_answer:
+    in_branches = kind is StepKind.CONVERSATION and (config.reflection.candidates or 1) > 1
+    if not kind.is_one_answer and not (in_branches and run.scratch.can_copy(often=True)):
         return False
     # If nothing came of the answer, the checks are as red as before it.
     if all(result.passed for result in decisive(step_run.checks or step_run.baseline)):
         return False
+    if in_branches:
+        # What needs a person's word is refused in a branch, and said there.
+        return True
     allow = (*config.allow, *run.state.allowed)
     if not step.writes or kind is StepKind.PROGRAM:
         return rule_on("command", "run_python", {}, config.approve, allow, config.deny) == "allow"
@@ -52,7 +60,9 @@ def can_try_candidates(run: Run, step_run: StepRun) -> bool:
 
 
 def chooses_candidate(step_run: StepRun) -> bool:
-    """Whether the attempt begins with candidates and none has been taken yet."""
+    """Whether the attempt begins with candidates and none has been taken yet. A branch may be taken in part."""
+    if step_run.rungs[-1:] == [Rung.CANDIDATES] and any(c.conversation for c in _of_this_attempt(step_run)):
+        return True
     return step_run.rungs[-1:] == [Rung.CANDIDATES] and not step_run.actions and not len(step_run.refused)
 
 
@@ -71,7 +81,7 @@ async def choose_candidate(run: Run, step_run: StepRun, checks: Sequence[Check])
         else:
             break
     usable = _best_first(run, tried)
-    if not usable:
+    if not usable or (usable[0].conversation and not _passes(usable[0])):
         return []
     best = usable[0]
     why = f"{best.label}: the best by the checks"
@@ -87,6 +97,8 @@ def _of_this_attempt(step_run: StepRun) -> list[e.CandidateTried]:
 
 async def _try(run: Run, step_run: StepRun, checks: Sequence[Check], number: int, of: int) -> e.CandidateTried:
     """Ask for a candidate and judge it."""
+    if run.step_kind(step_run) is StepKind.CONVERSATION:
+        return await _try_branch(run, step_run, checks, number, of)
     temperature = round(min(FIRST_TEMPERATURE + TEMPERATURE_STEP * (number - 1), MAX_TEMPERATURE), 2)
     tried = e.CandidateTried(
         step_id=step_run.step.id, attempt=step_run.attempt, number=number, of=of, temperature=temperature
@@ -116,6 +128,23 @@ async def _try(run: Run, step_run: StepRun, checks: Sequence[Check], number: int
         return tried.with_(results=await _judge(run, step_run, proposals, checks))
     except ToolError as error:
         return tried.with_(unusable=str(error))
+
+
+async def _try_branch(run: Run, step_run: StepRun, checks: Sequence[Check], number: int, of: int) -> e.CandidateTried:
+    branch = await try_branch(run, step_run, checks, number, of)
+    packed = json.dumps([(p.tool, p.arguments, p.body) for p in branch.done])
+    return e.CandidateTried(
+        step_id=step_run.step.id,
+        attempt=step_run.attempt,
+        number=number,
+        of=of,
+        temperature=0.0,
+        body=run.journal.put_blob(packed.encode()),
+        fingerprint=fingerprint("", {}, packed),
+        unusable=branch.given_up,
+        results=branch.results,
+        conversation=next(reversed(run.state.conversations)),
+    )
 
 
 async def _merge(

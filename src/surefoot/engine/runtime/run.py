@@ -31,6 +31,7 @@ from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.journal.state import ActionResults, RunState, StepRun
 from surefoot.journal.store.base import Journal
 from surefoot.models.base import LanguageModel
+from surefoot.models.tokens import TokenMeter
 from surefoot.prompting.choose import strategy_for
 from surefoot.prompting.profile import Profile
 from surefoot.prompting.project.folder import is_test
@@ -54,6 +55,7 @@ class Run:
         self.journal: Journal = services.journal
         self.bus: Bus = services.bus
         self.model: LanguageModel = services.model
+        self.tokens = TokenMeter(services.model)
         self.redactor = services.redactor.sparing(self._own_names)
         self.toolbox = services.toolbox or default_toolbox()
         self.sandbox, _ = choose_sandbox(config.sandbox, root, state_folders=[services.home])

@@ -22,6 +22,8 @@ class ConversationOpened(Value):
     tools: str = ""
     """The hash of the tools that the model is offered."""
     reason: FreeText = ""
+    candidate: int = 0
+    """The number of the candidate that is worked out in it; 0 for work in the workspace."""
 
 
 class ConversationGrew(Value):
@@ -38,6 +40,8 @@ class ConversationMasked(Value):
     type: Literal["conversation_masked"] = "conversation_masked"
     conversation: str
     positions: tuple[int, ...]
+    window: int = 0
+    """The window that the server told when it refused a request as too long; 0 if it did not."""
 
 
 class CallAnswered(Value):

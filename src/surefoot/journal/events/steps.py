@@ -52,6 +52,8 @@ class CandidateTried(Value):
     made_of: tuple[int, ...] = ()
     """The candidates whose functions it merges; empty for an answer of the model. 0 is the original file."""
     results: tuple[CheckResult, ...] = ()
+    conversation: str = ""
+    """The branch in which it was made. Its `conversation_opened` has the parent, and the message it starts behind."""
 
     @property
     def label(self) -> str:

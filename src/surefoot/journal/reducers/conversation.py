@@ -18,6 +18,7 @@ def _opened(state: RunState, event: e.ConversationOpened, at: float) -> None:
         event.tools,
         [*inherited, *event.items],
         prefix=min(parent.prefix, event.keep) if parent else len(event.items),
+        candidate=event.candidate,
     )
     if parent is not None:
         if event.keep == len(parent.items) and not event.items:
@@ -35,6 +36,7 @@ def _grew(state: RunState, event: e.ConversationGrew, at: float) -> None:
 def _masked(state: RunState, event: e.ConversationMasked, at: float) -> None:
     conversation = state.conversations[event.conversation]
     conversation.masked.update(event.positions)
+    conversation.window = event.window or conversation.window
     # What the server counted no longer holds.
     conversation.prompt_tokens = conversation.counted = 0
 

@@ -58,7 +58,12 @@ def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
     else:
         step_run.checks = event.results
         if event.when == "after" and not all(result.passed for result in event.results):
-            step_run.failed_checks = (*step_run.failed_checks, (len(step_run.actions), event.results))
+            earlier, number = step_run.failed_checks, len(step_run.actions)
+            if earlier and earlier[-1][0] == number and step_run.red_at_call == state.model_calls:
+                # A process ended before the model was told, and the next one ran them again.
+                earlier = earlier[:-1]
+            step_run.failed_checks = (*earlier, (number, event.results))
+            step_run.red_at_call = state.model_calls
 
 
 def _candidate_tried(state: RunState, event: e.CandidateTried, at: float) -> None:

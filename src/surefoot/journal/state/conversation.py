@@ -29,5 +29,9 @@ class Conversation:
     """The size of the newest request with its answer, as the server counted it."""
     counted: int = 0
     """How many items that size includes."""
+    candidate: int = 0
+    """The number of the candidate that is worked out in it; 0 for work in the workspace."""
+    window: int = 0
+    """The window that the server told when a request of it was too long; 0 if none was."""
     turns: int = 0
     """How often the model answered in it."""

@@ -100,6 +100,8 @@ class StepRun:
     """The paths that this attempt changed. A rollback may touch only these."""
     failed_checks: tuple[tuple[int, tuple[CheckResult, ...]], ...] = ()
     """The failed runs of the checks in this attempt, each with the number of actions before it."""
+    red_at_call: int = 0
+    """How many answers of the model there were when the newest of them was recorded."""
     work_kept: bool = False
     """Whether the work of the failed attempt stays, and the next one continues from there."""
     candidates: tuple[e.CandidateTried, ...] = ()

@@ -46,6 +46,10 @@ class LocalModel:
                 raise server.exit_error() from error
             raise
 
+    async def count_tokens(self, text: str) -> int | None:
+        client, _ = await self._ensure_started()
+        return await client.count_tokens(text)
+
     async def aclose(self) -> None:
         client, self._client = self._client, None
         server, self.server = self.server, None
@@ -73,6 +77,12 @@ class LocalModel:
             server.stop()  # if cancelled, the thread is still waiting for the model to load
             raise
         self._client = OpenAICompatible(
-            f"{server.address}/v1", self._name, key, traits=self.traits, name=self.name, timeout=SILENCE_SECONDS
+            f"{server.address}/v1",
+            self._name,
+            key,
+            traits=self.traits,
+            name=self.name,
+            timeout=SILENCE_SECONDS,
+            provider="llamacpp",
         )
         return self._client, server

@@ -163,7 +163,7 @@ def _traits(
     if settings.strategy != "auto":
         small = settings.strategy == "small"
     default = known.context_tokens if known else ModelTraits().context_tokens
-    return ModelTraits(
+    traits = ModelTraits(
         context_tokens=settings.context_tokens or reported or (family.context_tokens if hosted else None) or default,
         inline_bodies=not small,
         small=small,
@@ -174,3 +174,4 @@ def _traits(
         effort=settings.effort,
         edit_format="apply_patch" if family.apply_patch else "edit_file",
     )
+    return traits.with_(tools="none") if traits.is_narrow and settings.strategy == "auto" else traits

@@ -69,6 +69,8 @@ class Dialect:
     max_output: int | None = None
     """The longest answer that the server allows, once it said so."""
     tools: Literal["native", "text"] = "native"
+    tokenizer: bool = True
+    """False once the server did not count tokens when it was asked."""
     unsupported: set[str] = field(default_factory=set)
     fold_system: bool = False
     efforts: tuple[Effort, ...] = ()

@@ -20,18 +20,23 @@ OTHER_MODEL = "or choose another model with -m"
 _CONTEXT = re.compile(
     r"context.?length|context.?window|maximum context|context.?size|exceed\w* .{0,40}context|prompt is too long|"
     r"too many (?:input )?tokens|input is too long|string_above_max_length|exceed\w* model token limit|"
-    r"prompt exceeds max length|input token count.{0,40}exceeds|input length and .{0,20}exceed",
+    r"prompt exceeds max length|input token count.{0,40}exceeds|input length and .{0,20}exceed|"
+    r"longer than the maximum model length|maximum prompt length|prompt token count.{0,40}exceeds|"
+    r"range of input length|max_new_tokens`? must be <=|input tokens exceed",
     re.IGNORECASE,
 )
 _LIMIT = re.compile(
     r"(?:maximum context length (?:is|of)|context (?:length|window|size) (?:is|of)|model token limit:?|"
-    r"maximum number of (?:input )?tokens allowed|n_ctx[\"': ]+|tokens >|\+ \d+ >)\D{0,12}(\d{3,8})|"
+    r"maximum number of (?:input )?tokens allowed|n_ctx[\"': ]+|tokens >|\+ \d+ >|context (?:length|size) \(|"
+    r"maximum (?:model|prompt) length (?:is|of)|exceeds the limit of|configured limit of|must be <=|"
+    r"input length should be \[1,)\D{0,12}(\d{3,8})|"
     r"(\d{3,8}) (?:maximum context length|maximum\b)",
     re.IGNORECASE,
 )
 _NEEDED = re.compile(
     r"(?:resulted in|you requested(?: about)?|prompt is too long:|input token count \(?|n_prompt_tokens[\"': ]+|"
-    r"your request has|prompt contains(?: at least)?)\D{0,12}(\d{3,8})",
+    r"your request has|prompt contains(?: at least)?|request \(|request contains|prompt \(length|"
+    r"the input \(|you passed|prompt token count of|given:)\D{0,12}(\d{3,8})",
     re.IGNORECASE,
 )
 _MODEL = re.compile(

@@ -26,6 +26,8 @@ MAX_FORMS = 10
 """How many forms of a request are tried before giving up."""
 CONNECT_SECONDS = 10.0
 LISTING_SECONDS = 5.0
+TOKENIZERS = {"llamacpp": "content", "vllm": "prompt"}
+"""Servers that count tokens at /tokenize, and the field for the text."""
 _OTHER_FIELDS = frozenset(("chat_template_kwargs",))
 """Fields that the SDK does not know."""
 
@@ -103,6 +105,29 @@ class OpenAICompatible:
         entries = body.get("data") if isinstance(body, dict) else None
         return [entry for entry in entries or () if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
 
+    async def count_tokens(self, text: str) -> int | None:
+        """How many tokens the server counts in a text; None if it has no tokenizer to ask."""
+        import openai
+
+        field = TOKENIZERS.get(self._dialect.provider)
+        if field is None or not self._dialect.tokenizer:
+            return None
+        address = urlsplit(self._endpoint.base_url)
+        path = address.path.rstrip("/").removesuffix("/v1")
+        url = address._replace(path=f"{path}/tokenize").geturl()
+        options: Any = {"timeout": LISTING_SECONDS, "headers": self._headers()}
+        try:
+            body: Any = await self._client().post(
+                url, cast_to=object, body={"model": self._endpoint.model, field: text}, options=options
+            )
+        except (openai.OpenAIError, ValueError):
+            body = None
+        tokens = body.get("tokens") if isinstance(body, dict) else None
+        count = body.get("count") if isinstance(body, dict) else None
+        counted = count if isinstance(count, int) else len(tokens) if isinstance(tokens, list) else None
+        self._dialect.tokenizer = counted is not None
+        return counted
+
     async def aclose(self) -> None:
         client, self._sdk = self._sdk, None
         if client is not None:
@@ -133,7 +158,8 @@ class OpenAICompatible:
         if not is_conversation(request):
             return reply
         truncated, model = reply.finish_reason == "length", self._endpoint.model
-        if sent is request:
+        if sent is request or builder.has_calls:
+            # Some servers call tools natively although they take no list of them.
             turn = build_turn(request, builder.parts(), protocol="chat", model=model, truncated=truncated)
         else:
             turn = text_protocol.read_turn(request, reply.text, builder.reasoning, model=model, truncated=truncated)

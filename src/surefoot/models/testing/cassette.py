@@ -1,21 +1,32 @@
 """Cassettes: recorded exchanges with a model that can be replayed exactly.
 
 A cassette is a file of JSON lines: a header, then one exchange per line. Equal requests are recorded each time and
-answered in that order. A replay fails on a request that was not recorded and shows the difference.
+answered in that order. Durations, dates, addresses in memory and the folders of absolute paths may differ: they change
+from run to run, and are in the outputs of commands. A replay fails on any other request and shows the difference.
 """
 
+import hashlib
 import json
 import os
+import re
 from collections import defaultdict
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, TextIO
 
 from surefoot.errors import CassetteMiss, UsageError
 from surefoot.models.base import LanguageModel, Live, ModelReply, ModelRequest, ModelTraits, OnText
-from surefoot.models.items import Message
+from surefoot.models.items import AssistantTurn, Item, Message, ToolResultMessage
+from surefoot.models.tokens import count_tokens
 
 FORMAT = 1
+_VOLATILE = (
+    (re.compile(r"(?:/[\w.@+-]+)+/(?=[\w.@+-])"), "/"),
+    (re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|seconds?)\b"), "(time)"),
+    (re.compile(r"\b0x[0-9a-f]{6,}\b"), "0x"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?"), "(date)"),
+)
 
 
 class RecordingModel:
@@ -36,34 +47,50 @@ class RecordingModel:
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         reply = await self.inner.complete(request, on_text)
-        self._write(request, reply)
+        self._write(_exchange(request, reply))
         return reply
+
+    async def count_tokens(self, text: str) -> int | None:
+        counted = await count_tokens(self.inner, text)
+        if counted is not None:
+            self._write({"counted": _digest(text), "tokens": counted})
+        return counted
 
     async def aclose(self) -> None:
         await self.inner.aclose()
 
-    def _write(self, request: ModelRequest, reply: ModelReply) -> None:
+    def _write(self, line: dict[str, Any]) -> None:
         lines = []
         if not self._started and not (self._path.exists() and self._path.stat().st_size):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             traits = self.traits.model_dump()
             lines.append(json.dumps({"surefoot_cassette": FORMAT, "model": self.name, "traits": traits}))
         self._started = True
-        from surefoot.journal.redact import Redactor
-
-        # A replay acts on the reply, so only values that are known to be secrets are removed from it.
-        redactor = Redactor.from_environment(os.environ)
-        exchange = {
-            "key": request.fingerprint(),
-            "request": json.loads(redactor.redact(request.model_dump_json())),
-            "reply": json.loads(redactor.redact_known(reply.model_dump_json())),
-        }
-        lines.append(json.dumps(exchange, ensure_ascii=False))
+        lines.append(json.dumps(line, ensure_ascii=False))
         with self._path.open("a+", encoding="utf-8") as file:
             _remove_incomplete_line(file)
             file.write("".join(line + "\n" for line in lines))
             file.flush()
             os.fsync(file.fileno())
+
+
+def _exchange(request: ModelRequest, reply: ModelReply) -> dict[str, Any]:
+    from surefoot.journal.redact import Redactor
+
+    # A replay acts on the reply, so only values that are known to be secrets are removed from it.
+    redactor = Redactor.from_environment(os.environ)
+    return {
+        "key": request.fingerprint(),
+        "request": json.loads(redactor.redact(request.model_dump_json())),
+        "reply": json.loads(redactor.redact_known(reply.model_dump_json())),
+    }
+
+
+@dataclass
+class _Recorded:
+    request: ModelRequest
+    reply: ModelReply
+    used: bool = False
 
 
 class ReplayModel:
@@ -72,8 +99,9 @@ class ReplayModel:
     def __init__(self, path: Path | str, *, fallback: LanguageModel | None = None) -> None:
         self._path = Path(path)
         self._fallback = RecordingModel(fallback, path) if fallback is not None else None
-        self._exchanges: dict[str, list[ModelReply]] = defaultdict(list)
-        self._prompts: list[str] = []
+        self._exchanges: list[_Recorded] = []
+        self._by_key: dict[str, list[_Recorded]] = defaultdict(list)
+        self._counted: dict[str, int] = {}
         header = self._load()
         self.name = fallback.name if fallback else str(header.get("model", "cassette"))
         self.traits = fallback.traits if fallback else ModelTraits.model_validate(header.get("traits", {}))
@@ -94,19 +122,37 @@ class ReplayModel:
         for number, line in enumerate(lines[1:], 2):
             exchange = _parse_line(line, self._path, number)
             try:
-                self._exchanges[exchange["key"]].append(ModelReply.model_validate(exchange["reply"]))
-                self._prompts.append(_prompt(ModelRequest.model_validate(exchange["request"])))
+                if "counted" in exchange:
+                    self._counted[exchange["counted"]] = int(exchange["tokens"])
+                else:
+                    self._add(exchange)
             except (KeyError, IndexError, TypeError, ValueError):
                 raise UsageError(
                     f"{self._path} line {number} is not an exchange", remedy="record the cassette again"
                 ) from None
         return header
 
+    def _add(self, exchange: dict[str, Any]) -> None:
+        reply = ModelReply.model_validate(exchange["reply"])
+        recorded = _Recorded(ModelRequest.model_validate(exchange["request"]), reply)
+        self._exchanges.append(recorded)
+        for key in {exchange["key"], _stable(recorded.request).fingerprint()}:
+            self._by_key[key].append(recorded)
+
+    async def count_tokens(self, text: str) -> int | None:
+        if self._fallback is not None:
+            return await self._fallback.count_tokens(text)
+        return self._counted.get(_digest(text))
+
+    def _find(self, request: ModelRequest) -> _Recorded | None:
+        found = (self._by_key.get(key, ()) for key in (request.fingerprint(), _stable(request).fingerprint()))
+        return next((recorded for entries in found for recorded in entries if not recorded.used), None)
+
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        key = request.fingerprint()
-        recorded = self._exchanges.get(key)
-        if recorded:
-            reply = recorded.pop(0)
+        recorded = self._find(request)
+        if recorded is not None:
+            recorded.used = True
+            reply = recorded.reply
             live = Live.of(on_text)
             live.text(reply.text)
             for index, call in enumerate(reply.calls):
@@ -126,25 +172,66 @@ class ReplayModel:
 
     def _difference(self, request: ModelRequest) -> str:
         """The first line that differs from the most similar recorded prompt."""
-        prompt = _prompt(request)
-        if not self._prompts:
+        if not self._exchanges:
             return "the cassette is empty"
-        nearest = max(
-            self._prompts, key=lambda recorded: SequenceMatcher(None, recorded[-2000:], prompt[-2000:]).quick_ratio()
-        )
+        prompt = _prompt(_stable(request))
+        prompts = {_prompt(_stable(recorded.request)): recorded.request for recorded in self._exchanges}
+        if _is_plain(request):
+            nearest = max(prompts, key=lambda other: SequenceMatcher(None, other[-2000:], prompt[-2000:]).quick_ratio())
+        else:
+            nearest = max(prompts, key=lambda other: _common(other, prompt))
         if nearest == prompt:
-            return "the same prompt was recorded, but with other settings or earlier messages, or fewer times"
+            return f"the same prompt was recorded, but {_other_settings(request, prompts[nearest])}"
         for line, other in zip(prompt.splitlines(), nearest.splitlines(), strict=False):
             if line != other:
                 return f"requested {line[:120]!r}, recorded {other[:120]!r}"
         return "one prompt is longer than the recorded one"
 
 
+def _common(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _other_settings(request: ModelRequest, recorded: ModelRequest) -> str:
+    names = [name for name in ModelRequest.model_fields if name not in ("messages", "cache_key")]
+    other = [name for name in names if getattr(request, name) != getattr(recorded, name)]
+    return f"with other settings ({', '.join(other)})" if other else "with other earlier messages, or fewer times"
+
+
+def _is_plain(request: ModelRequest) -> bool:
+    return all(isinstance(item, Message) for item in request.messages) and not request.tools
+
+
 def _prompt(request: ModelRequest) -> str:
     """The text by which requests are compared: the last message, or the whole of a conversation."""
-    if all(isinstance(item, Message) for item in request.messages):
+    if _is_plain(request):
         return request.messages[-1].content
-    return "\n".join(item.content for item in request.messages)
+    return "\n".join(map(_as_text, request.messages))
+
+
+def _as_text(item: Item) -> str:
+    calls = item.calls if isinstance(item, AssistantTurn) else ()
+    rows = [f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}" for call in calls]
+    return "\n".join([f"[{item.role}]", item.content, *rows])
+
+
+def _stable(request: ModelRequest) -> ModelRequest:
+    """The request without what changes from run to run."""
+    return request.with_(messages=tuple(map(_stable_item, request.messages)))
+
+
+def _stable_item(item: Item) -> Item:
+    if isinstance(item, AssistantTurn):
+        return item
+    text = item.content
+    for pattern, replacement in _VOLATILE:
+        text = pattern.sub(replacement, text)
+    return item.with_(text=text) if isinstance(item, ToolResultMessage) else item.with_(content=text)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _remove_incomplete_line(file: TextIO) -> None:

@@ -7,7 +7,6 @@ byte for byte as the killed one would have asked it.
 import json
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from surefoot.core.purpose import Purpose
 from surefoot.journal import events as e
@@ -15,15 +14,15 @@ from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.journal.state import Conversation
 from surefoot.models.base import Live, ModelReply, ModelRequest
 from surefoot.models.items import AssistantTurn, Item, ToolCall, ToolResultMessage, ToolSpec, dump_item, load_item
-from surefoot.models.providers.retry import RetryNotice, retries
+from surefoot.prompting.ask import retries_of
 from surefoot.prompting.conversation.window import masked_line
+from surefoot.prompting.conversation.writing import CallsInProgress
+from surefoot.prompting.fit import without_middle
 from surefoot.prompting.view import RunView
-
-if TYPE_CHECKING:
-    from tenacity import AsyncRetrying
 
 INTERRUPTED = "This was interrupted. What it had changed in the workspace was undone."
 NOT_EXECUTED = "This was not executed."
+RESULT_SHARE = 6
 
 
 class Dialogue:
@@ -32,6 +31,7 @@ class Dialogue:
     def __init__(self, run: RunView) -> None:
         self._run = run
         self._items: dict[str, Item] = {}
+        self._specifications: dict[str, tuple[ToolSpec, ...]] = {}
 
     def start(
         self,
@@ -43,6 +43,7 @@ class Dialogue:
         parent: Conversation | None = None,
         keep: int = 0,
         reason: str = "",
+        candidate: int = 0,
     ) -> Conversation:
         """Open a conversation; with `parent`, as a branch behind its first `keep` items."""
         state = self._run.state
@@ -58,9 +59,35 @@ class Dialogue:
                 items=tuple(map(self._put, items)),
                 tools=self._run.journal.put_blob(described.encode()),
                 reason=reason,
+                candidate=candidate,
             )
         )
         return state.conversations[conversation]
+
+    def start_like(self, parent: Conversation, items: Iterable[Item], reason: str, *, keep: int = 0) -> Conversation:
+        """Open a conversation for the same attempt: behind the first `keep` items of another, or without any."""
+        return self.start(
+            self.tools(parent),
+            items,
+            step_id=parent.step_id,
+            attempt=parent.attempt,
+            parent=parent if keep else None,
+            keep=keep,
+            reason=reason,
+            candidate=parent.candidate,
+        )
+
+    @property
+    def window(self) -> int:
+        """The model's window in tokens: as its traits say, or less if the server has said so in this run."""
+        told = [c.window for c in self._run.state.conversations.values() if c.window]
+        return min([self._run.model.traits.context_tokens, *told])
+
+    def tools(self, conversation: Conversation) -> tuple[ToolSpec, ...]:
+        if conversation.tools not in self._specifications:
+            described = json.loads(self._run.journal.get_blob(conversation.tools))
+            self._specifications[conversation.tools] = tuple(ToolSpec.model_validate(tool) for tool in described)
+        return self._specifications[conversation.tools]
 
     def newest(self, step_id: str = "", attempt: int = 0) -> Conversation | None:
         """Return the newest conversation of an attempt of a step; without a step, of the survey."""
@@ -90,6 +117,14 @@ class Dialogue:
             return []
         return [call for call in calls if self.result_of(conversation, call) is None]
 
+    def answered_calls(self, conversation: Conversation) -> list[ToolCall]:
+        """Return the calls of a candidate's conversation that were answered as done, in order, in all its windows."""
+        own = [c for c in self._run.state.conversations.values() if _is_same_work(c, conversation)]
+        answered = {key: result.ok for c in own for key, result in c.results.items()}
+        turns = [self._get(key) for key in dict.fromkeys(key for c in own for key in c.items)]
+        calls = [call for turn in turns if isinstance(turn, AssistantTurn) for call in turn.calls]
+        return [call for call in calls if answered.get(call.id)]
+
     def last_text(self, conversation: Conversation) -> str:
         last = self._get(conversation.items[-1]) if conversation.items else None
         return last.content if isinstance(last, AssistantTurn) else ""
@@ -98,13 +133,17 @@ class Dialogue:
         """Return what is known of a call: its recorded result, or the result of its action; None if nothing is."""
         if (recorded := conversation.results.get(call.id)) is not None:
             text = self._run.journal.get_blob(recorded.text).decode() if recorded.text else INTERRUPTED
-            return ToolResultMessage(call_id=call.id, text=text, ok=recorded.ok)
+            return ToolResultMessage(call_id=call.id, text=self._fitting(text), ok=recorded.ok)
         step_run = self._run.state.steps.get(conversation.step_id)
         for action in step_run.actions if step_run else ():
             if action.call_id == call.id and action.ok is not None:
                 text = self._run.redactor.redact(action.summary) or "(no output)"
-                return ToolResultMessage(call_id=call.id, text=text, ok=action.ok)
+                return ToolResultMessage(call_id=call.id, text=self._fitting(text), ok=action.ok)
         return None
+
+    def _fitting(self, text: str) -> str:
+        """A result takes at most a sixth of the window."""
+        return without_middle(text, self.window / RESULT_SHARE)
 
     def settled(self, conversation: Conversation) -> list[Item]:
         """Return one result for each open call, in order. A call of which nothing is known was not executed."""
@@ -138,12 +177,14 @@ class Dialogue:
         await run.budget.confirm(conversation.step_id)
         started = time.perf_counter()
         reply: ModelReply | None = None
-        async for call in _retries(run):
+        async for call in retries_of(run):
             with call:
                 reply = await _complete(run, request)
         assert reply is not None
         turn = reply.as_turn()
-        run.note(
+        run.tokens.learn(request, reply)
+        # Durable before anything is done with it: what was paid for is not asked for again.
+        await run.record(
             e.ModelAnswered(
                 purpose=purpose,
                 step_id=conversation.step_id,
@@ -166,13 +207,12 @@ class Dialogue:
     def request(self, conversation: Conversation) -> ModelRequest:
         """Return the next request of a conversation. It depends only on what is recorded."""
         run = self._run
-        described = json.loads(run.journal.get_blob(conversation.tools))
         limit = run.model.traits.output_limit
         if run.config.max_output_tokens is not None:
             limit = min(limit, run.config.max_output_tokens)
         return ModelRequest(
             messages=tuple(self.items(conversation)),
-            tools=tuple(ToolSpec.model_validate(tool) for tool in described),
+            tools=self.tools(conversation),
             temperature=None,
             max_tokens=limit,
             effort=run.model.traits.effort,
@@ -198,6 +238,10 @@ class Dialogue:
         return self._items[key]
 
 
+def _is_same_work(one: Conversation, other: Conversation) -> bool:
+    return (one.step_id, one.attempt, one.candidate) == (other.step_id, other.attempt, other.candidate)
+
+
 def _redacted(item: Item, text: str) -> Item:
     if isinstance(item, ToolResultMessage):
         return item.with_(text=text)
@@ -206,8 +250,9 @@ def _redacted(item: Item, text: str) -> Item:
 
 async def _complete(run: RunView, request: ModelRequest) -> ModelReply:
     stream = RedactedStream(run.redactor, run.bus.text, by_word=True)
+    calls = CallsInProgress(lambda tool, subject: run.bus.call(tool, run.redactor.redact(subject)))
     try:
-        return await run.model.complete(request, Live(stream.feed))
+        return await run.model.complete(request, Live(text=stream.feed, call=calls.feed))
     finally:
         stream.flush()
 
@@ -215,12 +260,3 @@ async def _complete(run: RunView, request: ModelRequest) -> ModelReply:
 def _readable(turn: AssistantTurn) -> str:
     calls = [f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in turn.calls]
     return "\n".join(filter(None, [turn.content, *calls]))
-
-
-def _retries(run: RunView) -> "AsyncRetrying":
-    def note(notice: RetryNotice) -> None:
-        wait = round(notice.wait_seconds, 2)
-        run.note(e.ModelRetried(error=str(notice.error), attempt=notice.attempt, of=notice.of, wait_seconds=wait))
-
-    limits = run.config.reflection
-    return retries(attempts=limits.max_temporary_retries + 1, first_wait=limits.backoff_seconds, on_retry=note)

@@ -10,17 +10,18 @@ from surefoot.core.outcome import CheckResult, Failure
 from surefoot.core.plan import ExecutionStep, StepKind
 from surefoot.core.purpose import Purpose
 from surefoot.core.transitions import StepStatus
-from surefoot.errors import ContextOverflow, UnreadableAnswer
+from surefoot.errors import UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.state import Conversation, StepRun
-from surefoot.models.items import AssistantTurn, Item, Message
-from surefoot.prompting.conversation import window
-from surefoot.prompting.conversation.dialogue import Dialogue
+from surefoot.models.items import AssistantTurn, Message
+from surefoot.prompting.conversation.dialogue import RESULT_SHARE, Dialogue
 from surefoot.prompting.conversation.proposals import proposal_of
+from surefoot.prompting.conversation.room import Restart, Room
 from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft
 from surefoot.prompting.conversation.survey import MAX_SILENT_TURNS, Survey
-from surefoot.prompting.conversation.texts import facts, opening, step_start
+from surefoot.prompting.conversation.texts import candidate_start, facts, opening, step_start
 from surefoot.prompting.conversation.verbs import Verb, specifications
+from surefoot.prompting.fit import shorten
 from surefoot.prompting.profile import Profile
 from surefoot.prompting.proposal import Proposal
 from surefoot.prompting.schemas import (
@@ -35,10 +36,6 @@ from surefoot.prompting.view import RunView
 CONTINUE_BELOW_TOKENS = 60_000
 """A step continues the conversation of the step before it while that is shorter."""
 GO_ON = "Go on by calling a tool. Call finish_step when the step is done, or cannot if it cannot be done."
-HANDOFF = (
-    "The conversation is nearly too long and goes on in a new window. Write, as plain text and without calling a tool, "
-    "what you need there: what you found out, what is done, what is left, and exact names and places."
-)
 
 
 class ConversationStrategy:
@@ -55,11 +52,12 @@ class ConversationStrategy:
             search_matches=100,
             edit_format=run.model.traits.edit_format,
             truncate_middle=True,
+            # Going on in the conversation was the first retry. Candidates are branches, if they are asked for.
+            candidates_first=(run.config.reflection.candidates or 1) > 1,
         )
         self._dialogue = Dialogue(run)
-        self._survey = Survey(run, self._dialogue)
-        self._window = 0
-        """The window that the server told when a request was too long; 0: as the model's traits say."""
+        self._room = Room(run, self._dialogue)
+        self._survey = Survey(run, self._dialogue, self._room)
 
     # -- phases ----------------------------------------------------------------------------------------------------
 
@@ -91,13 +89,12 @@ class ConversationStrategy:
             answers = self._dialogue.settled(conversation)
             if any(call.name == Verb.SUBMIT_PLAN for call in self._dialogue.open_calls(conversation)):
                 # The step began in the turn that submitted the plan.
-                answers.append(Message(role="user", content=step_start(self.run, step_run)))
+                answers.append(self._said(step_start(self.run, step_run)))
             spoke = isinstance(self._dialogue.items(conversation)[-1], AssistantTurn)
             if spoke and not answers:
                 answers = [Message(role="user", content=GO_ON)]
             self._dialogue.append(conversation, answers)
-            conversation = await self._make_room(conversation, step_run)
-            turn = await self._ask(conversation, step_run, Purpose.ACT)
+            turn = await self._room.ask(conversation, Purpose.ACT, self._restart(step_run))
             conversation = self._conversation(step_run)
             pending = list(turn.calls)
         if pending:
@@ -114,6 +111,21 @@ class ConversationStrategy:
     async def candidate(self, step_run: StepRun, temperature: float) -> Sequence[Proposal]:
         raise UnreadableAnswer("a conversation has no single answers to compare")
 
+    def open_branch(self, step_run: StepRun, number: int, of: int) -> None:
+        """Branch off the end of the survey, as a fresh start does, so that all candidates share its beginning."""
+        found = self._dialogue.newest(step_run.step.id, step_run.attempt)
+        if found is None or found.candidate != number:
+            told = candidate_start(self.run, step_run, number, of)
+            self._branch_off(step_run, told, f"candidate {number} of {of}", number)
+
+    def done_in_branch(self, step_run: StepRun) -> Sequence[Proposal]:
+        conversation = self._conversation(step_run)
+        return [
+            proposal_of(call, self.run.toolbox, "")
+            for call in self._dialogue.answered_calls(conversation)
+            if call.name in self.run.toolbox and not self.run.toolbox.get(call.name).is_read_only
+        ]
+
     def _conversation(self, step_run: StepRun) -> Conversation:
         """Return the conversation of the attempt, or open it: behind the step before, or behind the survey."""
         step_id, attempt = step_run.step.id, step_run.attempt
@@ -122,23 +134,32 @@ class ConversationStrategy:
         survey, before = self._dialogue.newest(), self._step_before(step_run)
         if survey is not None and self._is_first(step_run) and self._survey.has_work(survey):
             return self._take_over(survey, step_run)
-        start = step_start(self.run, step_run)
-        parent = before or survey
-        items: list[Item]
-        if before is not None:
-            items = self._dialogue.settled(before)
-        else:
-            items = self._survey.accepted(survey) if survey is not None else opening(self.run, planned=True)
-            start = "\n\n".join(filter(None, [facts(self.run, step_run), start]))
-        items.append(Message(role="user", content=start))
+        if before is None:
+            reason = "a fresh start" if attempt > 1 else "the first step"
+            return self._branch_off(step_run, self._restart(step_run)(), reason)
         return self._dialogue.start(
             self._tools,
-            items,
+            [*self._dialogue.settled(before), self._said(step_start(self.run, step_run))],
             step_id=step_id,
             attempt=attempt,
-            parent=parent,
-            keep=len(parent.items) if parent else 0,
-            reason="the next step" if before else "a fresh start" if attempt > 1 else "the first step",
+            parent=before,
+            keep=len(before.items),
+            reason="the next step",
+        )
+
+    def _branch_off(self, step_run: StepRun, told: str, reason: str, candidate: int = 0) -> Conversation:
+        """Open a conversation behind the end of the survey."""
+        survey = self._dialogue.newest()
+        items = self._survey.accepted(survey) if survey is not None else opening(self.run, planned=True)
+        return self._dialogue.start(
+            self._tools,
+            [*items, self._said(told)],
+            step_id=step_run.step.id,
+            attempt=step_run.attempt,
+            parent=survey,
+            keep=len(survey.items) if survey else 0,
+            reason=reason,
+            candidate=candidate,
         )
 
     def _is_first(self, step_run: StepRun) -> bool:
@@ -168,7 +189,7 @@ class ConversationStrategy:
             other = state.steps.get(conversation.step_id)
             if other is None or conversation.attempt != other.attempt:
                 continue
-            short = conversation.prompt_tokens < min(CONTINUE_BELOW_TOKENS, self._window_size // 2)
+            short = conversation.prompt_tokens < min(CONTINUE_BELOW_TOKENS, self._dialogue.window // 2)
             return conversation if other.status is StepStatus.SUCCEEDED and short else None
         return None
 
@@ -176,59 +197,12 @@ class ConversationStrategy:
     def _tools(self) -> tuple[Any, ...]:
         return specifications(self.run.toolbox, self.run.usable_tools())
 
-    # -- the window ------------------------------------------------------------------------------------------------
+    def _said(self, text: str) -> Message:
+        """A message of the engine. It takes at most a sixth of the window, as a result does."""
+        return Message(role="user", content=shorten(text, self._dialogue.window / RESULT_SHARE))
 
-    @property
-    def _window_size(self) -> int:
-        return self._window or self.run.model.traits.context_tokens
-
-    async def _make_room(self, conversation: Conversation, step_run: StepRun) -> Conversation:
-        """Mask old results if the conversation grows long; beyond that, go on in a new window."""
-        self._mask(conversation)
-        items = self._dialogue.items(conversation)
-        room = self._window_size - self.run.model.traits.output_limit
-        if not window.needs_new_window(conversation, items, max(room, self._window_size // 2)):
-            return conversation
-        self._dialogue.append(conversation, [Message(role="user", content=HANDOFF)])
-        handoff = (await self._dialogue.ask(conversation, Purpose.ACT)).content
-        return self._new_window(conversation, step_run, items, handoff)
-
-    def _mask(self, conversation: Conversation, *, force: bool = False) -> bool:
-        items = self._dialogue.items(conversation)
-        positions = window.to_mask(conversation, items, self._window_size, force=force)
-        if positions:
-            self.run.note(e.ConversationMasked(conversation=conversation.id, positions=positions))
-        return bool(positions)
-
-    def _new_window(
-        self, conversation: Conversation, step_run: StepRun, items: Sequence[Item], handoff: str
-    ) -> Conversation:
-        parts = [facts(self.run, step_run), step_start(self.run, step_run)]
-        parts += [f"# Your notes from the window before\n{handoff}"] if handoff else []
-        text = Message(role="user", content="\n\n".join(filter(None, parts)))
-        return self._dialogue.start(
-            self._tools,
-            [text, *window.tail(items, conversation.prefix, self._window_size)],
-            step_id=step_run.step.id,
-            attempt=step_run.attempt,
-            parent=conversation,
-            keep=conversation.prefix,
-            reason="a new window",
-        )
-
-    async def _ask(self, conversation: Conversation, step_run: StepRun, purpose: Purpose) -> AssistantTurn:
-        """Ask. If the request turns out to be too long, shorten it and ask again."""
-        try:
-            return await self._dialogue.ask(conversation, purpose)
-        except ContextOverflow as error:
-            self._window = (
-                error.limit or min(self._window_size, conversation.prompt_tokens or self._window_size) * 3 // 4
-            )
-            if self._mask(conversation, force=True):
-                return await self._dialogue.ask(conversation, purpose)
-            items = self._dialogue.items(conversation)
-            shorter = self._new_window(conversation, step_run, items, "")
-            return await self._dialogue.ask(shorter, purpose)
+    def _restart(self, step_run: StepRun) -> Restart:
+        return lambda: "\n\n".join(filter(None, [facts(self.run, step_run), step_start(self.run, step_run)]))
 
     # -- after a failure -------------------------------------------------------------------------------------------
 
@@ -237,9 +211,9 @@ class ConversationStrategy:
         question = (
             f"This attempt has ended: {failure.message}\n{failure.evidence}\nSay why with diagnose, and nothing else."
         )
-        answers = [*self._dialogue.settled(conversation), Message(role="user", content=question)]
+        answers = [*self._dialogue.settled(conversation), self._said(question)]
         self._dialogue.append(conversation, answers)
-        turn = await self._ask(conversation, step_run, Purpose.REFLECT)
+        turn = await self._room.ask(conversation, Purpose.REFLECT, self._restart(step_run))
         for call in turn.calls:
             if call.name == Verb.DIAGNOSE and not call.problem:
                 try:

@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from surefoot.core.phases import PhaseResult
 from surefoot.core.purpose import Purpose
 from surefoot.errors import TaskImpossible, UnreadableAnswer
-from surefoot.journal.state import Conversation
+from surefoot.journal.state import Conversation, StepRun
 from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolResultMessage
 from surefoot.prompting.context import step_to_replan
 from surefoot.prompting.conversation.dialogue import Dialogue
+from surefoot.prompting.conversation.room import Room
 from surefoot.prompting.conversation.texts import facts, opening, what_failed
 from surefoot.prompting.conversation.verbs import DRAFTS, Verb, specifications
 from surefoot.prompting.schemas import Draft
@@ -40,14 +41,16 @@ _PURPOSES = {
     Verb.SUBMIT_PLAN: Purpose.PLAN,
 }
 NOT_YET = "Not executed: work begins when a plan is accepted."
+ACCEPTED = "Accepted."
 KEPT = "Kept. It is looked at when what comes before it is accepted; you need not send it again."
 GO_ON = "Go on by calling a tool: look at what you still need, or submit understanding, approach and plan."
 
 
 class Survey:
-    def __init__(self, run: RunView, dialogue: Dialogue) -> None:
+    def __init__(self, run: RunView, dialogue: Dialogue, room: Room) -> None:
         self._run = run
         self._dialogue = dialogue
+        self._room = room
 
     def has(self, verb: Verb) -> bool:
         """Whether the model has already submitted this, and it was not judged yet."""
@@ -70,12 +73,25 @@ class Survey:
             if not settled and conversation.turns:
                 silent += not replanning
                 settled = [] if replanning else [Message(role="user", content=GO_ON)]
-            if silent >= MAX_SILENT_TURNS or conversation.turns >= MAX_TURNS:
+            if silent >= MAX_SILENT_TURNS or self._turns() >= MAX_TURNS:
                 reason = "called no tool" if silent >= MAX_SILENT_TURNS else f"had {MAX_TURNS} turns"
                 raise UnreadableAnswer(f"the model {reason} and submitted no {_PHASES[verb]}")
             self._dialogue.append(conversation, settled)
             refused = replanning = False
-            await self._dialogue.ask(conversation, _PURPOSES[verb])
+            await self._room.ask(conversation, _PURPOSES[verb], lambda: self._restart(verb))
+            conversation = self._open()
+
+    def _turns(self) -> int:
+        """How often the model answered in the survey, in all its windows."""
+        return sum(c.turns for c in self._run.state.conversations.values() if not c.step_id)
+
+    def _restart(self, wanted: Verb) -> str:
+        """Tell a new window what was accepted, what failed, and what is still wanted."""
+        failed = step_to_replan(self._run.state)
+        parts = [_new_plan(self._run, failed)] if failed is not None else []
+        accepted = [verb for verb in _PHASES if self._verdict(verb, wanted, Refusal())[1].startswith(ACCEPTED)]
+        parts += [f"Accepted so far: {', '.join(accepted)}."] if accepted and failed is None else []
+        return "\n\n".join([*parts, f"Look at what you still need, then call {wanted.value}."])
 
     def _open(self) -> Conversation:
         if (conversation := self._dialogue.newest()) is not None:
@@ -88,8 +104,7 @@ class Survey:
         failed = step_to_replan(self._run.state)
         assert failed is not None
         self._dialogue.append(conversation, self._settled(conversation, Verb.SUBMIT_PLAN, Refusal()))
-        progress = facts(self._run, failed)
-        text = f"The plan has to be made anew.\n\n# What failed\n{what_failed(failed)}\n\n{progress}\n\n"
+        text = f"{_new_plan(self._run, failed)}\n\n"
         text += "Look at what you need, then submit a plan of what is still to be done with submit_plan."
         self._dialogue.append(conversation, [Message(role="user", content=text)])
         return conversation
@@ -166,7 +181,7 @@ class Survey:
             Verb.SUBMIT_PLAN: state.planning,
         }
         if (result := accepted[verb]) is not None:
-            return True, "\n".join(["Accepted.", *(f"- {note}" for note in _notes(result))])
+            return True, "\n".join([ACCEPTED, *(f"- {note}" for note in _notes(result))])
         return True, KEPT
 
     def accepted(self, conversation: Conversation) -> list[Item]:
@@ -190,6 +205,10 @@ class Survey:
 def _notes(result: PhaseResult[Any]) -> Sequence[str]:
     """Return what the engine has changed in an accepted submission, and what it doubts."""
     return result.validation.warnings if result.validation else ()
+
+
+def _new_plan(run: RunView, failed: StepRun) -> str:
+    return f"The plan has to be made anew.\n\n# What failed\n{what_failed(failed)}\n\n{facts(run, failed)}"
 
 
 def _refused(refusal: Refusal) -> str:

@@ -1,5 +1,6 @@
 """The texts of a conversation: its beginning, the start of a step, and the progress for a new conversation."""
 
+import json
 from collections.abc import Sequence
 
 from surefoot.core.outcome import CheckResult
@@ -7,6 +8,7 @@ from surefoot.core.transitions import StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
 from surefoot.prompting.context import plan_text, quoted_files, read_text, visible_files
+from surefoot.prompting.fit import shorten
 from surefoot.prompting.project.repo_map import (
     MAX_LISTED,
     MAX_SOURCE_CHARS,
@@ -27,6 +29,10 @@ NAMED_FILE_CHARS = 24_000
 """How much of the files that the task names is shown at the beginning."""
 FIRST_CHECK_CHARS = 2_500
 """How many characters of a failing check's output are shown before the plan is made."""
+MAX_CALLS, CALL_CHARS = 12, 600
+"""How much of what another candidate did is shown."""
+OPENING_SHARE = 0.3
+"""How much of the window the opening may take: the tools, the answers and the work need the rest."""
 CHECK_CHARS = 6_000
 """How much of a failing check's output is shown."""
 
@@ -49,7 +55,8 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
         files=_named_files(run, named),
     )
     system = Message(role="system", content=render("conversation", sandbox=sandbox))
-    return [system, Message(role="user", content=text)]
+    room = run.model.traits.context_tokens * OPENING_SHARE
+    return [system, Message(role="user", content=shorten(text, room))]
 
 
 def _named_files(run: RunView, named: Sequence[str]) -> str:
@@ -146,13 +153,14 @@ def facts(run: RunView, step_run: StepRun) -> str:
     for other in run.state.steps.values():
         if other is step_run or other.status not in (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED):
             continue
-        output = other.recorded_output
-        changed = (*output.generated_files, *output.modified_files, *output.deleted_files) if output else ()
+        changed = _changed(other)
         files = f": {', '.join(changed[:30])}" if changed else ""
         lines.append(f"- {other.step.id} {other.step.name} is done{files}")
     parts = ["# Done so far\n" + "\n".join(lines)] if lines else []
     if step_run.failures:
-        kept = "What it changed is still there" if step_run.work_kept else "All files are as before that attempt"
+        undone = ", ".join(_changed(step_run)[:30])
+        put_back = f"All files are as before that attempt{f', also {undone}, which it had changed' if undone else ''}"
+        kept = "What it changed is still there" if step_run.work_kept else put_back
         last = step_run.failures[-1]
         tried = "\n".join(f"- {note}" for note in dict.fromkeys(step_run.notes[-4:]))
         parts.append(
@@ -160,6 +168,36 @@ def facts(run: RunView, step_run: StepRun) -> str:
             + (f"\nLearnt from it:\n{tried}\nDo it differently this time." if tried else "")
         )
     return "\n\n".join(parts)
+
+
+def _changed(step_run: StepRun) -> tuple[str, ...]:
+    """Return the files that the newest finished attempt changed."""
+    output = step_run.recorded_output
+    return (*output.generated_files, *output.modified_files, *output.deleted_files) if output else ()
+
+
+def candidate_start(run: RunView, step_run: StepRun, number: int, of: int) -> str:
+    """Tell a candidate what the others did, so that it does something else."""
+    tried = []
+    for other in step_run.candidates:
+        if other.attempt == step_run.attempt:
+            red = failing_part(other.results, FIRST_CHECK_CHARS) or other.unusable
+            tried.append(f"Candidate {other.number} did this, and failed:\n{_calls(run, other.body)}\n{red}")
+    here = (
+        f"# Candidate {number} of {of}\nYou work in a copy of the folder. Every candidate starts from the same files; "
+        "the first one whose checks pass is used."
+    )
+    others = ["Do it in another way than these:", *tried] if tried else []
+    return "\n\n".join(filter(None, [facts(run, step_run), here, *others, step_start(run, step_run)]))
+
+
+def _calls(run: RunView, body: str) -> str:
+    """List the calls of a candidate, shortened."""
+    rows = [
+        f"- {tool} {json.dumps(arguments, ensure_ascii=False)} {text}"
+        for tool, arguments, text in json.loads(run.journal.get_blob(body))
+    ]
+    return "\n".join(_shortened(row, CALL_CHARS) for row in rows[:MAX_CALLS]) or "- nothing"
 
 
 def what_failed(step_run: StepRun) -> str:

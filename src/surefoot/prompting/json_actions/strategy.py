@@ -153,6 +153,12 @@ class JsonActions:
     def answer(self, step_run: StepRun, proposal: Proposal, text: str, *, ok: bool) -> None:
         """Do nothing: the next question shows what was refused."""
 
+    def open_branch(self, step_run: StepRun, number: int, of: int) -> None:
+        raise UnreadableAnswer("only a conversation has branches")
+
+    def done_in_branch(self, step_run: StepRun) -> Sequence[Proposal]:
+        return ()
+
     def has_submitted(self, phase: PhaseName) -> bool:
         return False
 

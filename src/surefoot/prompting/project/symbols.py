@@ -70,7 +70,7 @@ def _arguments(arguments: ast.arguments) -> str:
 def _scanned(text: str, pattern: re.Pattern[str]) -> list[Symbol]:
     lines = text.split("\n")
     starts = [(number, match) for number, line in enumerate(lines, 1) if (match := pattern.match(line))]
-    ends = [number - 1 for number, _ in starts[1:]] + [len(lines)] * bool(starts)
+    ends = [*(number - 1 for number, _ in starts[1:]), len(lines)][: len(starts)]
     return [
         Symbol(
             next(filter(None, match.groups())),

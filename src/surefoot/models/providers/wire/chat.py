@@ -134,6 +134,10 @@ class ChatBuilder:
         return bool(self.finish)
 
     @property
+    def has_calls(self) -> bool:
+        return bool(self._calls)
+
+    @property
     def reasoning(self) -> str:
         return next((self._reasoning[name] for name in REASONING_FIELDS if name in self._reasoning), "")
 

@@ -1,0 +1,56 @@
+"""After a failure, at default settings: a fresh branch on the same prefix, and the survey goes on for a new plan."""
+
+import pytest
+
+from support.kit import Bench
+from support.talk import submit
+from surefoot.core.outcome import Verdict
+from surefoot.journal import events as e
+
+CHECK = "python3 -c 'from calc import add; assert add(1, 2) == 3'"
+FINISH = ("finish_step", {"summary": "done"})
+
+
+def edit(to: str) -> tuple[str, dict[str, str]]:
+    return ("edit_file", {"path": "calc.py", "search": "a - b", "replace": to})
+
+
+@pytest.fixture
+def calc(bench: Bench) -> Bench:
+    bench.write(calc__py="def add(a, b):\n    return a - b\n")
+    return bench
+
+
+@pytest.mark.req("X11", "D5")
+async def test_a_fresh_start_is_a_new_branch_on_the_same_prefix(calc: Bench) -> None:
+    failing = [[edit("a * b"), ("write_file", {"path": "junk.txt", "content": "x"}), FINISH], *[[FINISH]] * 2]
+    state = await calc.talk("Fix add.", [submit(), *failing, [edit("a + b"), FINISH]], checks=[CHECK])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED, state.outcome.summary
+    (rolled_back,) = calc.events(e.RolledBack)
+    assert sorted(rolled_back.paths) == ["calc.py", "junk.txt"]
+    assert calc.files() == {"calc.py": "def add(a, b):\n    return a + b\n"}
+    fresh = next(event for event in calc.events(e.ConversationOpened) if event.reason == "a fresh start")
+    survey, last = calc.talker.requests[0], calc.talker.requests[-1]
+    assert last.tools == survey.tools
+    assert last.messages[: len(survey.messages)] == survey.messages, "byte for byte: the server has it in its cache"
+    assert fresh.keep > len(survey.messages), "the plan is part of it"
+    told = last.messages[-1].content
+    assert "All files are as before that attempt, also junk.txt, calc.py, which it had changed." in told
+    assert "no progress" in told
+
+
+@pytest.mark.req("X11", "D5")
+async def test_a_new_plan_continues_the_survey_with_what_failed(calc: Bench) -> None:
+    replan = [edit("a * b"), ("replan", {"reason": "the sign is read from a file that is missing"})]
+    script = [submit(), replan, replan, submit()[2:], [edit("a + b"), FINISH]]
+    state = await calc.talk("Fix add.", script, checks=[CHECK])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED, state.outcome.summary
+    survey, again = calc.talker.requests[0], calc.talker.requests[3]
+    assert again.messages[: len(survey.messages)] == survey.messages
+    assert [event.conversation for event in calc.events(e.ModelAnswered)][:4:3] == ["c1", "c1"]
+    told = again.messages[-1].content
+    assert "# What failed" in told
+    assert "the sign is read from a file that is missing" in told
+    assert "a * b" not in "".join(item.content for item in again.messages), "what was undone is not shown as done"
