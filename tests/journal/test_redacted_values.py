@@ -25,7 +25,7 @@ NEVER_ALTERED = {
     *("action_id", "after", "alternative_tool", "answer", "based_on", "body", "by", "command", "compensation_id"),
     *("depends_on", "finish_reason", "fingerprint", "hash", "hollow", "id", "key", "kind", "model", "order", "output"),
     *("output_hash", "producer", "prompt", "purpose", "question_id", "removed", "run_id", "snapshot", "step_id"),
-    *("step_ids", "subject", "surefoot", "tool", "towards", "tree", "undoes", "degraded_steps"),
+    *("step_ids", "subject", "surefoot", "tool", "towards", "tree", "exact_tree", "undoes", "degraded_steps"),
     # paths
     *("changed", "deleted_files", "generated_files", "inputs", "left_behind", "modified_files", "not_captured", "path"),
     *("paths", "protected", "protected_changes", "reads", "snapshot_excludes", "target_files", "workspace", "writes"),

@@ -25,6 +25,8 @@ class CheckResult(Value):
     inputs: dict[str, str] = Field(default_factory=dict)
     """Hashes of the inputs by name: files, the paths a check declares, results of steps. The hash of a missing input is
     empty. A command without declared inputs depends on the whole tree."""
+    exact_tree: str = ""
+    """For a command: the hash of the tree with the times of files. Empty if the tree does not show every change."""
     reused: bool = False
     """An earlier result, reused because no input has changed."""
     counts: SuiteCounts | None = None

@@ -91,12 +91,15 @@ async def resume_run(
     services: Services, run_id: str, *, last: Stage | None = None, config: ExecutionConfig | None = None
 ) -> RunState:
     """Go on where a run stopped, for whatever reason; with `config`, under other settings than before."""
-    state = fold(services.journal.read(run_id))
+    records = list(services.journal.read(run_id))
+    state = fold(records)
     if state.stage is Stage.COMPLETED and state.outcome is not None:
         return state
     task = _require_usable(state.task)
     with WorkspaceLock(task.folder, services.home, run_id):
         run = Run(services, state)
+        run.artifacts.sweep()
+        run.verifier.recall(records, run.toolbox)
         run.budget.require_enforceable(config or state.config)
         await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid(), config=config))
         return await _drive(run, last, pick_up)

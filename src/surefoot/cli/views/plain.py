@@ -9,7 +9,7 @@ from surefoot.cli.report.symbols import Marks
 from surefoot.cli.report.usage import format_cost
 from surefoot.cli.views.watcher import LineWatcher
 from surefoot.core.phases import PhaseResult, PhaseStatus
-from surefoot.core.transitions import Rung
+from surefoot.core.transitions import ORCHESTRATION, Rung
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 
@@ -62,7 +62,10 @@ def verbose_lines(event: e.Event) -> list[str]:
         case e.ActionFinished(ok=True):
             return [f"      {fmt.line(event.summary, 400)}"]
         case e.StageEntered():
-            return [f"now {event.stage}" + (f": {fmt.line(event.reason)}" if event.reason else "")]
+            return [
+                f"now {event.stage}, state {ORCHESTRATION[event.stage]}"
+                + (f": {fmt.line(event.reason)}" if event.reason else "")
+            ]
     return []
 
 

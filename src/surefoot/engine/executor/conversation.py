@@ -14,7 +14,7 @@ from surefoot.core.transitions import SETTLED
 from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.idle import nothing_done
-from surefoot.engine.executor.loop import StepFailed, all_green, red_failure, with_evidence
+from surefoot.engine.executor.loop import StepFailed, all_green, has_had_its_action, red_failure, with_evidence
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
@@ -34,6 +34,7 @@ MAX_REFUSALS = 8
 """How many refused calls end an attempt."""
 ALL_GREEN = "All checks pass."
 NO_CHECKS = "There are no checks for this step."
+ONE_ACTION = "Not executed: the plan is static, and this step has had its one action."
 
 
 async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
@@ -44,7 +45,21 @@ async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None
         turn = await run.strategy.next_actions(step_run, results)
         if await _carry_out(run, step_run, checks, turn.proposals):
             return
+        if has_had_its_action(run, step_run):
+            await _end_after_one_action(run, step_run, checks)
+            return
         results = step_run.checks or step_run.baseline
+
+
+async def _end_after_one_action(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
+    """End a step of a static plan, which has one action. Its checks decide, not the model."""
+    action = step_run.actions[-1]
+    results = await run.verifier.check(checks, "after", step_run.step.id)
+    if not all_green(results):
+        raise StepFailed(red_failure(results, "the step's one action did not make its checks pass"))
+    if not action.ok:
+        message = f"{action.tool}: {action.summary}"
+        raise StepFailed(Failure(kind=FailureKind.TOOL_ERROR, message=message, tool=action.tool))
 
 
 async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], proposals: Sequence[Proposal]) -> bool:
@@ -61,6 +76,8 @@ async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], propo
             elif failed_command and proposal.decision == "done":
                 text = f"The step is not finished, because {failed_command} before it failed. Look at its result first."
                 run.strategy.answer(step_run, proposal, text, ok=False)
+            elif proposal.decision == "act" and has_had_its_action(run, step_run):
+                run.strategy.answer(step_run, proposal, ONE_ACTION, ok=False)
             elif proposal.decision == "act":
                 if not await _act(run, step_run, proposal):
                     is_write = run.toolbox.get(proposal.tool).writes is Writes.DECLARED

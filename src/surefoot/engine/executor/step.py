@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.core.outcome import CheckResult, Failure, FailureKind, Verdict
@@ -29,6 +29,7 @@ from surefoot.workspace.errors import as_text
 _started, _finished, _output = unchecked(e.StepStarted), unchecked(e.StepFinished), unchecked(StepExecutionOutput)
 
 
+REDO_NOTE = "Its result is no longer there, and another step needs it: produce it again."
 _WAYS = {StepKind.CALL: call_once, StepKind.CONVERSATION: converse}
 """How each kind of step is carried out; all others by `act`."""
 
@@ -39,6 +40,9 @@ async def run_step(run: Run, step_id: str) -> None:
     assert task is not None
     run.active_steps.runs_in(step_id, task)
     step_run = run.state.steps[step_id]
+    if step_run.status is not StepStatus.RUNNING and (missing := run.artifacts.missing_for(step_id)):
+        await _redo_or_block(run, step_run, missing)
+        return
     if step_run.step.requires_confirmation or step_run.step.step_type is StepType.DEPLOYMENT:
         await _confirm(run, step_run.step)
     checks = checks_of(run, step_run.step)
@@ -76,6 +80,28 @@ async def run_step(run: Run, step_id: str) -> None:
         # The time of a person who is asked about the step later, while it is undone, is not the step's.
         run.timeouts.end(step_id)
     await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
+
+
+async def _redo_or_block(run: Run, step_run: StepRun, missing: Mapping[str, MissingArtifact]) -> None:
+    """Have the steps done again whose results are missing, or block the step that needs them. Each is redone once."""
+    producers = [run.state.steps[step_id] for step_id in missing]
+    lost = [producer for producer in producers if REDO_NOTE in producer.notes or _reaches_out(run, producer)]
+    if not lost:
+        for producer in producers:
+            reset = e.StepReset(step_id=producer.step.id, rung=Rung.RETRY_LATER, note=REDO_NOTE)
+            await run.record(reset)
+            run.recorder.warn(f"{missing[producer.step.id]}: '{producer.step.name}' is done again")
+        return
+    problem = missing[lost[0].step.id]
+    reason = f"it needs the result of '{lost[0].step.name}' ({lost[0].step.id}): {problem} ({problem.remedy})"
+    run.recorder.warn(f"'{step_run.step.name}' is blocked: {reason}")
+    await run.record(end_without_running(step_run, StepStatus.BLOCKED, reason))
+
+
+def _reaches_out(run: Run, step_run: StepRun) -> bool:
+    """Whether doing a step again would repeat an effect outside the workspace."""
+    names = {step_run.tool or step_run.step.tool, *(action.tool for action in step_run.actions)}
+    return any(run.toolbox.get(name).external for name in names if name in run.toolbox)
 
 
 def _timed_out(limit: float) -> Failure:

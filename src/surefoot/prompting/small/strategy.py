@@ -57,6 +57,13 @@ class SmallStrategy(JsonActions):
                 return Turn([await self.program(step_run, results, temperature)])
         return await self.decide(step_run, results, temperature)
 
+    def goal(self, step: ExecutionStep) -> str:
+        """Nothing more than the step's text: short prompts work best."""
+        return ""
+
+    def available_data(self, step_run: StepRun) -> str:
+        return ""
+
     async def candidate(self, step_run: StepRun, temperature: float) -> Sequence[Proposal]:
         """Ask in other words than before, and without showing the code that is wrong."""
         results = step_run.baseline
