@@ -56,7 +56,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Sourced]:
     settings: dict[str, Sourced] = {}
     for variable in sorted(v for v in environ if v.startswith(PREFIX) and v not in OTHER_VARIABLES):
         if variable in by_variable:
-            item = Sourced(_parse_text(environ[variable]), variable)
+            item = Sourced(parse_text(environ[variable]), variable)
             value = validate(by_variable[variable], item, strict=False)
             _add(settings, by_variable[variable], Sourced(value, variable))
             continue
@@ -72,7 +72,7 @@ def variable_of(name: str) -> str:
     return PREFIX + ("MODEL" if name == "model.model" else name.replace(".", "__").upper())
 
 
-def _parse_text(text: str) -> Any:
+def parse_text(text: str) -> Any:
     """Parse the text of a variable: `none` is no value, brackets are a list."""
     text = text.strip()
     if text.lower() in ("none", "null"):

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from surefoot.cli.session.resources import resolve_workspace
 from surefoot.cli.session.runs import StoredRun, load_run
 from surefoot.cli.session.worktree import offer_changes, worktree_path
 from surefoot.config import paths
-from surefoot.config.fields import Sourced
+from surefoot.config.fields import Sourced, validate
 from surefoot.config.layers import Settings, load
-from surefoot.config.model import ExecutionConfig
+from surefoot.config.model import SETTING_ALIASES, ExecutionConfig
+from surefoot.config.sources import parse_text
 from surefoot.core.plan import CommandCheck
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
@@ -127,6 +128,22 @@ def load_settings(folder: Path, options: Mapping[str, Any] | None = None) -> Set
     for notice in settings.notices:
         click.echo(neutralise(notice), err=True)
     return settings
+
+
+def with_settings(config: ExecutionConfig, changes: Sequence[str]) -> ExecutionConfig:
+    """The settings of a run with some values replaced, each given as `section.name=value`."""
+    for change in changes:
+        name, equals, value = change.partition("=")
+        name = SETTING_ALIASES.get(name.strip(), name.strip())
+        if not equals or "." not in name or name.startswith("model."):
+            raise UsageError(f"{change!r} sets nothing", remedy="write it as --set execution.dynamic=false")
+        section, _, key = name.partition(".")
+        checked = validate(name, Sourced(parse_text(value), "--set"), strict=False)
+        if section == "execution":
+            config = config.with_(**{key: checked})
+        else:
+            config = config.with_(**{section: getattr(config, section).with_(**{key: checked})})
+    return config
 
 
 def reusable_spec(name: str) -> str | None:
