@@ -135,6 +135,9 @@ class ExecutionConfig(Value):
     """Actions that need no approval, such as `run_command(pytest *)`."""
     deny: tuple[str, ...] = ()
     """Actions that are always denied. These rules take precedence over `allow`."""
+    ask_questions: bool = True
+    """Whether a person is asked what makes the task impossible to start. False: the run goes on with an assumption,
+    which the outcome states."""
     question_timeout_seconds: float | None = Field(default=None, gt=0)
     """How long a question waits for an answer before it counts as no. None: no limit."""
     accept: Literal["given-checks", "own-tests"] = "given-checks"

@@ -11,13 +11,12 @@ TASK = "Make a file x."
 
 
 def recorded_run(surefoot: Any) -> str:
+    understood = {"understanding": "make the file x", "requirements": ["x is there"], "complexity": "moderate"}
+    approach = {"approach": "a command", "expected_outcomes": ["x"], "alternatives": [{"name": "b"}]}
     plan = {"steps": [{"name": "Make it", "description": "make x"}]}
-    script = [
-        {"calls": [["submit_understanding", {"understanding": "make the file x", "requirements": ["x is there"], "complexity": "moderate"}],
-                   ["submit_approach", {"approach": "a command", "expected_outcomes": ["x"], "alternatives": [{"name": "b"}]}],
-                   ["submit_plan", plan]]},
-        {"calls": [["run_command", {"command": "echo made > x"}], ["finish_step", {"summary": "made"}]]},
-    ]  # fmt: skip
+    survey = [["submit_understanding", understood], ["submit_approach", approach], ["submit_plan", plan]]
+    work = [["run_command", {"command": "echo made > x"}], ["finish_step", {"summary": "made"}]]
+    script = [{"calls": survey}, {"calls": work}]
     path: Path = surefoot.home / "script.json"
     path.write_text(json.dumps(script))
     result = surefoot("run", TASK, "-m", f"scripted:{path}", "--check", "grep made x", "--json")

@@ -42,6 +42,8 @@ from surefoot.workspace.sandbox.sandbox import Sandbox, choose_sandbox
 from surefoot.workspace.snapshots.manifest import Entry
 from surefoot.workspace.snapshots.snapshot import Workspace
 
+NOBODY = "Nobody can be asked. Take the most usual reading, go on, and say what you assumed when you finish."
+
 
 class Run:
     """Put together once, from services and a state. Nothing is assigned to it from outside.
@@ -190,6 +192,9 @@ class Run:
         )
 
     async def _ask_for_tool(self, question: str) -> str:
+        if not self.config.ask_questions:
+            self.recorder.warn(f"nobody was asked '{question}'; the model had to assume an answer")
+            return NOBODY
         answer = await self.human.ask("clarification", question)
         if answer == TIMED_OUT:
             raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")

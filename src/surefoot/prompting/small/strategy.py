@@ -33,6 +33,7 @@ class SmallStrategy(JsonActions):
         diagnose_before_candidates=False,
         may_skip_understanding=True,
         stop_without_inputs=True,
+        asks_questions=False,
         tests_read_only=True,
         file_share=0.5,
         # One that writes more goes round in circles, for minutes.
