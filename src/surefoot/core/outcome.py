@@ -165,6 +165,8 @@ class Outcome(Value):
     protected_changes: tuple[str, ...] = ()
     """Files that the run must leave alone and modified."""
     degraded_steps: tuple[str, ...] = ()
+    unproven_steps: tuple[str, ...] = ()
+    """Steps that are done by all that is known, but that no check could prove."""
     not_captured: tuple[str, ...] = ()
     """Files that snapshots leave out, so that no undo restores them: excluded, special or unreadable ones."""
     left_outside: tuple[FreeText, ...] = ()

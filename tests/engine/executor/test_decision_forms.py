@@ -35,7 +35,7 @@ async def test_decision_in_the_form_of_the_design_document_is_read(bench: Bench)
         touch("a"),
         more,
         {"is_complete": True, "reason": "written"},
-        touch("config.json"),
+        act("run_command", command="echo {} > config.json"),
         done(),
         touch("c"),
         done(),

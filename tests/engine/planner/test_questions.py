@@ -67,6 +67,7 @@ async def test_question_of_a_small_model_is_asked_only_if_somebody_is_there(benc
     assert not state.questions
     assert state.outcome is not None
     assert any("assumed" in warning for warning in state.outcome.warnings)
+    (bench.root / "out.py").unlink()
     bench.person = Answering()
     services = bench.services([asking, fenced("print(2)")], traits=SMALL)
     state = await start_run(services, task, bench.config())

@@ -181,7 +181,7 @@ def _action_refused(event: e.ActionRefused, state: RunState, marks: Marks) -> li
 
 def _step_finished(event: e.StepFinished, state: RunState, marks: Marks) -> list[str]:
     mark = marks.of_step(event.status)[0]
-    head = f"{mark} {_step(state, event.step_id)}: {fmt.STEP_LABELS[event.status]}"
+    head = f"{mark} {_step(state, event.step_id)}: {fmt.step_label(event.status, event.output)}"
     if event.duration_ms:
         head += f" in {fmt.duration(event.duration_ms / 1000)}"
     if event.failure is not None:

@@ -15,6 +15,7 @@ from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.idle import nothing_done
 from surefoot.engine.executor.loop import StepFailed, all_green, has_had_its_action, red_failure, with_evidence
+from surefoot.engine.executor.own_evidence import derived_checks, own_red, unwritten
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
@@ -142,11 +143,14 @@ async def _request(run: Run, step_run: StepRun, checks: Sequence[Check], proposa
 async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal: Proposal) -> bool:
     """The model says that the step is done. That counts if no check contradicts it."""
     step_id = step_run.step.id
-    results = await run.verifier.check(checks, "after", step_id)
-    if all_green(results):
+    results = await run.verifier.check(checks or derived_checks(run, step_run), "after", step_id)
+    if all_green(results) and not own_red(step_run.step, results):
         idle = nothing_done(run, step_run)
         if idle is not None and not _was_told(step_run):
             await _refuse(run, step_run, proposal, idle.message)
+            return False
+        if (missing_part := unwritten(run, step_run)) and not _was_told(step_run):
+            await _refuse(run, step_run, proposal, missing_part)
             return False
         if missing := await _missing_parts(run, step_run):
             reason = f"the task asks for {', '.join(missing)}, and no such file was changed"

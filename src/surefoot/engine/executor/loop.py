@@ -8,6 +8,7 @@ from surefoot.core.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.invention import found_nothing, invented_source, unreachable_source
+from surefoot.engine.executor.own_evidence import own_red
 from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
@@ -165,7 +166,8 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     """Whether the checks say that the step is done. Without an action, only a testing step can be."""
     last = step_run.actions[-1] if step_run.actions else None
     if last is None:
-        return step_run.step.step_type is StepType.TESTING and all_green(attempt.results)
+        is_test = step_run.step.step_type is StepType.TESTING
+        return is_test and all_green(attempt.results) and not own_red(step_run.step, attempt.results)
     if attempt.checked_after == len(step_run.actions) or (attempt.pending and last.ok):
         return False
     attempt.pending.clear()
@@ -179,7 +181,7 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
         message = f"the program ended well and wrote no {step_run.step.writes[0]}: what it looked for may not be there"
         raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     is_one_answer = run.step_kind(step_run).is_one_answer
-    if all_green(attempt.results):
+    if all_green(attempt.results) and not own_red(step_run.step, attempt.results):
         # Checks that were green all along do not prove the step. Only a one-answer step is done without more.
         one_action = is_one_answer or has_had_its_action(run, step_run)
         return _wasred_failure(step_run) or (one_action and bool(last.ok))

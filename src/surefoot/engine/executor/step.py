@@ -13,7 +13,8 @@ from surefoot.core.transitions import SETTLED, Rung, StepStatus
 from surefoot.core.values import unchecked
 from surefoot.engine.executor.conversation import converse
 from surefoot.engine.executor.idle import nothing_done
-from surefoot.engine.executor.loop import StepFailed, act, call_once
+from surefoot.engine.executor.loop import StepFailed, act, all_green, call_once, red_failure
+from surefoot.engine.executor.own_evidence import derived_checks, lack_of_evidence
 from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.reflector.restore import restore_step
 from surefoot.engine.reflector.rollback import abandon
@@ -54,7 +55,7 @@ async def run_step(run: Run, step_id: str) -> None:
     try:
         run.artifacts.needed_by(step_id)
         await _WAYS.get(run.step_kind(step_run), act)(run, step_run, checks)
-        failure = nothing_done(run, step_run)
+        failure = nothing_done(run, step_run) or await _examine(run, step_run, checks)
     except asyncio.CancelledError:
         if timeout.caused_cancellation:
             failure = _timed_out(limit)
@@ -80,6 +81,15 @@ async def run_step(run: Run, step_id: str) -> None:
         # The time of a person who is asked about the step later, while it is undone, is not the step's.
         run.timeouts.end(step_id)
     await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
+
+
+async def _examine(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Failure | None:
+    """Look at what a step shows that its checks let pass, or that has none."""
+    if not checks and not step_run.checks:
+        results = await run.verifier.check(derived_checks(run, step_run), "after", step_run.step.id)
+        if not all_green(results):
+            return red_failure(results, "what it changed is not right")
+    return lack_of_evidence(run, step_run)
 
 
 async def _redo_or_block(run: Run, step_run: StepRun, missing: Mapping[str, MissingArtifact]) -> None:
@@ -191,7 +201,7 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
     status = StepStatus.SUCCEEDED
     if failure is not None:
         status = StepStatus.PARTIAL if step_run.step.allow_failure else StepStatus.FAILED
-    elif not step_run.snapshot and not step_run.checks and run.artifacts.is_inline(outputs):
+    elif step_run.step.tool and not step_run.snapshot and not step_run.checks and run.artifacts.is_inline(outputs):
         expires_at = run.artifacts.expiry(step_run.step)
         end = _finished(
             step_id=step_id,
@@ -242,6 +252,9 @@ def _observe(
         deleted_files=tuple(files["removed"]),
         executed_commands=commands_of(step_run.actions),
         proven=status is StepStatus.SUCCEEDED and _proven(step_run.baseline, step_run.checks),
+        unproven=status is StepStatus.SUCCEEDED
+        and not step_run.step.tool
+        and not (step_run.checks or step_run.baseline),
     )
 
 
