@@ -37,6 +37,7 @@ NEVER_ALTERED = {
         "degraded_steps",
         "unproven_steps",
         "isolation",
+        "model_traits",
     ),
     # paths
     *("changed", "deleted_files", "generated_files", "inputs", "left_behind", "modified_files", "not_captured", "path"),
