@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from support.kit import Bench
+from support.requirements import requirements
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if marker := item.get_closest_marker("attack"):
             item.user_properties.append(("attack", marker.args[0]))
+        for marker in item.iter_markers("req"):
+            item.user_properties += [("req", requirement) for requirement in marker.args]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -28,6 +31,25 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if tried:
         families = ", ".join(f"{family} {held[family]} of {tried[family]}" for family in sorted(tried))
         terminalreporter.write_line(f"attacks held: {held.total()} of {tried.total()} ({families})")
+    if "req" in terminalreporter.config.option.markexpr.split():
+        _print_requirements(terminalreporter)
+
+
+def _print_requirements(terminalreporter: Any) -> None:
+    """Print the table of requirements and the tests that ran for them."""
+    tests: dict[str, dict[str, str]] = {}
+    for outcome in ("passed", "failed", "skipped"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            for name, requirement in report.user_properties:
+                if name == "req":
+                    tests.setdefault(requirement, {})[report.nodeid.partition("[")[0]] = outcome
+    terminalreporter.section("requirements")
+    for requirement in requirements():
+        proofs = tests.get(requirement.id, {})
+        state = f"{len(proofs)} tests" if requirement.is_built else "not built yet"
+        terminalreporter.write_line(f"{requirement.id:<4} {state:<14} {requirement.text}")
+        for test, outcome in sorted(proofs.items()):
+            terminalreporter.write_line(f"       {'' if outcome == 'passed' else outcome + ' '}{test}")
 
 
 @pytest.fixture

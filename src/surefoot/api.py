@@ -20,6 +20,7 @@ from surefoot.engine.runtime.human import Person
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import UsageError
 from surefoot.history.decisions import Decision, decisions
+from surefoot.history.given import EarlierPhases, Given, earlier_phases
 from surefoot.journal import events as e
 from surefoot.journal.bus import Bus
 from surefoot.journal.messages import AnswerMessage
@@ -83,12 +84,33 @@ class Agent:
             self.services.bus.subscribe(partial(_log_event, self.services.redactor))
 
     async def execute_task(
-        self, task_description: str, *, checks: Sequence[Check | str] = ()
+        self,
+        task_description: str,
+        *,
+        checks: Sequence[Check | str] = (),
+        start_from: Stage | str | None = None,
+        stop_after: Stage | str | None = None,
+        given: Given | None = None,
     ) -> SequentialExecutionPlan:
-        """Carry out a task to its end, or to where a person is needed. A check given as text is a shell command."""
-        given = tuple(CommandCheck(command=c, origin="user") if isinstance(c, str) else c for c in checks)
-        task = Task(text=task_description, workspace=str(self.workspace), checks=given)
-        return (await start_run(self.services, task, self.config)).as_plan()
+        """Carry out a task to its end, or to where a person is needed. A check given as text is a shell command.
+
+        `given` has results of earlier phases: another run (its result or its id), values, or the path of a JSON file.
+        The run starts with the phase `start_from`, by default the first without a result, and stops after `stop_after`.
+        """
+        own = tuple(CommandCheck(command=c, origin="user") if isinstance(c, str) else c for c in checks)
+        task = Task(text=task_description, workspace=str(self.workspace), checks=own)
+        earlier = earlier_phases(given, self.services.journal) if given is not None else EarlierPhases()
+        first = Stage(start_from) if start_from else earlier.first_missing()
+        state = await start_run(
+            self.services,
+            task,
+            self.config,
+            first=first,
+            last=Stage(stop_after) if stop_after else None,
+            given=earlier.before(first),
+            based_on=earlier.based_on,
+        )
+        return state.as_plan()
 
     async def resume(self, task_id: str) -> SequentialExecutionPlan:
         """Continue a run where it stopped."""

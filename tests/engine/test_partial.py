@@ -1,15 +1,21 @@
 """Partial runs: start at a phase with given results, or stop after a phase."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from support.kit import Bench, fenced, understanding
+from surefoot.api import Agent
 from surefoot.core.outcome import Verdict
 from surefoot.core.phases import ExecutionPhase
 from surefoot.core.plan import DetailedPlan, ExecutionStep
 from surefoot.core.transitions import Stage
 from surefoot.engine.loop import start_run
 from surefoot.engine.planner.gate import skipped
+from surefoot.errors import UsageError
 from surefoot.journal import events as e
+from surefoot.models.testing.scripted import ScriptedModel
 
 CHECK = "python3 -c 'from adder import add; assert add(2, 3) == 5'"
 GOOD = "def add(a, b):\n    return a + b\n"
@@ -63,3 +69,26 @@ async def test_plan_can_be_supplied(bench: Bench) -> None:
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
     assert list(state.steps) == ["only"]
+
+
+@pytest.mark.req("P15", "P19")
+@pytest.mark.parametrize("source", ["run", "id", "values", "file"])
+async def test_task_starts_and_stops_at_phases_with_given_results(bench: Bench, tmp_path: Path, source: str) -> None:
+    def agent(*answers: Any) -> Agent:
+        return Agent(ScriptedModel(answers), bench.config(), bench.journal, workspace=bench.root, home=bench.home)
+
+    planned = await agent(understanding("adder.py")).execute_task(TASK, checks=[CHECK], stop_after="planning")
+    assert planned.plan is not None
+    assert planned.outcome is None
+    path = tmp_path / "given.json"
+    path.write_text(planned.model_dump_json())
+    plan = {"steps": [{"id": "s1", "name": "Write adder.py", "writes": ["adder.py"]}]}
+    given: Any = {"run": planned, "id": planned.task_id, "values": {"plan": plan}, "file": path}[source]
+    result = await agent(fenced(GOOD)).execute_task(TASK, checks=[CHECK], start_from="execution", given=given)
+    assert result.outcome is not None
+    assert result.outcome.verdict is Verdict.VERIFIED
+    assert result.plan is not None
+    assert result.plan.output is not None
+    assert [step.name for step in result.plan.output.steps] == ["Write adder.py"]
+    with pytest.raises(UsageError, match="has no result of understanding"):
+        await agent().execute_task(TASK, start_from="approach", given={"approach": None})

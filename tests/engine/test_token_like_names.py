@@ -14,7 +14,7 @@ from surefoot.config.model import ExecutionConfig
 from surefoot.core.plan import ExecutionStep, FileCheck, StepType, TextCheck
 from surefoot.core.transitions import Stage, StepStatus
 from surefoot.errors import UsageError
-from surefoot.history.fork import fork
+from surefoot.history.fork import Point, fork
 from surefoot.history.timeline import diff_of
 from surefoot.history.undo import undo
 from surefoot.journal import events as e
@@ -140,7 +140,7 @@ async def test_fork_has_the_same_checks_and_files(stored: Bench, tmp_path: Path)
     answers = [act("run_command", command=f"touch {GITHUB}/{n}.txt") for n in (1, 2)]
     state = await stored.run_plan(steps(first, second, after=[("two", "one")]), answers)
     target = tmp_path / GITHUB
-    new = await fork(stored.journal, stored.home, state.run_id, "two", target)
+    new = await fork(stored.journal, stored.home, state.run_id, Point(step="two"), target)
     forked = fold(stored.journal.read(new))
     assert forked.task is not None
     assert forked.task.folder == target

@@ -12,7 +12,7 @@ from surefoot.engine.loop import resume_run
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import UsageError
 from surefoot.history.decisions import decisions
-from surefoot.history.fork import fork
+from surefoot.history.fork import Point, fork
 from surefoot.journal.reducers import fold
 from surefoot.models.base import ModelTraits
 from surefoot.models.testing.scripted import ScriptedModel
@@ -79,7 +79,7 @@ async def test_a_fork_before_a_decision_can_decide_differently(bench: Bench, tmp
     state = await bench.run_plan(steps(command("a", "test -e end.txt")), answers)
     for number, files in ((2, {"kept.txt"}), (3, {"kept.txt"}), (1, set())):
         target = tmp_path / f"at{number}"
-        new = await fork(bench.journal, bench.home, state.run_id, "", target, decision=number)
+        new = await fork(bench.journal, bench.home, state.run_id, Point(decision=number), target)
         assert {path.name for path in target.iterdir()} == files
         forked = fold(bench.journal.read(new))
         assert len(forked.steps["a"].actions) == number - 1
@@ -90,7 +90,7 @@ async def test_a_fork_before_a_decision_can_decide_differently(bench: Bench, tmp
         assert {path.name for path in target.iterdir()} == {*files, "second.txt", "end.txt"}
     assert bench.files().keys() == {"kept.txt", "first.txt", "end.txt"}, "the folder of the old run is unchanged"
     with pytest.raises(UsageError, match="no decision 4"):
-        await fork(bench.journal, bench.home, state.run_id, "", tmp_path / "no", decision=4)
+        await fork(bench.journal, bench.home, state.run_id, Point(decision=4), tmp_path / "no")
 
 
 @pytest.mark.req("D9")

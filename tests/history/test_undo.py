@@ -13,7 +13,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.plan import ExecutionStep, FileCheck, StepType
 from surefoot.core.transitions import Stage, StepStatus
 from surefoot.errors import RestoreConflict, UsageError, WorkspaceError, WorkspaceLocked
-from surefoot.history.fork import fork
+from surefoot.history.fork import Point, fork
 from surefoot.history.gc import collect_garbage
 from surefoot.history.restoring import RestorePlan
 from surefoot.history.timeline import build_timeline, diff_of
@@ -308,7 +308,7 @@ async def test_diffs_work_after_an_undo_and_without_the_folder(filled: Bench) ->
 async def test_a_fork_has_the_files_and_state_before_the_step(filled: Bench, tmp_path: Path) -> None:
     state = await run_two_steps(filled)
     at_two = build_timeline(filled.journal.read(state.run_id)).steps["two"].first.snapshot
-    new = await fork(filled.journal, filled.home, state.run_id, "two", tmp_path / "forked", model="another")
+    new = await fork(filled.journal, filled.home, state.run_id, Point(step="two"), tmp_path / "forked", model="another")
     old_files = photograph(filled.root)
     forked = state_now(filled, new)
     assert forked.task is not None
@@ -333,7 +333,7 @@ async def test_a_run_can_be_forked_without_its_folder(filled: Bench, tmp_path: P
     before = photograph(filled.root)
     state = await run_two_steps(filled)
     shutil.rmtree(filled.root)
-    await fork(filled.journal, filled.home, state.run_id, "one", tmp_path / "forked")
+    await fork(filled.journal, filled.home, state.run_id, Point(step="one"), tmp_path / "forked")
     assert photograph(tmp_path / "forked") == before
 
 
@@ -341,11 +341,11 @@ async def test_a_fork_needs_a_started_step_and_an_empty_folder(filled: Bench, tm
     state = await run_two_steps(filled, "echo wrong > wrong.txt", reflection=NO_REPLAN)
     runs = len(filled.journal.summaries())
     with pytest.raises(UsageError, match="that was started"):
-        await fork(filled.journal, filled.home, state.run_id, "9", tmp_path / "forked")
+        await fork(filled.journal, filled.home, state.run_id, Point(step="9"), tmp_path / "forked")
     with pytest.raises(UsageError, match="is not empty"):
-        await fork(filled.journal, filled.home, state.run_id, "two", filled.root)
+        await fork(filled.journal, filled.home, state.run_id, Point(step="two"), filled.root)
     assert len(filled.journal.summaries()) == runs
-    assert await fork(filled.journal, filled.home, state.run_id, "two", tmp_path / "forked")
+    assert await fork(filled.journal, filled.home, state.run_id, Point(step="two"), tmp_path / "forked")
 
 
 # -- gc ------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from surefoot.cli.commands.edit import edit
 from surefoot.cli.commands.fork import fork
 from surefoot.cli.commands.inspect import list_runs, show
 from surefoot.cli.commands.model import model
+from surefoot.cli.commands.replay import replay
 from surefoot.cli.commands.retry import retry
 from surefoot.cli.commands.run import plan, resume, run
 from surefoot.cli.commands.undo import apply, diff, gc, undo
@@ -82,6 +83,7 @@ for command in (
     show,
     diff,
     undo,
+    replay,
     fork,
     apply,
     gc,

@@ -138,6 +138,12 @@ step_options = combine(
 interaction_options = combine(
     click.option("--confirm/--no-confirm", default=None, help="Ask for confirmation after every phase."),
     click.option(
+        "--questions/--no-questions",
+        "questions",
+        default=None,
+        help="Whether to ask what the task leaves open, or to go on with a stated assumption.",
+    ),
+    click.option(
         "--question-timeout",
         type=Duration(),
         help="Time after which an open question counts as no, such as 30m or 2d. The default is no limit.",
@@ -154,8 +160,9 @@ phase_options = combine(
     click.option(
         "--from-phase",
         type=click.Choice(PHASE_NAMES),
-        help="Start here, with the results of earlier phases from --based-on.",
+        help="Start here, with the results of earlier phases from --based-on or --given.",
     ),
     click.option("--until-phase", type=click.Choice(PHASE_NAMES), help="Stop when this phase is done."),
     click.option("--based-on", metavar="RUN", help="Use the task and the earlier phases of another run."),
+    click.option("--given", metavar="FILE", help="Use the earlier phases in a JSON file, as of show --json."),
 )

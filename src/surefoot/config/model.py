@@ -1,12 +1,19 @@
 """The settings of a run: defaults and allowed ranges. `layers.py` decides where values come from."""
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from surefoot.core.policy import is_rule
 from surefoot.core.values import Value
+
+SETTING_ALIASES: dict[str, str] = {
+    "execution.max_step_tool_calls": "execution.max_actions_per_step",
+    "execution.max_replans": "reflection.max_task_replanning_attempts",
+}
+"""Other names of settings, from the design documents. They are accepted wherever the settings are."""
 
 
 class PhasePolicy(StrEnum):
@@ -101,7 +108,7 @@ class ExecutionConfig(Value):
 
     phases: PhasePolicy = PhasePolicy.AUTO
     dynamic: bool = True
-    """False: the plan is not changed while it runs, and a step has one action."""
+    """False: the plan is not changed while it runs, and a step has one action. Looking does not count as one."""
     max_plan_steps: int = Field(default=12, ge=1, le=10_000)
     max_plan_revisions: int = Field(default=10, ge=0, le=1_000)
     max_actions_per_step: int | None = Field(default=None, ge=1, le=1_000)
@@ -128,6 +135,9 @@ class ExecutionConfig(Value):
     """Actions that need no approval, such as `run_command(pytest *)`."""
     deny: tuple[str, ...] = ()
     """Actions that are always denied. These rules take precedence over `allow`."""
+    ask_questions: bool = True
+    """Whether a person is asked what makes the task impossible to start. False: the run goes on with an assumption,
+    which the outcome states."""
     question_timeout_seconds: float | None = Field(default=None, gt=0)
     """How long a question waits for an answer before it counts as no. None: no limit."""
     accept: Literal["given-checks", "own-tests"] = "given-checks"
@@ -149,6 +159,26 @@ class ExecutionConfig(Value):
     prices: dict[str, Price] = Field(default_factory=dict)
     """Prices of models, by the beginning of their names. They replace those that Surefoot knows."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_aliases(cls, values: Any) -> Any:
+        """Accept the other names of settings, for programs that build a config themselves."""
+        if not isinstance(values, Mapping):
+            return values
+        found = dict(values)
+        for alias, name in SETTING_ALIASES.items():
+            short, (section, _, key) = alias.removeprefix("execution."), name.partition(".")
+            if short not in found:
+                continue
+            value = found.pop(short)
+            place = found if section == "execution" else dict(_as_mapping(found.get(section)))
+            if place.get(key, value) != value:
+                raise ValueError(f"{short} and {key} are two names of one setting, and their values differ")
+            place[key] = value
+            if section != "execution":
+                found[section] = place
+        return found
+
     @property
     def snapshot_quota_bytes(self) -> int:
         return round(self.snapshot_quota_gb * 1024**3)
@@ -164,3 +194,10 @@ class ExecutionConfig(Value):
             if not is_rule(rule):
                 raise ValueError(f"{rule!r} is not a rule: write a tool and a pattern, as in run_command(pytest *)")
         return rules
+
+
+def _as_mapping(section: Any) -> Mapping[str, Any]:
+    """A section as its explicitly set values, whether it is given as a value or as a mapping."""
+    if isinstance(section, Value):
+        return {name: getattr(section, name) for name in section.model_fields_set}
+    return section if isinstance(section, Mapping) else {}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.config.fields import PRICES, SECTIONS, Sourced, known_fields, unknown_section, validate, validate_price
+from surefoot.config.model import SETTING_ALIASES
 from surefoot.errors import ConfigError
 
 PREFIX = "SUREFOOT_"
@@ -32,18 +33,32 @@ def from_toml(path: Path, content: bytes) -> dict[str, Sourced]:
         for key, value in entries.items():
             name = f"{section}.{key}"
             item = Sourced(value, f"{path}:{lines.get(name, lines.get(section, 1))}")
+            name = SETTING_ALIASES.get(name, name)
             value = validate_price(item, key) if section == PRICES else validate(name, item, strict=True)
-            settings[name] = Sourced(value, item.source)
+            _add(settings, name, Sourced(value, item.source))
     return settings
+
+
+def _add(settings: dict[str, Sourced], name: str, item: Sourced) -> None:
+    """Add a setting. Two names of one setting in one source must agree."""
+    before = settings.get(name)
+    if before is not None and before.value != item.value:
+        raise ConfigError(
+            f"{item.source}: {name} is set to {before.value!r} under another name ({before.source})",
+            remedy="use one of the two names",
+        )
+    settings[name] = item
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Sourced]:
     by_variable = {variable_of(name): name for name, _ in known_fields()}
+    by_variable |= {variable_of(alias): name for alias, name in SETTING_ALIASES.items()}
     settings: dict[str, Sourced] = {}
     for variable in sorted(v for v in environ if v.startswith(PREFIX) and v not in OTHER_VARIABLES):
         if variable in by_variable:
-            item = Sourced(_parse_text(environ[variable]), variable)
-            settings[by_variable[variable]] = Sourced(validate(by_variable[variable], item, strict=False), variable)
+            item = Sourced(parse_text(environ[variable]), variable)
+            value = validate(by_variable[variable], item, strict=False)
+            _add(settings, by_variable[variable], Sourced(value, variable))
             continue
         nearest = difflib.get_close_matches(variable, [*by_variable, *OTHER_VARIABLES], n=1, cutoff=0.8)
         if nearest or "__" in variable:
@@ -57,7 +72,7 @@ def variable_of(name: str) -> str:
     return PREFIX + ("MODEL" if name == "model.model" else name.replace(".", "__").upper())
 
 
-def _parse_text(text: str) -> Any:
+def parse_text(text: str) -> Any:
     """Parse the text of a variable: `none` is no value, brackets are a list."""
     text = text.strip()
     if text.lower() in ("none", "null"):

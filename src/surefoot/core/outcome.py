@@ -25,6 +25,8 @@ class CheckResult(Value):
     inputs: dict[str, str] = Field(default_factory=dict)
     """Hashes of the inputs by name: files, the paths a check declares, results of steps. The hash of a missing input is
     empty. A command without declared inputs depends on the whole tree."""
+    exact_tree: str = ""
+    """For a command: the hash of the tree with the times of files. Empty if the tree does not show every change."""
     reused: bool = False
     """An earlier result, reused because no input has changed."""
     counts: SuiteCounts | None = None
@@ -163,6 +165,8 @@ class Outcome(Value):
     protected_changes: tuple[str, ...] = ()
     """Files that the run must leave alone and modified."""
     degraded_steps: tuple[str, ...] = ()
+    unproven_steps: tuple[str, ...] = ()
+    """Steps that are done by all that is known, but that no check could prove."""
     not_captured: tuple[str, ...] = ()
     """Files that snapshots leave out, so that no undo restores them: excluded, special or unreadable ones."""
     left_outside: tuple[FreeText, ...] = ()

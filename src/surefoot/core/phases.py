@@ -184,6 +184,8 @@ class StepExecutionOutput(Value):
     executed_commands: tuple[Wording, ...] = ()
     proven: bool = False
     """True when a check that failed before the step passed after it."""
+    unproven: bool = False
+    """True when it succeeded and no check could tell whether it did what it should."""
     degraded: bool = False
 
 

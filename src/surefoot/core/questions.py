@@ -42,6 +42,7 @@ class Question:
     asked_at: float = 0.0
     """Seconds since the epoch."""
     answer: str | None = None
+    answered_at: float = 0.0
     by: str = ""
     timed_out: bool = False
     draft_key: str = ""

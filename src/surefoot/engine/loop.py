@@ -33,6 +33,7 @@ from surefoot.errors import ModelError, RestoreConflict, SurefootError, TaskImpo
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
+from surefoot.models.base import LanguageModel
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 
@@ -81,25 +82,30 @@ async def start_run(
             protected=await asyncio.to_thread(files_to_protect, run.workspace, snapshot, task),
             starts_at=first,
             based_on=based_on,
+            model_traits=traits_of(services.model),
+            isolation=run.sandbox.name if run.sandbox else "",
         )
         await run.record(created, *given)
         note_incidents(run, finished)
-        return await _drive(run, last, check_before)
+        return await drive(run, last, check_before)
 
 
 async def resume_run(
     services: Services, run_id: str, *, last: Stage | None = None, config: ExecutionConfig | None = None
 ) -> RunState:
     """Go on where a run stopped, for whatever reason; with `config`, under other settings than before."""
-    state = fold(services.journal.read(run_id))
+    records = list(services.journal.read(run_id))
+    state = fold(records)
     if state.stage is Stage.COMPLETED and state.outcome is not None:
         return state
     task = _require_usable(state.task)
     with WorkspaceLock(task.folder, services.home, run_id):
         run = Run(services, state)
+        run.artifacts.sweep()
+        run.verifier.recall(records, run.toolbox)
         run.budget.require_enforceable(config or state.config)
-        await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid(), config=config))
-        return await _drive(run, last, pick_up)
+        await run.record(_resumed(run, config))
+        return await drive(run, last, pick_up)
 
 
 async def retry_step(
@@ -115,14 +121,35 @@ async def retry_step(
 
         async def begin(run: Run) -> None:
             await pick_up(run)
-            await run.record(*revised)
-            if Stage.EXECUTION not in (state.stage, *RUN_TRANSITIONS[state.stage]):
-                await run.enter(Stage.FAILED, "a person asks for a step again")
-            if state.stage is not Stage.EXECUTION:
-                await run.enter(Stage.EXECUTION, f"'{state.step(step_id).name}' again")
+            await begin_again(run, revised, step_id)
 
-        await run.record(e.RunResumed(model=services.model.name, surefoot=__version__, pid=os.getpid()))
-        return await _drive(run, None, begin)
+        await run.record(_resumed(run))
+        return await drive(run, None, begin)
+
+
+async def begin_again(run: Run, revised: Sequence[e.Event], step_id: str) -> None:
+    """Record what a person changed about a step, and go to where it is done again."""
+    await run.record(*revised)
+    if Stage.EXECUTION not in (run.state.stage, *RUN_TRANSITIONS[run.state.stage]):
+        await run.enter(Stage.FAILED, "a person asks for a step again")
+    if run.state.stage is not Stage.EXECUTION:
+        await run.enter(Stage.EXECUTION, f"'{run.state.step(step_id).name}' again")
+
+
+def _resumed(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
+    return e.RunResumed(
+        model=run.model.name,
+        surefoot=__version__,
+        pid=os.getpid(),
+        config=config,
+        model_traits=traits_of(run.model),
+        isolation=run.sandbox.name if run.sandbox else "",
+    )
+
+
+def traits_of(model: LanguageModel) -> dict[str, Any]:
+    """The traits of a model that differ from the defaults, for the record: a replay asks in the same way."""
+    return model.traits.model_dump(mode="json", exclude_defaults=True)
 
 
 def new_run_id() -> str:
@@ -139,7 +166,7 @@ def _require_usable(task: Task | None) -> Task:
     return task
 
 
-async def _drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> RunState:
+async def drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> RunState:
     """Run stage after stage. However it ends, the end is recorded, and the run can be resumed."""
     with run.watchdog.watching():
         return await _drive_watched(run, last, begin)

@@ -228,6 +228,7 @@ def _outcome(
         deleted_files=tuple(observed.removed),
         protected_changes=_protected(state, observed),
         degraded_steps=tuple(s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED),
+        unproven_steps=tuple(s for s, r in state.steps.items() if r.recorded_output and r.recorded_output.unproven),
         not_captured=tuple(observed.not_captured),
         left_outside=tuple(state.left_outside.values()),
         warnings=(

@@ -13,6 +13,7 @@ from surefoot.engine.verifier.scratch import COPIES
 from surefoot.errors import WorkspaceLocked
 from surefoot.history.timeline import build_timeline, snapshot_storage
 from surefoot.history.worktree import remove_worktree, worktree_of
+from surefoot.journal.events import StepFinished
 from surefoot.journal.store.base import Journal, RunSummary
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.restore.aside import Aside
@@ -79,6 +80,24 @@ def collect_garbage(
         files=report.blobs_removed,
         bytes_freed=report.bytes_freed + worktree_bytes + aside_bytes,
     )
+
+
+def expire_artifacts(journal: Journal, *, now: float | None = None) -> int:
+    """Delete the content of all results of steps that have expired, of all runs. Returns how many there were.
+
+    The journal keeps the event of each, and so what it was, how large, and since when it is gone.
+    """
+    moment = time.time() if now is None else now
+    deleted = 0
+    for run in journal.summaries(_ALL_RUNS):
+        for record in journal.read(run.run_id):
+            artifact = record.event.artifact if isinstance(record.event, StepFinished) else None
+            if artifact is None or not artifact.hash or artifact.expires_at is None or artifact.expires_at > moment:
+                continue
+            if journal.has_blob(artifact.hash):
+                journal.drop_blob(artifact.hash)
+                deleted += 1
+    return deleted
 
 
 def _remove_scratch_copies(home: Path, run_id: str) -> None:

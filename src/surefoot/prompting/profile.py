@@ -24,6 +24,11 @@ class Profile:
     """A task about one named file, or a small folder with given checks, is not analysed first."""
     stop_without_inputs: bool = False
     """A missing input ends a computed step: the model would make the data up."""
+    asks_questions: bool = True
+    """Open questions about the task make the run wait, also if nobody is there. Those of a small model are asked only
+    if somebody is."""
+    answers_in_refusal: bool = False
+    """Answers to questions reach the model as a refusal of its understanding: later prompts do not show them."""
     tests_read_only: bool = False
     """Existing tests may not be written, unless the task names them. False: they may be extended. A small model would
     rewrite them."""

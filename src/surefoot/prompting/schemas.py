@@ -4,9 +4,10 @@ Their fields are few and flat, kinds come from enumerations, and the model is no
 by itself. `engine/planner/normalize.py` turns drafts into the full values.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from surefoot.core.phases import TaskComplexity
@@ -71,6 +72,17 @@ class StepDraft(Draft):
     tools: SkipJsonSchema[list[str]] = []
     estimated_minutes: SkipJsonSchema[int] = Field(default=0, ge=0)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_expected_output(cls, values: Any) -> Any:
+        """Accept `expected_output`, which models write that know steps in this form."""
+        if not isinstance(values, Mapping) or not isinstance(expected := values.get("expected_output"), str):
+            return values
+        description = str(values.get("description") or "")
+        if not expected.strip() or expected.strip() in description:
+            return values
+        return {**values, "description": f"{description}\nExpected output: {expected.strip()}".strip()}
+
 
 class PlanDraft(Draft):
     steps: list[StepDraft] = Field(min_length=1)
@@ -94,9 +106,35 @@ class StepDecision(Draft):
     change_steps: list[ChangeDraft] = Field(default=[], max_length=4)
     remove_steps: list[str] = Field(default=[], max_length=4)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_other_form(cls, values: Any) -> Any:
+        """Accept `is_complete`, `suggested_next_steps` and `steps_to_remove`, the other form of a decision."""
+        if not isinstance(values, Mapping):
+            return values
+        found = dict(values)
+        complete = found.pop("is_complete", None)
+        if isinstance(complete, bool) and "decision" not in found:
+            found["decision"] = "done" if complete else "act"
+        for other, name in (("suggested_next_steps", "add_steps"), ("steps_to_remove", "remove_steps")):
+            given = found.pop(other, None)
+            if given and not found.get(name):
+                found[name] = given
+        for name in ("add_steps", "change_steps", "remove_steps"):
+            if found.get(name) is None:
+                found.pop(name, None)
+        return found
+
     @property
     def is_complete(self) -> bool:
         return self.decision == "done"
+
+    @property
+    def only_revises(self) -> bool:
+        """Whether it changes the plan and neither acts nor ends the step."""
+        return (
+            self.decision == "act" and not self.tool and bool(self.add_steps or self.remove_steps or self.change_steps)
+        )
 
 
 class CallDraft(Draft):

@@ -1,6 +1,6 @@
 """What prompting may see and use of a run in progress. `engine.runtime.run.Run` satisfies this protocol."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -38,6 +38,10 @@ class BudgetView(Protocol):
 class ArtifactsView(Protocol):
     def needed_by(self, step_id: str) -> list[StepRun]:
         """Return the dependencies of a step that hand a result on."""
+        ...
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the ids of the steps that have a result."""
         ...
 
 

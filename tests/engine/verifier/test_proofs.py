@@ -27,6 +27,7 @@ from surefoot.core.transitions import StepStatus
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.verifier import expired
 from surefoot.journal import events as e
+from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.state import RunState
 from surefoot.tools.registry import default_toolbox
 from surefoot.tools.tool import tool
@@ -74,6 +75,23 @@ async def test_command_is_not_run_twice_on_the_same_tree(bench: Bench) -> None:
     assert check_runs(bench) == [
         ("a", "before", False), ("a", "after", True), ("b", "before", True), ("b", "after", False), ("", "final", False)
     ]  # fmt: skip
+
+
+@pytest.mark.req("O7")
+async def test_proofs_survive_a_resume_and_failures_do_not(bench: Bench) -> None:
+    add_put_tool(bench)
+    check, log = logging_check(bench)
+    missing = CommandCheck(command=f"test -e {bench.home.parent}/installed")
+    ask = put_step("b", "b.txt", "", check, missing).with_(requires_confirmation=True)
+    state = await bench.run_plan(chain(put_step("a", "a.txt", "", check, missing).with_(allow_failure=True), ask))
+    assert log.read_text().count("ran") == 1, "before the step; afterwards the tree was the same"
+    (bench.home.parent / "installed").touch()
+    (question,) = state.open_questions
+    bench.journal.send(state.run_id, AnswerMessage(question_id=question.id, answer="yes", at=None))
+    state = await bench.resume(state.run_id, [])
+    assert state.steps["b"].status is StepStatus.SUCCEEDED, "the person has mended what failed outside the workspace"
+    assert log.read_text().count("ran") == 2, "only the final pass ran it again"
+    assert [ran.results[0].reused for ran in bench.events(e.ChecksRan) if ran.step_id == "b"] == [True, True]
 
 
 @pytest.mark.req("O7", "X1")

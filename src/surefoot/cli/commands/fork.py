@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from surefoot.cli.options import all_option, display_options, model_option
+from surefoot.cli.options import PHASE_NAMES, all_option, display_options, model_option
 from surefoot.errors import UsageError
 
 
@@ -14,6 +14,12 @@ from surefoot.errors import UsageError
 @click.argument("run_id", metavar="RUN")
 @click.option("--at", "step", metavar="STEP", default="", help="The step to start with: its id or number.")
 @click.option("--decision", metavar="N", type=click.IntRange(min=1), help="Instead: the decision to make again.")
+@click.option("--phase", type=click.Choice(PHASE_NAMES), help="Instead: the phase to start with.")
+@click.option(
+    "--question", metavar="ID", default="", help="Instead: the question that is asked again, or answered by --answer."
+)
+@click.option("--answer", metavar="TEXT", default="", help="With --question: the answer to go on with.")
+@click.option("--set", "changes", metavar="NAME=VALUE", multiple=True, help="Go on with another value of a setting.")
 @click.option("-C", "--workspace", "target", metavar="NEWDIR", required=True, help="A new or empty folder for the run.")
 @model_option
 @click.option("--run", "start", is_flag=True, help="Start the new run immediately.")
@@ -23,32 +29,41 @@ def fork(
     run_id: str,
     step: str,
     decision: int | None,
+    phase: str | None,
+    question: str,
+    answer: str,
+    changes: tuple[str, ...],
     target: str,
     model: str | None,
     start: bool,
     all_folders: bool,
     **options: Any,
 ) -> int:
-    """Create a new run in a new folder that starts with a step of another run, or right before a decision in it.
+    """Create a new run in a new folder that starts in the middle of another one: with a phase or a step, or right
+    before a decision or a question in it.
 
     RUN is the beginning of its id, or `last` for the newest run of the current folder. The new folder has the files of
     that moment, and the results of everything before it are taken over. `surefoot show RUN --decisions` lists the
     numbers of decisions.
     """
     import asyncio
+    from functools import partial
 
     from surefoot.cli.report import formatting as fmt
     from surefoot.cli.session.foreground import run_in_foreground
-    from surefoot.cli.session.prepare import prepare_resume
+    from surefoot.cli.session.prepare import prepare_resume, with_settings
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run, load_run
     from surefoot.config import paths
+    from surefoot.core.transitions import Stage
+    from surefoot.history.fork import Point
     from surefoot.history.fork import fork as create_fork
 
     if not start and any(options.values()):
         raise UsageError("options for watching a run need --run", remedy="add --run to start it immediately")
-    if bool(step) == (decision is not None):
-        raise UsageError("say where the new run starts", remedy="with either --at STEP or --decision N")
+    if sum(map(bool, (step, decision, phase, question))) != 1:
+        remedy = "with one of --at STEP, --decision N, --phase PHASE and --question ID"
+        raise UsageError("say where the new run starts", remedy=remedy)
     journal = open_journal()
     try:
         found = find_run(journal, run_id, all_folders=all_folders)
@@ -59,10 +74,11 @@ def fork(
                 journal,
                 paths.state_home(),
                 found.run_id,
-                step,
+                Point(step=step, decision=decision or 0, phase=Stage(phase) if phase else None, question=question),
                 folder,
-                decision=decision or 0,
                 model=model or "",
+                answer=answer,
+                config=partial(with_settings, changes=changes),
             )
         )
     finally:

@@ -211,6 +211,7 @@ def _as_json(state: "RunState") -> None:
         "model": state.model,
         "task": as_json(state.task) if state.task else None,
         "stage": state.stage,
+        "state": state.orchestration,
         **usage_of_state(state).as_object(),
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,

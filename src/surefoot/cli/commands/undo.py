@@ -160,9 +160,9 @@ def gc(older_than: float, keep: int, dry_run: bool, all_folders: bool, yes: bool
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import current_folder
     from surefoot.config import paths
-    from surefoot.history.gc import collect_garbage
+    from surefoot.history.gc import collect_garbage, expire_artifacts
 
-    journal = open_journal(read_only=True)
+    journal = open_journal(read_only=dry_run)
     try:
         current = current_folder(journal)
         if all_folders:
@@ -180,12 +180,16 @@ def gc(older_than: float, keep: int, dry_run: bool, all_folders: bool, yes: bool
             keep=keep,
             dry_run=dry_run,
         )
+        # What has expired is of no use to any run, whatever folder it belongs to.
+        expired = 0 if dry_run else expire_artifacts(journal)
     finally:
         journal.close()
     megabytes = f"{removed.bytes_freed / 1_000_000:,.1f} MB"
     total = f"{fmt.count(removed.snapshots, 'snapshot')} of {fmt.count(len(removed.runs), 'run')}, {megabytes}"
     click.echo(f"would remove {total}" if dry_run else f"removed {total}")
     click.echo(f"{fmt.count(removed.kept, 'run')} kept")
+    if expired:
+        click.echo(f"deleted {fmt.count(expired, 'expired result')} of steps")
     return 0
 
 

@@ -103,13 +103,19 @@ def _phase_head(name: str, result: PhaseResult[Any], text: str, marks: Marks) ->
     return line.append(f"  {', '.join(facts)}", style="dim") if facts else line
 
 
+def _label(run: StepRun, ended: bool) -> str:
+    if run.status is StepStatus.SUCCEEDED:
+        return fmt.step_label(run.status, run.recorded_output)
+    return (_ENDED_LABELS if ended else fmt.STEP_LABELS)[run.status]
+
+
 def _step(number: int, run: StepRun, state: RunState, marks: Marks) -> Iterator[Text]:
     # In a run that has ended, no step is running or waiting.
     ended = state.outcome is not None and state.outcome.diagnosis is not None
     interrupted = ended and run.status is StepStatus.RUNNING
     mark, style = marks.of_step(StepStatus.FAILED if interrupted else run.status)
     head = Text.assemble((f"{mark} ", style), (f"{number}. ", "dim"), (fmt.line(run.step.name), "bold"))
-    facts = [str(run.step.step_type), (_ENDED_LABELS if ended else fmt.STEP_LABELS)[run.status]]
+    facts = [str(run.step.step_type), _label(run, ended)]
     if run.attempt > 1:
         facts.append(f"{run.attempt} tries")
     yield head.append(f"  {', '.join(facts)}", style="dim")

@@ -62,6 +62,14 @@ STEP_LABELS: dict[StepStatus, str] = {
     StepStatus.BLOCKED: "blocked",
 }
 
+UNPROVEN = "done, unproven"
+
+
+def step_label(status: StepStatus, output: StepExecutionOutput | None) -> str:
+    """The status of a step in words. A step that no check could prove is named so."""
+    return UNPROVEN if status is StepStatus.SUCCEEDED and output and output.unproven else STEP_LABELS[status]
+
+
 RUNG_LABELS: dict[Rung, str] = {
     Rung.RETRY_LATER: "wait and retry",
     Rung.ADJUST_PARAMETERS: "retry, adjusted",

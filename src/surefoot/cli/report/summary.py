@@ -46,6 +46,7 @@ def summary(state: RunState, marks: Marks, *, verdict: Verdict | None = None, un
         Text(),
         *(_checks(outcome.checks, marks) if outcome else ()),
         *(_tests(outcome) if outcome else ()),
+        *_unproven(state, outcome),
         *(_files(outcome) if outcome else ()),
         *(_not_captured(outcome) if outcome else ()),
         _row("spent", Text(f"{fmt.duration(state.active_seconds)}, {usage_of_state(state)}")),
@@ -151,6 +152,13 @@ def _tests(outcome: Outcome) -> Iterator[Text]:
     asked = [test.as_text() for test in tests.altered if test.asked]
     if asked:
         yield _row("", Text(f"as the task asks: {fmt.join_limited([fmt.line(text) for text in asked])}", style="dim"))
+
+
+def _unproven(state: RunState, outcome: Outcome | None) -> Iterator[Text]:
+    """The steps that no check could prove."""
+    names = [fmt.line(state.step(s).name) for s in (outcome.unproven_steps if outcome else ()) if s in state.steps]
+    if names:
+        yield _row("steps", Text(f"{fmt.UNPROVEN}: {fmt.join_limited(names)}", style="yellow"))
 
 
 def _files(outcome: Outcome) -> Iterator[Text]:

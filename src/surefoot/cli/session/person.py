@@ -29,6 +29,10 @@ class TerminalPerson:
         self._suspend = suspend or (lambda: nullcontext(sys.stderr))
         self._yes = yes
 
+    @property
+    def is_there(self) -> bool:
+        return self._keyboard.isatty()
+
     async def answer(self, question: Question) -> str | None:
         if self._yes and question.kind in YES_OR_NO:
             return "yes"

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,17 @@ from surefoot.cli.session.resources import resolve_workspace
 from surefoot.cli.session.runs import StoredRun, load_run
 from surefoot.cli.session.worktree import offer_changes, worktree_path
 from surefoot.config import paths
-from surefoot.config.fields import Sourced
+from surefoot.config.fields import Sourced, validate
 from surefoot.config.layers import Settings, load
-from surefoot.config.model import ExecutionConfig
+from surefoot.config.model import SETTING_ALIASES, ExecutionConfig
+from surefoot.config.sources import parse_text
 from surefoot.core.plan import CommandCheck
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
 from surefoot.engine.loop import new_run_id, resume_run, start_run
 from surefoot.errors import UsageError
+from surefoot.history.given import EarlierPhases, from_file, of_run
 from surefoot.history.worktree import make_worktree
-from surefoot.journal import events as e
 from surefoot.journal.redact import neutralise
 from surefoot.journal.state import RunState
 from surefoot.models.providers.catalog import PROVIDERS
@@ -41,6 +42,7 @@ _FLAGS = {
     "network": ("execution.network", "--network"),
     "rollback": ("execution.enable_auto_rollback", "--rollback"),
     "confirm": ("execution.require_confirmation", "--confirm"),
+    "questions": ("execution.ask_questions", "--questions"),
     "question_timeout": ("execution.question_timeout_seconds", "--question-timeout"),
     "verbose": ("execution.verbose_logging", "--verbose"),
     "max_time": ("budget.max_seconds", "--max-time"),
@@ -58,7 +60,8 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
     settings = load_settings(folder, options)
     config = settings.execution
     base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
-    first = _first_stage(options.get("from_phase"), options.get("until_phase"), base)
+    earlier = _earlier(options.get("given"), base)
+    first = _first_stage(options.get("from_phase"), options.get("until_phase"), earlier)
     in_copy = options.get("worktree", False)
     task = Task(
         text=_task_text(words, base),
@@ -74,7 +77,7 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
             run_id=run_id,
             first=first or Stage.UNDERSTANDING,
             last=_stage(options.get("until_phase")),
-            given=_results_of(base, first) if base else (),
+            given=earlier.before(first) if earlier and first else (),
             based_on=base.run_id if base else "",
         ),
         model_spec=options["model"],
@@ -127,6 +130,22 @@ def load_settings(folder: Path, options: Mapping[str, Any] | None = None) -> Set
     for notice in settings.notices:
         click.echo(neutralise(notice), err=True)
     return settings
+
+
+def with_settings(config: ExecutionConfig, changes: Sequence[str]) -> ExecutionConfig:
+    """The settings of a run with some values replaced, each given as `section.name=value`."""
+    for change in changes:
+        name, equals, value = change.partition("=")
+        name = SETTING_ALIASES.get(name.strip(), name.strip())
+        if not equals or "." not in name or name.startswith("model."):
+            raise UsageError(f"{change!r} sets nothing", remedy="write it as --set execution.dynamic=false")
+        section, _, key = name.partition(".")
+        checked = validate(name, Sourced(parse_text(value), "--set"), strict=False)
+        if section == "execution":
+            config = config.with_(**{key: checked})
+        else:
+            config = config.with_(**{section: getattr(config, section).with_(**{key: checked})})
+    return config
 
 
 def reusable_spec(name: str) -> str | None:
@@ -186,36 +205,25 @@ def _stage(phase: str | None) -> Stage | None:
     return Stage(phase) if phase else None
 
 
-def _first_stage(first: str | None, until: str | None, base: RunState | None) -> Stage | None:
-    if base is None:
+def _earlier(file: str | None, base: RunState | None) -> EarlierPhases | None:
+    """The results of earlier phases: of another run, or from a file."""
+    if file is not None and base is not None:
+        raise UsageError("--given and --based-on contradict each other", remedy="give one of them")
+    if file is not None:
+        return from_file(Path(file).expanduser())
+    return of_run(base) if base is not None else None
+
+
+def _first_stage(first: str | None, until: str | None, earlier: EarlierPhases | None) -> Stage | None:
+    if earlier is None:
         if first not in (None, "understanding"):
             raise UsageError(
                 f"starting with {first} needs the results of the phases before it",
-                remedy="name the run to take them from: --based-on RUN",
+                remedy="name the run to take them from: --based-on RUN, or a file: --given FILE",
             )
         return None
     if first is None:
-        results = [base.understanding, base.approach, base.plan]
-        first = PHASE_NAMES[next((i for i, result in enumerate(results) if result is None), 3)]
+        first = earlier.first_missing()
     if until and PHASE_NAMES.index(until) < PHASE_NAMES.index(first):
         raise UsageError(f"{until} comes before {first}", remedy="let --until-phase come after --from-phase")
     return _stage(first)
-
-
-def _results_of(base: RunState, first: Stage | None) -> list[e.Event]:
-    """The results of the phases of another run that come before `first`, as events for the new run."""
-    events: list[e.Event] = []
-    for phase in PHASE_NAMES[: PHASE_NAMES.index(first or Stage.UNDERSTANDING)][:3]:
-        match phase:
-            case "understanding" if base.understanding:
-                events.append(e.Understood(result=base.understanding))
-            case "approach" if base.approach:
-                events.append(e.ApproachChosen(result=base.approach))
-            case "planning" if base.planning and base.plan:
-                events.append(e.PlanMade(result=base.planning.with_(output=base.plan)))
-            case _:
-                raise UsageError(
-                    f"run {base.run_id} has no result of {phase} that could be used",
-                    remedy=f"start earlier: --from-phase {phase}",
-                )
-    return events

@@ -131,6 +131,8 @@ def _step(number: str, step_run: StepRun, follower: Follower, marks: Marks) -> T
         line.append(f"  try {step_run.attempt}", style="yellow")
     if step_run.status in (StepStatus.SKIPPED, StepStatus.BLOCKED, StepStatus.PARTIAL, StepStatus.DEGRADED):
         line.append(f"  {fmt.STEP_LABELS[step_run.status]}", style=style)
+    elif step_run.recorded_output is not None and step_run.recorded_output.unproven:
+        line.append(f"  {fmt.step_label(step_run.status, step_run.recorded_output)}", style="dim")
     if step_run.step.id in follower.seconds:
         line.append(f"  {fmt.duration(follower.seconds[step_run.step.id])}", style="dim")
     elif step_run.step.estimated_duration and step_run.status is StepStatus.PENDING:

@@ -10,6 +10,7 @@ from surefoot.cli.views.watcher import LineWatcher
 from surefoot.core.outcome import Outcome, Verdict
 from surefoot.core.questions import times_out_at
 from surefoot.journal import events as e
+from surefoot.journal.events.aliases import alias_fields
 from surefoot.journal.state import RunState
 
 
@@ -34,8 +35,9 @@ class JsonLines(LineWatcher):
 
 
 def as_object(record: e.Record) -> dict[str, Any]:
-    """The fields of the event, plus `seq` and `at`. Without those two it can be parsed as the event."""
-    return {"seq": record.seq, "at": record.at, **as_json(record.event)}
+    """The fields of the event, plus `seq` and `at`, and for some events `alias` and `state`. Without those it can be
+    parsed as the event."""
+    return {"seq": record.seq, "at": record.at, **alias_fields(record.event), **as_json(record.event)}
 
 
 def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = None) -> dict[str, Any]:
@@ -50,6 +52,7 @@ def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = No
     return {
         "type": "outcome",
         "run_id": state.run_id,
+        "state": state.orchestration,
         "exit_code": outcome.exit_code if exit_code is None else exit_code,
         **as_json(outcome),
         "proof_level": outcome.proof.letter,

@@ -10,7 +10,7 @@ from surefoot.cli.report.usage import format_cost
 from surefoot.cli.views.watcher import LineWatcher
 from surefoot.core.phases import PhaseResult, PhaseStatus
 from surefoot.core.plan import ExecutionStep
-from surefoot.core.transitions import Rung, StepStatus
+from surefoot.core.transitions import ORCHESTRATION, Rung, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 
@@ -63,7 +63,10 @@ def verbose_lines(event: e.Event) -> list[str]:
         case e.ActionFinished(ok=True):
             return [f"      {fmt.line(event.summary, 400)}"]
         case e.StageEntered():
-            return [f"now {event.stage}" + (f": {fmt.line(event.reason)}" if event.reason else "")]
+            return [
+                f"now {event.stage}, state {ORCHESTRATION[event.stage]}"
+                + (f": {fmt.line(event.reason)}" if event.reason else "")
+            ]
     return []
 
 
@@ -185,7 +188,7 @@ def _action_refused(event: e.ActionRefused, state: RunState, marks: Marks) -> li
 
 def _step_finished(event: e.StepFinished, state: RunState, marks: Marks) -> list[str]:
     mark = marks.of_step(event.status)[0]
-    head = f"{mark} {_step(state, event.step_id)}: {fmt.STEP_LABELS[event.status]}"
+    head = f"{mark} {_step(state, event.step_id)}: {fmt.step_label(event.status, event.output)}"
     if event.duration_ms:
         head += f" in {fmt.duration(event.duration_ms / 1000)}"
     if event.failure is not None:

@@ -1,6 +1,8 @@
 """The results that steps hand on to their dependants. An artifact is immutable once recorded. Small ones are in the
-journal with the step, large ones are blobs; the newest few stay in memory."""
+journal with the step, large ones are blobs; the newest few stay in memory. An expired one is no longer handed on, and
+its blob is deleted."""
 
+import copy
 import json
 import time
 from collections import OrderedDict
@@ -44,8 +46,10 @@ class Artifacts(Mapping[str, Any]):
             # The results of actions are in their own events; the reducers put them together again.
             return made, {}
         self._remember(made.id, outputs)
+        # With its id in it, the blob belongs to this artifact alone, and can be deleted when it expires.
+        own = to_json({"run": self._state.run_id, "artifact": made.id, "outputs": outputs}, fallback=str)
         return (
-            made.with_(hash=self._journal.put_blob(content), summary=summarise_outputs(outputs)),
+            made.with_(hash=self._journal.put_blob(own), summary=summarise_outputs(outputs)),
             {"artifact": made.id},
         )
 
@@ -57,16 +61,29 @@ class Artifacts(Mapping[str, Any]):
         return None if step.pinned else time.time() + self._state.config.artifact_ttl_hours * 3600
 
     def of(self, step_id: str) -> dict[str, Any]:
-        """Return the outputs of a step. Raises MissingArtifact if they have expired or cannot be read."""
+        """Return a copy of the outputs of a step. Raises MissingArtifact if they have expired or cannot be read."""
         step_run = self._state.steps[step_id]
         self._require(step_id, step_run)
         if step_run.recorded_artifact is None or not step_run.recorded_artifact.hash:
-            return step_run.outputs
+            return copy.deepcopy(step_run.outputs)
         self._recent.move_to_end(step_run.recorded_artifact.id)
-        return self._recent[step_run.recorded_artifact.id]
+        return copy.deepcopy(self._recent[step_run.recorded_artifact.id])
+
+    def sweep(self) -> None:
+        """Delete the content of every artifact that has expired."""
+        for step_run in self._state.steps.values():
+            if _has_expired(step_run):
+                self._delete(step_run)
+
+    def _delete(self, step_run: StepRun) -> None:
+        filed = step_run.recorded_artifact
+        if filed is not None and filed.hash:
+            self._recent.pop(filed.id, None)
+            self._journal.drop_blob(filed.hash)
 
     def _require(self, step_id: str, step_run: StepRun) -> None:
-        if step_run.expires_at is not None and step_run.expires_at < time.time():
+        if _has_expired(step_run):
+            self._delete(step_run)
             raise MissingArtifact(
                 f"the result of step {step_id} has expired",
                 remedy=f"do it again: surefoot retry {self._state.run_id} {step_id}; artifact_ttl_hours says when",
@@ -96,6 +113,18 @@ class Artifacts(Mapping[str, Any]):
                 needed.append(step_run)
         return needed
 
+    def missing_for(self, step_id: str) -> dict[str, MissingArtifact]:
+        """Return the dependencies of a step whose result has expired or cannot be read, with the reason."""
+        missing = {}
+        for dependency in self._state.depends_on.get(step_id, ()):
+            step_run = self._state.steps[dependency]
+            try:
+                if step_run.status in _HAND_ON:
+                    self._require(dependency, step_run)
+            except MissingArtifact as error:
+                missing[dependency] = error
+        return missing
+
     def _load(self, step_id: str, artifact: Artifact) -> dict[str, Any]:
         try:
             content = json.loads(self._journal.get_blob(artifact.hash))
@@ -105,9 +134,16 @@ class Artifacts(Mapping[str, Any]):
                 remedy=f"do it again: surefoot retry {self._state.run_id} {step_id}",
             ) from error
         assert isinstance(content, dict)
-        return content
+        # Older journals have the outputs alone.
+        outputs = content["outputs"] if content.keys() == {"run", "artifact", "outputs"} else content
+        assert isinstance(outputs, dict)
+        return outputs
 
     def _remember(self, artifact_id: str, content: dict[str, Any]) -> None:
         self._recent[artifact_id] = content
         while len(self._recent) > IN_MEMORY:
             self._recent.popitem(last=False)
+
+
+def _has_expired(step_run: StepRun) -> bool:
+    return step_run.expires_at is not None and step_run.expires_at < time.time()

@@ -14,7 +14,8 @@ from surefoot.core.transitions import SETTLED
 from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.idle import nothing_done
-from surefoot.engine.executor.loop import StepFailed, all_green, red_failure, with_evidence
+from surefoot.engine.executor.loop import StepFailed, all_green, has_had_its_action, red_failure, with_evidence
+from surefoot.engine.executor.own_evidence import derived_checks, own_red, unwritten
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
 from surefoot.engine.runtime.run import Run
@@ -35,6 +36,7 @@ MAX_REFUSALS = 8
 """How many refused calls end an attempt."""
 ALL_GREEN = "All checks pass."
 NO_CHECKS = "There are no checks for this step."
+ONE_ACTION = "Not executed: the plan is static, and this step has had its one action."
 
 
 async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
@@ -47,6 +49,9 @@ async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None
         _check_limits(run, step_run, results)
         turn = await run.strategy.next_actions(step_run, results)
         if await _carry_out(run, step_run, checks, turn.proposals):
+            return
+        if has_had_its_action(run, step_run):
+            await _end_after_one_action(run, step_run, checks)
             return
         results = step_run.checks or step_run.baseline
 
@@ -69,6 +74,17 @@ async def _take_candidate(run: Run, step_run: StepRun, checks: Sequence[Check]) 
     run.note(e.Decided(step_id=step_run.step.id, decision="done", thought=proposals[0].thought))
 
 
+async def _end_after_one_action(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
+    """End a step of a static plan, which has one action. Its checks decide, not the model."""
+    action = step_run.actions[-1]
+    results = await run.verifier.check(checks, "after", step_run.step.id)
+    if not all_green(results):
+        raise StepFailed(red_failure(results, "the step's one action did not make its checks pass"))
+    if not action.ok:
+        message = f"{action.tool}: {action.summary}"
+        raise StepFailed(Failure(kind=FailureKind.TOOL_ERROR, message=message, tool=action.tool))
+
+
 async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], proposals: Sequence[Proposal]) -> bool:
     """Carry out one turn of the model: looks together, everything else in order. Returns True if the step is done."""
     failed_write = failed_command = ""
@@ -83,6 +99,8 @@ async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], propo
             elif failed_command and proposal.decision == "done":
                 text = f"The step is not finished, because {failed_command} before it failed. Look at its result first."
                 run.strategy.answer(step_run, proposal, text, ok=False)
+            elif proposal.decision == "act" and has_had_its_action(run, step_run):
+                run.strategy.answer(step_run, proposal, ONE_ACTION, ok=False)
             elif proposal.decision == "act":
                 if not await _act(run, step_run, proposal):
                     is_write = run.toolbox.get(proposal.tool).writes is Writes.DECLARED
@@ -147,11 +165,14 @@ async def _request(run: Run, step_run: StepRun, checks: Sequence[Check], proposa
 async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal: Proposal) -> bool:
     """The model says that the step is done. That counts if no check contradicts it."""
     step_id = step_run.step.id
-    results = await run.verifier.check(checks, "after", step_id)
-    if all_green(results):
+    results = await run.verifier.check(checks or derived_checks(run, step_run), "after", step_id)
+    if all_green(results) and not own_red(step_run.step, results):
         idle = nothing_done(run, step_run)
         if idle is not None and not _was_told(step_run):
             await _refuse(run, step_run, proposal, idle.message)
+            return False
+        if (missing_part := unwritten(run, step_run)) and not _was_told(step_run):
+            await _refuse(run, step_run, proposal, missing_part)
             return False
         if missing := await _missing_parts(run, step_run):
             reason = f"the task asks for {', '.join(missing)}, and no such file was changed"

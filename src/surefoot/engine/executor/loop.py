@@ -8,6 +8,7 @@ from surefoot.core.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.invention import found_nothing, invented_source, unreachable_source
+from surefoot.engine.executor.own_evidence import own_red
 from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
@@ -15,6 +16,7 @@ from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.schemas import StepDecision
 from surefoot.tools.tool import Writes
 
 ROUNDS_AFTER_AN_ERROR = 2
@@ -91,13 +93,23 @@ async def act(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
                 _require_candidate(step_run, proposals, attempt)
             else:
                 turn = await run.strategy.next_actions(step_run, attempt.results)
-                if turn.revision is not None:
-                    await revise(run, step_run.step.id, turn.revision)
                 proposals = turn.proposals
+                if turn.revision is not None:
+                    await _revise(run, step_run, turn.revision, attempt, acts=bool(proposals))
+                if not proposals:
+                    continue
             attempt.pending = list(proposals)
             attempt.has_new_parts = len(proposals) > 1 and not all(_repeats(step_run, p) for p in proposals)
         if await _carry_out(run, step_run, checks, attempt, attempt.pending.pop(0)):
             return
+
+
+async def _revise(run: Run, step_run: StepRun, draft: StepDecision, attempt: _Attempt, *, acts: bool) -> None:
+    """Change the plan as a decision asks. A decision that does nothing else, and is not accepted, counts as refused."""
+    revisions = run.state.revisions
+    outcome = await revise(run, step_run.step.id, draft)
+    if not acts and run.state.revisions == revisions:
+        await _refuse(run, step_run, Proposal("act"), outcome, attempt)
 
 
 async def _carry_out(
@@ -132,11 +144,16 @@ def _resumed_attempt(step_run: StepRun) -> _Attempt:
 
 
 def _check_limits(run: Run, step_run: StepRun, attempt: _Attempt) -> None:
-    if step_run.actions and not run.config.dynamic and not attempt.pending:
+    if has_had_its_action(run, step_run) and not attempt.pending:
         raise StepFailed(red_failure(attempt.results, "the step's one action did not make its checks pass"))
     if len(step_run.actions) >= (run.config.max_actions_per_step or run.profile.max_actions):
         message = f"{len(step_run.actions)} actions and not done"
         raise StepFailed(with_evidence(FailureKind.MAX_ACTIONS, message, attempt.results))
+
+
+def has_had_its_action(run: Run, step_run: StepRun) -> bool:
+    """Whether the plan is static, and the one action of the step was carried out. Looking does not count."""
+    return not run.config.dynamic and any(not run.toolbox.get(a.tool).is_read_only for a in step_run.actions)
 
 
 def _require_candidate(step_run: StepRun, proposals: Sequence[Proposal], attempt: _Attempt) -> None:
@@ -149,7 +166,8 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     """Whether the checks say that the step is done. Without an action, only a testing step can be."""
     last = step_run.actions[-1] if step_run.actions else None
     if last is None:
-        return step_run.step.step_type is StepType.TESTING and all_green(attempt.results)
+        is_test = step_run.step.step_type is StepType.TESTING
+        return is_test and all_green(attempt.results) and not own_red(step_run.step, attempt.results)
     if attempt.checked_after == len(step_run.actions) or (attempt.pending and last.ok):
         return False
     attempt.pending.clear()
@@ -163,9 +181,10 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
         message = f"the program ended well and wrote no {step_run.step.writes[0]}: what it looked for may not be there"
         raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     is_one_answer = run.step_kind(step_run).is_one_answer
-    if all_green(attempt.results):
+    if all_green(attempt.results) and not own_red(step_run.step, attempt.results):
         # Checks that were green all along do not prove the step. Only a one-answer step is done without more.
-        return _wasred_failure(step_run) or (is_one_answer and bool(last.ok))
+        one_action = is_one_answer or has_had_its_action(run, step_run)
+        return _wasred_failure(step_run) or (one_action and bool(last.ok))
     attempt.red_rounds += _counts_as_round(last)
     _require_progress(attempt)
     if is_one_answer and attempt.red_rounds >= _allowed_red_rounds(run, last):

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.core.outcome import CheckResult, Failure, FailureKind, Verdict
@@ -13,7 +13,8 @@ from surefoot.core.transitions import SETTLED, Rung, StepStatus
 from surefoot.core.values import unchecked
 from surefoot.engine.executor.conversation import converse
 from surefoot.engine.executor.idle import nothing_done
-from surefoot.engine.executor.loop import StepFailed, act, call_once
+from surefoot.engine.executor.loop import StepFailed, act, all_green, call_once, red_failure
+from surefoot.engine.executor.own_evidence import derived_checks, lack_of_evidence
 from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.reflector.restore import restore_step
 from surefoot.engine.reflector.rollback import abandon
@@ -29,6 +30,7 @@ from surefoot.workspace.errors import as_text
 _started, _finished, _output = unchecked(e.StepStarted), unchecked(e.StepFinished), unchecked(StepExecutionOutput)
 
 
+REDO_NOTE = "Its result is no longer there, and another step needs it: produce it again."
 _WAYS = {StepKind.CALL: call_once, StepKind.CONVERSATION: converse}
 """How each kind of step is carried out; all others by `act`."""
 
@@ -39,6 +41,9 @@ async def run_step(run: Run, step_id: str) -> None:
     assert task is not None
     run.active_steps.runs_in(step_id, task)
     step_run = run.state.steps[step_id]
+    if step_run.status is not StepStatus.RUNNING and (missing := run.artifacts.missing_for(step_id)):
+        await _redo_or_block(run, step_run, missing)
+        return
     if step_run.step.requires_confirmation or step_run.step.step_type is StepType.DEPLOYMENT:
         await _confirm(run, step_run.step)
     checks = checks_of(run, step_run.step)
@@ -50,7 +55,7 @@ async def run_step(run: Run, step_id: str) -> None:
     try:
         run.artifacts.needed_by(step_id)
         await _WAYS.get(run.step_kind(step_run), act)(run, step_run, checks)
-        failure = nothing_done(run, step_run)
+        failure = nothing_done(run, step_run) or await _examine(run, step_run, checks)
     except asyncio.CancelledError:
         if timeout.caused_cancellation:
             failure = _timed_out(limit)
@@ -76,6 +81,37 @@ async def run_step(run: Run, step_id: str) -> None:
         # The time of a person who is asked about the step later, while it is undone, is not the step's.
         run.timeouts.end(step_id)
     await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
+
+
+async def _examine(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Failure | None:
+    """Look at what a step shows that its checks let pass, or that has none."""
+    if not checks and not step_run.checks:
+        results = await run.verifier.check(derived_checks(run, step_run), "after", step_run.step.id)
+        if not all_green(results):
+            return red_failure(results, "what it changed is not right")
+    return lack_of_evidence(run, step_run)
+
+
+async def _redo_or_block(run: Run, step_run: StepRun, missing: Mapping[str, MissingArtifact]) -> None:
+    """Have the steps done again whose results are missing, or block the step that needs them. Each is redone once."""
+    producers = [run.state.steps[step_id] for step_id in missing]
+    lost = [producer for producer in producers if REDO_NOTE in producer.notes or _reaches_out(run, producer)]
+    if not lost:
+        for producer in producers:
+            reset = e.StepReset(step_id=producer.step.id, rung=Rung.RETRY_LATER, note=REDO_NOTE)
+            await run.record(reset)
+            run.recorder.warn(f"{missing[producer.step.id]}: '{producer.step.name}' is done again")
+        return
+    problem = missing[lost[0].step.id]
+    reason = f"it needs the result of '{lost[0].step.name}' ({lost[0].step.id}): {problem} ({problem.remedy})"
+    run.recorder.warn(f"'{step_run.step.name}' is blocked: {reason}")
+    await run.record(end_without_running(step_run, StepStatus.BLOCKED, reason))
+
+
+def _reaches_out(run: Run, step_run: StepRun) -> bool:
+    """Whether doing a step again would repeat an effect outside the workspace."""
+    names = {step_run.tool or step_run.step.tool, *(action.tool for action in step_run.actions)}
+    return any(run.toolbox.get(name).external for name in names if name in run.toolbox)
 
 
 def _timed_out(limit: float) -> Failure:
@@ -165,7 +201,7 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
     status = StepStatus.SUCCEEDED
     if failure is not None:
         status = StepStatus.PARTIAL if step_run.step.allow_failure else StepStatus.FAILED
-    elif not step_run.snapshot and not step_run.checks and run.artifacts.is_inline(outputs):
+    elif step_run.step.tool and not step_run.snapshot and not step_run.checks and run.artifacts.is_inline(outputs):
         expires_at = run.artifacts.expiry(step_run.step)
         end = _finished(
             step_id=step_id,
@@ -216,6 +252,9 @@ def _observe(
         deleted_files=tuple(files["removed"]),
         executed_commands=commands_of(step_run.actions),
         proven=status is StepStatus.SUCCEEDED and _proven(step_run.baseline, step_run.checks),
+        unproven=status is StepStatus.SUCCEEDED
+        and not step_run.step.tool
+        and not (step_run.checks or step_run.baseline),
     )
 
 

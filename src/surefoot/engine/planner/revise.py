@@ -1,6 +1,8 @@
 """Changes the plan while it runs: adds, changes and removes steps. Changes are validated, capped and recorded."""
 
-from surefoot.core.plan import DetailedPlan, ExecutionStep
+from collections.abc import Collection, Mapping, Sequence
+
+from surefoot.core.plan import Condition, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.normalize import fresh_id, step_from, step_of
 from surefoot.engine.planner.submitted import changed_step, full_step
@@ -42,6 +44,8 @@ async def revise(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
 
 def _refused(run: Run, draft: StepDecision | Revision) -> str:
     config = run.config
+    if not config.dynamic:
+        return "it is static (dynamic = false)"
     if run.state.revisions >= config.max_plan_revisions:
         return f"it was changed {run.state.revisions} times already (max_plan_revisions)"
     if len(run.state.steps) + len(draft.add_steps) > config.max_plan_steps:
@@ -71,7 +75,7 @@ def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision | 
         added=tuple(added),
         changed=_changed(run, draft, removed),
         removed=removed,
-        depends_on=_dependencies(run, plan, step_id, [step.id for step in added], removed),
+        waits_for=_dependencies(run, plan, step_id, [step.id for step in added], removed),
     )
 
 
@@ -105,19 +109,33 @@ def _pending(run: Run, name: str) -> ExecutionStep | None:
 
 
 def _dependencies(
-    run: Run, plan: DetailedPlan, step_id: str, added: list[str], removed: tuple[str, ...]
-) -> dict[str, tuple[str, ...]]:
-    """Chain the added steps behind the current one, and make its dependants wait for them too."""
-    if not added:
-        return {}
-    chain: dict[str, tuple[str, ...]] = {
-        new: (before,) for new, before in zip(added, [step_id, *added[:-1]], strict=True)
-    }
+    run: Run, plan: DetailedPlan, step_id: str, added: list[str], removed: Collection[str]
+) -> tuple[StepDependency, ...]:
+    """Chain the added steps behind the current one, and make its dependants wait for them too. What waited for a
+    removed step now waits for what that one waited for."""
+    own: dict[str, list[StepDependency]] = {}
     for dependency in plan.dependencies:
-        waiting = dependency.step_id
-        if dependency.depends_on != step_id or waiting in removed or waiting not in run.state.steps:
+        own.setdefault(dependency.step_id, []).append(dependency)
+    chain = [
+        StepDependency(step_id=new, depends_on=before)
+        for new, before in zip(added, [step_id, *added[:-1]], strict=False)
+    ]
+    for waiting, dependencies in own.items():
+        if waiting in removed or run.state.steps[waiting].status is not StepStatus.PENDING:
             continue
-        if run.state.steps[waiting].status is StepStatus.PENDING:
-            old = [d.depends_on for d in plan.dependencies if d.step_id == waiting and d.depends_on not in removed]
-            chain[waiting] = (*old, added[-1])
-    return chain
+        needs = _needs(waiting, own, removed)
+        if added and step_id in needs:
+            needs.setdefault(added[-1], Condition.SUCCESS)
+        if needs != {d.depends_on: d.condition for d in dependencies}:
+            chain += [StepDependency(step_id=waiting, depends_on=b, condition=c) for b, c in needs.items()]
+    return tuple(chain)
+
+
+def _needs(step_id: str, own: Mapping[str, Sequence[StepDependency]], removed: Collection[str]) -> dict[str, Condition]:
+    """Return what a step waits for, and how it must have ended, if the removed steps are left out."""
+    needs: dict[str, Condition] = {}
+    for dependency in own.get(step_id, ()):
+        before, condition = dependency.depends_on, dependency.condition
+        further = _needs(before, own, removed) if before in removed else {before: condition}
+        needs = {**further, **needs}
+    return needs

@@ -16,6 +16,8 @@ from surefoot.prompting.project.folder import list_files
 from surefoot.prompting.project.task_text import files_named_in, plain_target
 from surefoot.prompting.schemas import UnderstandingDraft
 
+ASSUMED = "nobody was asked '{question}'; assumed: the task as it is written, in its most usual reading"
+
 
 async def understand(run: Run) -> None:
     existing = list_files(run.root)
@@ -60,9 +62,24 @@ def _may_skip(run: Run) -> bool:
 
 async def _is_rejected(run: Run, result: PhaseResult[UnderstandingOutput]) -> bool:
     """Ask the open questions before the confirmation: their answers may change what is confirmed."""
-    if run.config.require_confirmation:
-        for question in understood(run.state).clarification_needed:
-            if await run.human.ask("clarification", question) == TIMED_OUT:
-                raise Stopped(Verdict.CANCELLED, f"nobody answered '{question}': {TIMED_OUT}")
+    asked = run.config.require_confirmation or run.profile.asks_questions or run.human.is_there
+    for question in understood(run.state).clarification_needed:
+        if not run.config.ask_questions or not asked:
+            run.recorder.warn(ASSUMED.format(question=question))
+        elif await run.human.ask("clarification", question) == TIMED_OUT:
+            raise Stopped(Verdict.CANCELLED, f"nobody answered '{question}': {TIMED_OUT}")
+    if run.profile.answers_in_refusal and (answers := _new_answers(run, result)):
+        await run.record(e.GateRefused(phase="understanding", attempt=0, confidence=0.0, messages=answers))
+        return True
     summary = result.output.understanding if result.output else ""
     return await is_rejected(run, "understanding", summary, result.executed_at)
+
+
+def _new_answers(run: Run, result: PhaseResult[UnderstandingOutput]) -> tuple[str, ...]:
+    """Return the answers that came after the understanding was submitted."""
+    return tuple(
+        f"not wrong, but the user has answered {question.text!r} with: {question.answer}"
+        for question in run.state.questions.values()
+        if question.kind == "clarification" and not question.step_id
+        if question.answered_at > result.executed_at.timestamp()
+    )

@@ -28,6 +28,9 @@ class ActiveSteps:
     def runs_in(self, step_id: str, task: asyncio.Task[Any]) -> None:
         self._tasks[step_id] = task
 
+    def task_of(self, step_id: str) -> asyncio.Task[Any] | None:
+        return self._tasks.get(step_id)
+
     def interrupt(self, control: e.ControlReceived) -> None:
         """Cancel the task of a step that a person wants skipped or retried; once, until the step has ended."""
         task = self._tasks.get(control.step_id)

@@ -35,6 +35,11 @@ class Human:
         self._timeouts = timeouts
         self._clock = clock
 
+    @property
+    def is_there(self) -> bool:
+        """Whether somebody can answer now."""
+        return self._person is not None and getattr(self._person, "is_there", True)
+
     async def ask(
         self,
         kind: str,

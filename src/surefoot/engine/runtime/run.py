@@ -39,13 +39,18 @@ from surefoot.prompting.project.task_text import is_named_in, to_be_left_alone
 from surefoot.prompting.strategy import Strategy
 from surefoot.tools.context import ToolContext
 from surefoot.tools.registry import default_toolbox
-from surefoot.workspace.sandbox.sandbox import choose_sandbox
+from surefoot.workspace.sandbox.sandbox import Sandbox, choose_sandbox
 from surefoot.workspace.snapshots.manifest import Entry
 from surefoot.workspace.snapshots.snapshot import Workspace
 
+NOBODY = "Nobody can be asked. Take the most usual reading, go on, and say what you assumed when you finish."
+
 
 class Run:
-    """Put together once, from services and a state. Nothing is assigned to it from outside."""
+    """Put together once, from services and a state. Nothing is assigned to it from outside.
+
+    A replay overrides the `_make` methods: everything that starts processes is replaced by what the journal recorded.
+    """
 
     def __init__(self, services: Services, state: RunState) -> None:
         config, root = state.config, _task(state).folder
@@ -58,11 +63,11 @@ class Run:
         self.tokens = TokenMeter(services.model)
         self.redactor = services.redactor.sparing(self._own_names)
         self.toolbox = services.toolbox or default_toolbox()
-        self.sandbox, _ = choose_sandbox(config.sandbox, root, state_folders=[services.home])
+        self.sandbox = self._make_sandbox()
         self.workspace = Workspace(
             root, services.home, excludes=config.snapshot_excludes, quota_bytes=config.snapshot_quota_bytes
         )
-        self.recorder = Recorder(services.journal, services.bus, state, self.redactor)
+        self.recorder = self._make_recorder()
         self.record, self.note, self.enter = self.recorder.record, self.recorder.note, self.recorder.enter
         self.heartbeat = Heartbeat(services.home, state.run_id)
         self.timeouts = Timeouts()
@@ -73,10 +78,22 @@ class Run:
         self.inbox = Inbox(self.recorder, self.active_steps, services.clock)
         self.artifacts = Artifacts(state, services.journal)
         self.scratch = Scratch(self.workspace, root, state, services.home)
-        place = Place(root, self.sandbox)
-        self.verifier = Verifier(self.recorder, self.workspace, place, self.artifacts, self.scratch)
-        self.suite = SuiteRunner(self.scratch, self.sandbox, state)
+        self.verifier = self._make_verifier()
+        self.suite = self._make_suite()
         self.strategy: Strategy = strategy_for(self)
+
+    def _make_sandbox(self) -> Sandbox | None:
+        return choose_sandbox(self.config.sandbox, self.root, state_folders=[self.home])[0]
+
+    def _make_recorder(self) -> Recorder:
+        return Recorder(self.journal, self.bus, self.state, self.redactor)
+
+    def _make_verifier(self) -> Verifier:
+        place = Place(self.root, self.sandbox)
+        return Verifier(self.recorder, self.workspace, place, self.artifacts, self.scratch)
+
+    def _make_suite(self) -> SuiteRunner:
+        return SuiteRunner(self.scratch, self.sandbox, self.state)
 
     @property
     def config(self) -> ExecutionConfig:
@@ -178,6 +195,9 @@ class Run:
         )
 
     async def _ask_for_tool(self, question: str) -> str:
+        if not self.config.ask_questions:
+            self.recorder.warn(f"nobody was asked '{question}'; the model had to assume an answer")
+            return NOBODY
         answer = await self.human.ask("clarification", question)
         if answer == TIMED_OUT:
             raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from surefoot.engine.verifier.file_checks import OneFile, problem_with, see
 from surefoot.engine.verifier.scratch import Place, Scratch
 from surefoot.engine.verifier.suite.report import read_report
 from surefoot.journal import events as e
+from surefoot.tools.registry import Toolbox
 from surefoot.tools.text.summary import summarise
 from surefoot.tools.tool import Tool, Writes
 from surefoot.workspace.errors import as_text
@@ -106,7 +107,30 @@ class Verifier:
         free = tool.writes is Writes.FREE
         confined = isinstance(self._place.sandbox, Bubblewrap) and not self._config.network
         if tool.external or tool.network or (free and not confined):
-            self._known = {key: r for key, r in self._known.items() if not isinstance(r.check, CommandCheck)}
+            self._forget_commands()
+
+    def recall(self, records: Iterable[e.Record], toolbox: Toolbox) -> None:
+        """Take over the proofs of earlier processes of this run. Failures are not taken over: what is outside the
+        workspace may have been mended since."""
+        tools: dict[str, str] = {}
+        for record in records:
+            match record.event:
+                case e.ChecksRan(changed=()) as ran:
+                    for result in ran.results:
+                        if result.passed and not result.reused and (proof := _recorded_proof(result)):
+                            self._known[proof] = result
+                case (
+                    e.ActionStarted(action_id=call, tool=tool) | e.CompensationStarted(compensation_id=call, tool=tool)
+                ):
+                    tools[call] = tool
+                case e.ActionFinished(action_id=call) | e.CompensationFinished(compensation_id=call):
+                    if (name := tools.get(call, "")) in toolbox:
+                        self.after_call(toolbox.get(name))
+                case e.ActionInterrupted():
+                    self._forget_commands()
+
+    def _forget_commands(self) -> None:
+        self._known = {key: r for key, r in self._known.items() if not isinstance(r.check, CommandCheck)}
 
     def may_run(self, check: Check) -> bool:
         """Whether a check may be run. One that a model put into its plan is a command of the model's: it obeys the deny
@@ -132,7 +156,7 @@ class Verifier:
                         result = await self._command(check, place)
                 else:
                     result = await self._command(check, self._place)
-                result = result.with_(inputs=declared(check, look) or {})
+                result = result.with_(inputs=declared(check, look) or {}, exact_tree=look.exactly or "")
             case ExpressionCheck():
                 result = self._expression(check)
             case _:
@@ -224,6 +248,16 @@ class Verifier:
         return tuple(
             as_text(change.path) for change in await asyncio.to_thread(self._workspace.changes, step_run.snapshot)
         )
+
+
+def _recorded_proof(result: CheckResult) -> _Proof | None:
+    """Return the key of a proof from an earlier process; None if the journal does not say what it depends on."""
+    match result.check:
+        case ExpressionCheck():
+            return None
+        case CommandCheck(reads=()):
+            return (result.check.key, result.exact_tree) if result.exact_tree else None
+    return (result.check.key, json.dumps(result.inputs)) if result.inputs else None
 
 
 def depends_on(check: CommandCheck, look: Look) -> _Proof | None:

@@ -1,6 +1,6 @@
 """Events of the run as a whole: start and end, phases, plan."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -30,6 +30,12 @@ class RunCreated(Value):
     starts_at: Stage = Stage.UNDERSTANDING
     based_on: str = ""
     """The run whose earlier phases this one reuses."""
+    copied: int = 0
+    """For a fork: how many of the next events were copied from that run."""
+    model_traits: dict[str, Any] = Field(default_factory=dict)
+    """The traits of the model that are not the usual ones (`models/base.py`). They decide how it is asked."""
+    isolation: str = ""
+    """The sandbox of commands; empty if there is none, and in journals written before this was recorded."""
 
 
 class RunResumed(Value):
@@ -39,6 +45,8 @@ class RunResumed(Value):
     pid: int = 0
     config: ExecutionConfig | None = None
     """New settings from here on, such as a larger budget."""
+    model_traits: dict[str, Any] = Field(default_factory=dict)
+    isolation: str = ""
 
 
 class RunInterrupted(Value):

@@ -18,6 +18,7 @@ def _asked(state: RunState, event: e.QuestionAsked, at: float) -> None:
 def _answered(state: RunState, event: e.QuestionAnswered, at: float) -> None:
     question = state.questions[event.question_id]
     question.answer, question.by, question.timed_out = event.answer, event.by, event.timed_out
+    question.answered_at = at
     if question.kind == "approval" and question.rule and event.answer == ALWAYS + question.rule:
         state.allowed.append(question.rule)
 

@@ -71,6 +71,10 @@ class BlobFiles:
         except FileNotFoundError:
             return None
 
+    def remove(self, digest: str) -> None:
+        for codec in (PACKED, PLAIN):
+            self._path(digest, codec).unlink(missing_ok=True)
+
     def _path(self, digest: str, codec: str) -> Path:
         return self._folder / digest[:2] / f"{digest}.{codec}"
 

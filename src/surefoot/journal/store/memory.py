@@ -102,6 +102,12 @@ class MemoryJournal:
                 f"there is no content under the hash {digest}", remedy="store it before referring to it"
             ) from None
 
+    def has_blob(self, digest: str) -> bool:
+        return digest in self._blobs
+
+    def drop_blob(self, digest: str) -> None:
+        self._blobs.pop(digest, None)
+
     def send(self, run_id: str, message: InboxMessage) -> None:
         self._messages += 1
         self._existing(run_id).inbox[self._messages] = encode_message(message)

@@ -130,6 +130,14 @@ class SqliteJournal:
                 self._blobs[digest] = Blob(codec, body, data)
         return digest
 
+    def has_blob(self, digest: str) -> bool:
+        return digest in self._blobs or self._reader.has_blob(digest)
+
+    def drop_blob(self, digest: str) -> None:
+        self._open_writer().drop_blob(digest)
+        self._blobs.pop(digest, None)
+        self._files.remove(digest)
+
     def send(self, run_id: str, message: InboxMessage) -> None:
         body = encode_message(message)
         number = self._reader.existing(run_id).number

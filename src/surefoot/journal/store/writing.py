@@ -109,6 +109,11 @@ class JournalWriter:
     def write_message(self, run: int, body: bytes) -> None:
         self._execute("INSERT INTO inbox (run, crc, body) VALUES (?, ?, ?)", (run, message_crc(run, body), body))
 
+    def drop_blob(self, digest: str) -> None:
+        """Delete content, and overwrite its place in the file."""
+        self._execute("PRAGMA secure_delete = ON")
+        self._execute("DELETE FROM blobs WHERE digest = ?", (bytes.fromhex(digest),))
+
     def close(self) -> None:
         self._connection.close()
 

@@ -47,6 +47,7 @@ class ConversationStrategy:
             "conversation",
             max_actions=50,
             repairs_plans=False,
+            answers_in_refusal=True,
             summary_chars=min(16_000, room),
             read_chars=min(48_000, room),
             search_matches=100,

@@ -125,8 +125,10 @@ class JsonActions:
         question = render(
             "act",
             plan=plan_text(run.state),
-            step=step_text(step_run.step),
-            context=results_of_dependencies(run, step_run.step.id) + files_of_other_steps(run, step_run),
+            step=step_text(step_run.step) + self.goal(step_run.step),
+            context=results_of_dependencies(run, step_run.step.id)
+            + self.available_data(step_run)
+            + files_of_other_steps(run, step_run),
             tools=run.describe_tools(),
             history=_history(step_run),
             failed=failures_and_lessons(step_run, results),
@@ -137,6 +139,8 @@ class JsonActions:
         # A body behind the JSON and a schema that ends with the JSON exclude each other.
         schema = None if inline else schema_of(StepDecision)
         draft, answer = await ask(run, prompt, lambda reply: _read_decision(run, reply), schema)
+        if draft.only_revises:
+            return Turn([], draft)
         if draft.is_complete or draft.decision == "replan":
             return Turn([Proposal(draft.decision, thought=draft.reason or draft.thought)], draft)
         tool = run.toolbox.get(draft.tool)
@@ -149,6 +153,16 @@ class JsonActions:
                 written = await self.file(step_run, path, results, temperature)
                 return Turn([replace(written, thought=draft.thought)], draft)
         return Turn([Proposal("act", tool.name, arguments, body, draft.thought)], draft)
+
+    def goal(self, step: ExecutionStep) -> str:
+        """Name what the step should lead to, besides its files."""
+        expected = [item for item in step.expected_outputs if item not in step.writes]
+        return f"\nGoal: {'; '.join(expected)}" if expected else ""
+
+    def available_data(self, step_run: StepRun) -> str:
+        """Name the results of all finished steps. Those of the steps it depends on are shown beside them."""
+        ids = [step_id for step_id in self.run.artifacts if step_id != step_run.step.id]
+        return f"\n# Available data\nread_result shows the results of: {', '.join(ids)}\n" if ids else ""
 
     def answer(self, step_run: StepRun, proposal: Proposal, text: str, *, ok: bool) -> None:
         """Do nothing: the next question shows what was refused."""
@@ -197,7 +211,7 @@ def _read_decision(run: RunView, reply: ModelReply) -> tuple[StepDecision, str]:
         case "replan":
             return StepDecision(decision="replan", reason=reply.text[:300]), reply.text
     draft = read_json(reply.text, StepDecision, truncated=reply.finish_reason == "length")
-    if draft.decision == "act":
+    if draft.decision == "act" and not draft.only_revises:
         try:
             run.toolbox.get(draft.tool)
         except UnknownTool as error:

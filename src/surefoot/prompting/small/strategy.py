@@ -33,6 +33,7 @@ class SmallStrategy(JsonActions):
         diagnose_before_candidates=False,
         may_skip_understanding=True,
         stop_without_inputs=True,
+        asks_questions=False,
         tests_read_only=True,
         file_share=0.5,
         # One that writes more goes round in circles, for minutes.
@@ -56,6 +57,13 @@ class SmallStrategy(JsonActions):
             case StepKind.PROGRAM:
                 return Turn([await self.program(step_run, results, temperature)])
         return await self.decide(step_run, results, temperature)
+
+    def goal(self, step: ExecutionStep) -> str:
+        """Nothing more than the step's text: short prompts work best."""
+        return ""
+
+    def available_data(self, step_run: StepRun) -> str:
+        return ""
 
     async def candidate(self, step_run: StepRun, temperature: float) -> Sequence[Proposal]:
         """Ask in other words than before, and without showing the code that is wrong."""

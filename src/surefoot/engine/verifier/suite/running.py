@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from surefoot.core.proof import SuiteEvidence
 from surefoot.engine.verifier.scratch import Place, Scratch
 from surefoot.engine.verifier.suite.report import SuiteReport, SuiteRun, read_junit, read_report
 from surefoot.journal.state import RunState
@@ -49,6 +50,10 @@ class SuiteRunner:
     @property
     def can_run(self) -> bool:
         return self._scratch.can_copy(often=False)
+
+    def recorded_evidence(self) -> SuiteEvidence | None:
+        """What the tests are known to show without running them; None except in a replay."""
+        return None
 
     async def run(
         self,

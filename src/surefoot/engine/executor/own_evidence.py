@@ -1,0 +1,74 @@
+"""What a step itself can show: a step without checks gets some from what it changed and says, and a step that is to
+write something has written it. The word of a model that a step is done is no evidence."""
+
+import re
+from collections.abc import Sequence
+
+from surefoot.core.outcome import CheckResult, Failure, FailureKind
+from surefoot.core.plan import Check, CommandCheck, ExecutionStep, FileCheck, ParsesCheck, StepType
+from surefoot.core.transitions import SETTLED
+from surefoot.engine.runtime.run import Run
+from surefoot.journal.state import StepRun
+from surefoot.prompting.project.asked_for import missing_parts, parts_asked_for
+from surefoot.prompting.project.folder import is_test, project_checks
+from surefoot.workspace.errors import as_path
+
+_PARSED = (".py", ".json", ".toml")
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_TESTS = re.compile(
+    r"^(?:python3? -m )?(?:pytest|py\.test|unittest|tox|nox|ruff check|mypy)\b"
+    r"|^(?:npm|yarn|pnpm)(?: run)? (?:test|lint)\b|^(?:make|just) (?:test|check|lint)\b|^(?:cargo|go) test\b"
+)
+"""Commands that only look. Others, named in a step, are its work and not its check."""
+
+
+def derived_checks(run: Run, step_run: StepRun) -> tuple[Check, ...]:
+    """Return checks for a step that has none: files that it changed parse, a command of its text passes, and the tests
+    that it wrote pass, unless later steps are still to make them pass."""
+    step = step_run.step
+    if step.tool:
+        return ()
+    changed = sorted(path for path in map(as_path, step_run.touched) if (run.root / path).is_file())
+    checks: list[Check] = [ParsesCheck(path=path, origin="engine") for path in changed if path.endswith(_PARSED)]
+    commands = [c.strip() for c in _QUOTED.findall(f"{step.name}\n{step.description}") if _TESTS.match(c.strip())]
+    written = [path for path in changed if is_test(path)]
+    others = any(r.status not in SETTLED for r in run.state.steps.values() if r is not step_run)
+    if written and not commands and not others:
+        commands = [check.command for check in project_checks(run.root, written)]
+    checks += [CommandCheck(command=command) for command in dict.fromkeys(commands)]
+    return tuple(check for check in checks if run.verifier.may_run(check))
+
+
+def own_red(step: ExecutionStep, results: Sequence[CheckResult]) -> list[CheckResult]:
+    """Return the red checks that a step cannot be done with, whatever other checks say: a file that it was to write,
+    and for a testing step any check of its own."""
+    own = {check.key for check in step.checks}
+    promised = {*step.writes, *step.expected_outputs}
+    return [
+        result
+        for result in results
+        if not result.passed and result.check.key in own
+        if step.step_type is StepType.TESTING
+        or (isinstance(result.check, FileCheck | ParsesCheck) and result.check.path in promised)
+    ]
+
+
+def unwritten(run: Run, step_run: StepRun) -> str:
+    """Say what the name of a step asks for and nobody has written; empty if nothing is missing."""
+    name = step_run.step.name
+    if "tests" not in parts_asked_for(name):
+        return ""
+    changed = [path for other in run.state.steps.values() for path in other.touched]
+    missing = "tests" in missing_parts(name, changed)
+    return f"the step '{name}' asks for tests, and no test file was written" if missing else ""
+
+
+def lack_of_evidence(run: Run, step_run: StepRun) -> Failure | None:
+    """Return a failure if a step that its checks let pass has not done what it is there for."""
+    if red := own_red(step_run.step, step_run.checks):
+        evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
+        message = "its own checks fail: " + "; ".join(r.check.label for r in red)
+        return Failure(kind=FailureKind.CHECK_FAILED, message=message, evidence=evidence)
+    if message := unwritten(run, step_run):
+        return Failure(kind=FailureKind.NO_PROGRESS, message=message)
+    return None

@@ -1,0 +1,223 @@
+"""Replays a run from its journal, and verifies that today's code would decide the same.
+
+`play` gives the recorded events to a view, in their own time or faster. `verify` runs the engine once more, in a
+temporary folder: the model answers from the journal, tools and checks have the recorded results, files change as they
+did, people answer what they answered. No process is started, nothing is sent, and nothing else is written.
+"""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.transitions import Stage
+from surefoot.engine.loop import STAGES, begin_again, drive
+from surefoot.engine.resume import check_before, pick_up
+from surefoot.engine.runtime.services import Services
+from surefoot.errors import UsageError, WorkspaceError
+from surefoot.history.recorded_parts import (
+    Files,
+    RecordedModel,
+    RecordedPerson,
+    ReplayedRun,
+    ReplayJournal,
+    recorded_toolbox,
+)
+from surefoot.history.recording import Divergence, Halted, Recording, segments
+from surefoot.history.timeline import snapshot_storage
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.journal.store.base import Journal
+from surefoot.tools.registry import Toolbox
+from surefoot.workspace.lock import WorkspaceLock
+
+MAX_PAUSE_SECONDS = 3.0
+"""A pause in the record that is longer, such as a night in which nobody answered, is played as this."""
+_PHASE_EVENTS = (e.Understood, e.ApproachChosen, e.PlanMade)
+
+
+async def play(records: Sequence[e.Record], show: Callable[[e.Record], None], *, speed: float = 0.0) -> None:
+    """Give recorded events to a view. With a speed, the pauses between them are those of the run, divided by it."""
+    previous = records[0].at if records else 0.0
+    for record in records:
+        if speed:
+            await asyncio.sleep(min(max(record.at - previous, 0.0), MAX_PAUSE_SECONDS * speed) / speed)
+        previous = record.at
+        show(record)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    events: int
+    """How many events the journal has."""
+    compared: int
+    """How many decisions were made again and compared."""
+    divergence: Divergence | None
+    """The first decision that is another one now."""
+    other_questions: tuple[int, ...] = ()
+    """The numbers of model calls that would be worded differently now. That is no other decision by itself."""
+
+    def as_object(self) -> dict[str, Any]:
+        return {
+            "events": self.events,
+            "compared": self.compared,
+            "divergence": self.divergence._asdict() if self.divergence else None,
+            "other_questions": list(self.other_questions),
+        }
+
+
+async def verify(journal: Journal, home: Path, run_id: str, toolbox: Toolbox | None = None) -> Verification:
+    """Make every decision of a run again, from the recorded answers and results. `toolbox` has the tools of the run, if
+    they are not the built-in ones."""
+    records = list(journal.read(run_id))
+    created = records[0].event
+    assert isinstance(created, e.RunCreated)
+    if created.copied:
+        raise UsageError(
+            f"run {run_id} is a fork, and its beginning belongs to run {created.based_on}",
+            remedy=f"verify that one: surefoot replay {created.based_on} --verify",
+        )
+    with tempfile.TemporaryDirectory(prefix="surefoot-replay-") as folder:
+        replay = _Replay(journal, home, Path(folder), records, created, toolbox)
+        return await replay.run()
+
+
+class _Replay:
+    def __init__(
+        self,
+        journal: Journal,
+        home: Path,
+        folder: Path,
+        records: Sequence[e.Record],
+        created: e.RunCreated,
+        toolbox: Toolbox | None,
+    ) -> None:
+        self._records = records
+        self._created = created
+        self._parts = segments(records)
+        self._root, self._home = folder / "workspace", folder / "home"
+        self._home.mkdir()
+        self._files = Files(snapshot_storage(home), self._root, records)
+        try:
+            self._files.start(created.snapshot)
+        except WorkspaceError as error:
+            raise UsageError(
+                f"the files of run {created.run_id} are no longer stored: {error}",
+                remedy="it can be played, but not verified: leave out --verify",
+            ) from error
+        self._journal = ReplayJournal(journal, self._files)
+        self._model = RecordedModel(records, journal.get_blob)
+        self._person = RecordedPerson(records)
+        self._toolbox = recorded_toolbox(records, journal.get_blob, self._files, self._journal, toolbox)
+
+    async def run(self) -> Verification:
+        compared = 0
+        divergence = None
+        for number, recording in enumerate(self._parts):
+            self._journal.recording = recording
+            self._model.begin(recording.records[0].event)
+            with contextlib.suppress(Halted):
+                await (self._first() if number == 0 else self._next(recording))
+            await self._journal.flush()
+            compared += recording.compared
+            divergence = recording.divergence if recording.ended_outside else recording.leftover()
+            if divergence is not None:
+                break
+        return Verification(len(self._records), compared, divergence, tuple(self._other_questions()))
+
+    async def _first(self) -> RunState:
+        created, task = self._created, self._created.task.with_(workspace=str(self._root))
+        config = _quiet(created.config)
+        services = self._services()
+        run_id = created.run_id
+        with WorkspaceLock(task.folder, self._home, run_id):
+            run = ReplayedRun(services, RunState(run_id=run_id, task=task, config=config), self._journal, created)
+            snapshot = await run.snapshot()
+            update = {"task": task, "config": config, "snapshot": snapshot}
+            await run.record(created.model_copy(update=update), *self._given())
+            return await self._drive(run, check_before)
+
+    async def _next(self, recording: Recording) -> RunState:
+        resumed = recording.records[0].event
+        assert isinstance(resumed, e.RunResumed)
+        state = fold(self._journal.read(self._created.run_id))
+        assert state.task is not None
+        with WorkspaceLock(state.task.folder, self._home, state.run_id):
+            run = ReplayedRun(self._services(), state, self._journal, resumed)
+            config = _quiet(resumed.config) if resumed.config else None
+            await run.record(resumed.model_copy(update={"config": config}))
+
+            async def begin(run: ReplayedRun) -> None:
+                await pick_up(run)
+                if again := recording.asked_again():
+                    resets = [event.step_id for event in again if isinstance(event, e.StepReset)]
+                    await begin_again(run, again, resets[0])
+
+            return await self._drive(run, begin)
+
+    async def _drive(self, run: ReplayedRun, begin: Callable[..., object]) -> RunState:
+        last = self._last_stage()
+        try:
+            return await drive(run, last, begin)  # type: ignore[arg-type]
+        except BaseExceptionGroup as group:
+            halted = group.subgroup(Halted)
+            raise (halted.exceptions[0] if halted else group) from None
+
+    def _last_stage(self) -> Stage | None:
+        """The stage after which the process was asked to stop, as it seems from its end."""
+        recording = self._journal.recording
+        entered = [r.event.stage for r in recording.records if isinstance(r.event, e.StageEntered)]
+        ended = isinstance(recording.records[-1].event, e.StageEntered) and entered[-1] in STAGES
+        order = list(STAGES)
+        if not ended or not entered or entered[-1] is Stage.UNDERSTANDING:
+            return None
+        recording.ended_outside = False
+        before = entered[-2] if len(entered) > 1 else self._created.starts_at
+        return before if before in order else None
+
+    def _services(self) -> Services:
+        return Services(self._journal, self._model, self._home, self._toolbox, self._person)
+
+    def _given(self) -> Iterator[e.Event]:
+        """The results of earlier phases that the run was given with its start."""
+        if self._created.starts_at is Stage.UNDERSTANDING:
+            return
+        for record in self._records[1:]:
+            if not isinstance(record.event, _PHASE_EVENTS):
+                return
+            yield record.event
+
+    def _other_questions(self) -> Iterable[int]:
+        own = [r.event for r in self._journal.read(self._created.run_id) if isinstance(r.event, e.ModelAnswered)]
+        by_answer = {record.seq: record.event for record in self._records if isinstance(record.event, e.ModelAnswered)}
+        for event, seq in zip(own, self._model.used, strict=False):
+            recorded = by_answer[seq]
+            if event.prompt != recorded.prompt:
+                yield seq
+
+
+def _quiet(config: ExecutionConfig) -> ExecutionConfig:
+    """The settings without waiting and without a sandbox, which a replay has no use for."""
+    return config.with_(sandbox="off", reflection=config.reflection.with_(backoff_seconds=0))
+
+
+def explain(verification: Verification) -> list[str]:
+    """The result in a few lines, for people."""
+    lines = []
+    found = verification.divergence
+    if found is None:
+        lines.append(f"the same: {verification.compared} decisions in {verification.events} events")
+    else:
+        where = f"event {found.seq}" if found.seq else "after the last event"
+        lines.append(f"diverges at {where}{f', step {found.step_id}' if found.step_id else ''}")
+        lines += [f"  recorded: {found.recorded}", f"  now:      {found.now}"]
+        lines.append(f"  {verification.compared} decisions before it are the same")
+    if verification.other_questions:
+        numbers = ", ".join(map(str, verification.other_questions[:5]))
+        lines.append(f"{len(verification.other_questions)} questions to the model are worded differently: {numbers}")
+    return lines

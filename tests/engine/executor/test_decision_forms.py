@@ -1,0 +1,91 @@
+"""Decisions in the form of the design documents, and steps that are removed from the middle of a plan."""
+
+from typing import Any
+
+import pytest
+
+from support.kit import Bench, act, done, steps
+from support.talk import submit
+from surefoot.core.plan import Condition, ExecutionStep, StepType
+from surefoot.core.transitions import StepStatus
+from surefoot.journal import events as e
+
+
+def step(step_id: str) -> ExecutionStep:
+    return ExecutionStep(
+        id=step_id, name=f"Step {step_id}", description="x", step_type=StepType.COMMAND_EXECUTION,
+        expected_outputs=(f"the result of {step_id}",),
+    )  # fmt: skip
+
+
+def touch(name: str) -> dict[str, Any]:
+    return act("run_command", command=f"touch {name}")
+
+
+@pytest.mark.req("D10", "D2", "D3")
+async def test_decision_in_the_form_of_the_design_document_is_read(bench: Bench) -> None:
+    """No `decision` and no `tool`: it only says that more steps are needed, and then that the step is complete."""
+    more = {
+        "is_complete": False,
+        "reason": "several files are needed",
+        "suggested_next_steps": [{"name": "Config", "description": "write it", "expected_output": "config.json"}],
+        "steps_to_remove": ["Step b"],
+    }
+    answers = [
+        touch("a"),
+        more,
+        {"is_complete": True, "reason": "written"},
+        act("run_command", command="echo {} > config.json"),
+        done(),
+        touch("c"),
+        done(),
+    ]
+    plan = steps(step("a"), step("b"), step("c"), after=[("b", "a"), ("c", "b")])
+    state = await bench.run_plan(plan, answers)
+    (revision,) = bench.events(e.PlanRevised)
+    assert revision.reason == "several files are needed"
+    assert revision.removed == ("b",)
+    assert [run.step.name for run in state.steps.values()] == ["Step a", "Config", "Step c"]
+    assert "Expected output: config.json" in state.steps[revision.added[0].id].step.description
+    assert all(run.status is StepStatus.SUCCEEDED for run in state.steps.values())
+
+
+@pytest.mark.req("D10", "D4")
+async def test_revision_that_is_refused_again_and_again_ends_the_attempt(bench: Bench) -> None:
+    nothing = {"is_complete": False, "reason": "x", "remove_steps": ["no such step"]}
+    limits = {"max_step_retries": 0, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
+    state = await bench.run_plan(steps(step("a")), [nothing] * 5, reflection=limits)
+    assert state.steps["a"].status is StepStatus.FAILED
+    assert len(bench.events(e.ActionRefused)) == 3
+
+
+@pytest.mark.req("D10")
+async def test_decision_prompt_names_the_goal_and_the_available_data(bench: Bench) -> None:
+    plan = steps(step("a"), step("b"), step("c"), after=[("b", "a"), ("c", "b")])
+    await bench.run_plan(plan, [touch("a"), done(), touch("b"), done(), touch("c"), done()])
+    prompt = bench.prompts()[-1]
+    assert "Goal: the result of c" in prompt
+    assert "read_result shows the results of: a, b" in prompt
+
+
+@pytest.mark.req("D3", "A1")
+async def test_removing_the_middle_of_a_chain_leaves_its_end_after_its_start(bench: Bench) -> None:
+    plan = submit(
+        {"name": "Start", "description": "write start.txt"},
+        {"name": "A", "description": "write a.txt", "after": [1]},
+        {"name": "B", "description": "write b.txt", "after": [2]},
+        {"name": "C", "description": "write c.txt", "after": [3]},
+    )
+
+    def write(name: str) -> list[Any]:
+        return [("write_file", {"path": name, "content": name}), ("finish_step", {"summary": name})]
+
+    removing = [("remove_steps", {"steps": ["s3"], "reason": "B is not needed"}), *write("start.txt")]
+    state = await bench.talk(
+        "Write start.txt, a.txt, b.txt and c.txt.", [plan, removing, write("a.txt"), write("c.txt")]
+    )
+    assert state.plan is not None
+    dependencies = [(d.step_id, d.depends_on, d.condition) for d in state.plan.dependencies]
+    assert ("s4", "s2", Condition.SUCCESS) in dependencies
+    started = [event.step_id for event in bench.events(e.StepStarted)]
+    assert started == ["s1", "s2", "s4"]

@@ -1,0 +1,118 @@
+"""Steps without checks, and steps that are to write something, at the default settings."""
+
+import pytest
+from rich.console import Console
+
+from support.kit import Bench, act, done, steps
+from support.talk import results, submit
+from surefoot.cli.report.details import details
+from surefoot.cli.report.symbols import UNICODE
+from surefoot.cli.views.jsonl import outcome_object
+from surefoot.cli.views.plain import event_lines
+from surefoot.core.outcome import Verdict
+from surefoot.core.plan import ExecutionStep, FileCheck, StepType
+from surefoot.core.transitions import StepStatus
+from surefoot.journal import events as e
+from surefoot.journal.state import RunState
+
+FINISH = ("finish_step", {"summary": "done"})
+FREE = submit({"name": "Do it", "description": "do the task"})
+
+
+def write(path: str, content: str) -> tuple[str, dict[str, str]]:
+    return "write_file", {"path": path, "content": content}
+
+
+def shown(state: RunState) -> str:
+    console = Console(width=200)
+    with console.capture() as capture:
+        for line in details(state, UNICODE):
+            console.print(line)
+    return capture.get()
+
+
+@pytest.mark.req("X1", "P10")
+async def test_step_that_no_check_can_judge_is_done_unproven_everywhere(bench: Bench) -> None:
+    state = await bench.talk("Leave a note.", [FREE, [write("note.txt", "hello"), FINISH]])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.UNVERIFIED
+    assert state.outcome.unproven_steps == ("s1",)
+    assert outcome_object(state, Verdict.UNVERIFIED)["unproven_steps"] == ["s1"]
+    (finished,) = bench.events(e.StepFinished)
+    assert finished.output.unproven
+    assert "done, unproven" in event_lines(finished, state, UNICODE)[0]
+    assert shown(state).count("done, unproven") == 2, "beside the step, and in the summary"
+
+
+@pytest.mark.req("X1")
+async def test_changed_file_that_does_not_parse_is_the_result_of_finishing(bench: Bench) -> None:
+    broken, whole = write("a.py", "def f(:\n"), write("a.py", "def f():\n    return 1\n")
+    state = await bench.talk("Improve it.", [FREE, [broken, FINISH], [whole, FINISH]])
+    assert "a.py parses" in results(bench.talker.requests[2])[1]
+    assert state.steps["s1"].status is StepStatus.SUCCEEDED
+    assert state.outcome is not None
+    assert state.outcome.unproven_steps == ()
+
+
+@pytest.mark.req("X1")
+async def test_command_that_the_step_names_is_its_check(bench: Bench) -> None:
+    body = "    def test(self):\n        self.assertEqual(f(), 2)\n"
+    bench.write(test_a__py=f"import unittest\nfrom a import f\nclass T(unittest.TestCase):\n{body}")
+    plan = submit(
+        {"name": "Fix f", "description": "Fix f so that `python3 -m unittest test_a` passes."},
+        {"name": "Note", "description": "write note.txt", "after": [1]},
+    )
+    wrong, right = write("a.py", "def f():\n    return 1\n"), write("a.py", "def f():\n    return 2\n")
+    script = [plan, [wrong, FINISH], [right, FINISH], [write("note.txt", "x"), FINISH]]
+    state = await bench.talk("Fix f.", script, baseline="off")
+    assert "python3 -m unittest test_a" in results(bench.talker.requests[2])[1]
+    assert state.steps["s1"].status is StepStatus.SUCCEEDED
+    assert [r.check.label for r in state.steps["s1"].checks][-1] == "python3 -m unittest test_a"
+
+
+@pytest.mark.req("X1")
+async def test_json_decisions_are_looked_at_too(bench: Bench) -> None:
+    step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION)
+    broken, whole = (act("run_command", command=f"echo '{text}' > x.json") for text in ("{", "{}"))
+    cause = {"category": "parameter_error", "root_cause": "the file is not whole", "recoverable": True}
+    answers = [broken, done(), cause, whole, done()]
+    state = await bench.run_plan(steps(step), answers)
+    assert [f.kind for f in state.steps["s"].failures] == ["check_failed"]
+    assert state.steps["s"].status is StepStatus.SUCCEEDED
+
+
+@pytest.mark.req("X1")
+async def test_step_that_writes_tests_is_not_done_without_a_test_file(bench: Bench) -> None:
+    plan = submit(
+        {"name": "Write new tests", "type": "testing", "description": "cover f"},
+        {"name": "Note", "description": "write note.txt", "after": [1]},
+    )
+    test = write("test_f.py", "def test_f():\n    assert True\n")
+    script = [plan, [("list_files", {}), FINISH], [test, FINISH], [write("note.txt", "x"), FINISH]]
+    state = await bench.talk("Improve the project.", script, baseline="off")
+    assert "asks for tests, and no test file was written" in results(bench.talker.requests[2])[1]
+    assert state.steps["s1"].status is StepStatus.SUCCEEDED
+    assert "test_f.py" in bench.files()
+
+
+@pytest.mark.req("X1")
+async def test_file_that_a_step_promised_counts_beside_checks_of_the_user(bench: Bench) -> None:
+    """The user's check passes, but the step's own file is missing."""
+    plan = submit({"name": "Report", "files": ["report.md"], "checks": [{"kind": "file_exists", "value": "report.md"}]})
+    script = [plan, [write("x", "made"), FINISH], [write("report.md", "# Report"), FINISH]]
+    state = await bench.talk("Make x and a report.", script, checks=["grep made x"])
+    assert "report.md exists" in results(bench.talker.requests[2])[1]
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert "report.md" in bench.files()
+
+
+@pytest.mark.req("X1", "P9")
+async def test_testing_step_with_a_red_check_of_its_own_is_not_done(bench: Bench) -> None:
+    step = ExecutionStep(
+        id="s", name="Check it", description="x", step_type=StepType.TESTING, checks=(FileCheck(path="log.txt"),)
+    )
+    answers = [act("run_command", command="true"), act("run_command", command="touch log.txt"), done()]
+    state = await bench.run_plan(steps(step), answers, checks=["true"])
+    assert state.steps["s"].status is StepStatus.SUCCEEDED
+    assert "log.txt" in bench.files()

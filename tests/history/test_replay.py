@@ -1,0 +1,178 @@
+"""Replaying finished runs: the same decisions from the recorded answers and results, and the first that differs."""
+
+import socket
+from typing import Any
+
+import pytest
+
+from support.kit import SMALL, Bench, act, done, fenced, steps
+from support.talk import submit
+from surefoot.core.outcome import Verdict
+from surefoot.core.plan import CommandCheck, ExecutionStep, FileCheck, StepType
+from surefoot.core.transitions import Rung
+from surefoot.engine.loop import start_run
+from surefoot.engine.reflector import recover
+from surefoot.history.replay import Verification, play, verify
+from surefoot.journal import events as e
+from surefoot.journal.messages import AnswerMessage, ControlMessage
+from surefoot.journal.state import RunState
+from surefoot.workspace.process import process
+
+TEST = "from calc import add\nassert add(1, 2) == 3\n"
+CHECK = "python3 test_calc.py"
+WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
+FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})
+FINISH = ("finish_step", {"summary": "fixed"})
+
+
+@pytest.fixture
+def calc(bench: Bench) -> Bench:
+    bench.write(calc__py=WRONG, test_calc__py=TEST)
+    return bench
+
+
+async def verified(bench: Bench, state: RunState, monkeypatch: pytest.MonkeyPatch) -> Verification:
+    """Verify a run whose workspace is gone. Processes, connections and writes elsewhere fail the test."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError(f"a replay must not do this: {args!r}")
+
+    before = {path: path.read_bytes() for path in bench.root.rglob("*") if path.is_file()}
+    hidden = bench.root.rename(bench.root.with_name("moved"))
+    with monkeypatch.context() as patch:
+        patch.setattr(process, "_start", refuse, raising=False)
+        patch.setattr("asyncio.create_subprocess_exec", refuse)
+        patch.setattr("subprocess.Popen", refuse)
+        patch.setattr(socket.socket, "connect", refuse)
+        result = await verify(bench.journal, bench.home, state.run_id, bench.toolbox)
+    assert not bench.root.exists()
+    hidden.rename(bench.root)
+    assert {path: path.read_bytes() for path in bench.root.rglob("*") if path.is_file()} == before
+    return result
+
+
+@pytest.mark.req("X3")
+async def test_conversation_is_decided_in_the_same_way(calc: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [("read_file", {"path": "calc.py"}), ("search", {"pattern": "add"})]
+    wrong = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a * b"})
+    again = ("edit_file", {"path": "calc.py", "search": "a * b", "replace": "a + b"})
+    script = [looks, submit(), [("run_command", {"command": "ls > out.txt"}), wrong, FINISH], [again, FINISH]]
+    state = await calc.talk("Fix add in calc.py.", script, checks=[CHECK])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    result = await verified(calc, state, monkeypatch)
+    assert result.divergence is None
+    assert result.compared > 15
+    assert result.other_questions == ()
+
+
+@pytest.mark.req("X3", "X5")
+async def test_small_model_with_candidates_is_decided_in_the_same_way(
+    calc: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = fenced("def add(a, b):\n    return a * b")
+    answers = [bad, fenced("def add(a, b):\n    return b"), bad, fenced(RIGHT)]
+    services = calc.services(answers, traits=SMALL)
+    state = await start_run(services, calc.task("Fix add in calc.py.", [CHECK]), calc.config())
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert calc.events(e.CandidateTried)
+    result = await verified(calc, state, monkeypatch)
+    assert result.divergence is None
+    assert result.other_questions == ()
+
+
+@pytest.mark.req("X3")
+async def test_failure_rollback_and_resumed_processes_are_decided_in_the_same_way(
+    calc: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = ExecutionStep(
+        id="s", name="Fix it", description="x", step_type=StepType.COMMAND_EXECUTION,
+        checks=(FileCheck(path="done.txt"), CommandCheck(command=CHECK)),
+    )  # fmt: skip
+    ask = ExecutionStep(id="t", name="List", tool="list_files", requires_confirmation=True)
+    answers = [
+        act("run_command", command="touch half.txt"),
+        done("it is done"),
+        act("run_command", command="touch done.txt; sed -i s/-/+/ calc.py"),
+    ]
+    state = await calc.run_plan(steps(step, ask, after=[("t", "s")]), answers)
+    (question,) = state.open_questions
+    calc.journal.send(state.run_id, AnswerMessage(question_id=question.id, answer="yes", at=None))
+    state = await calc.resume(state.run_id, [])
+    assert state.outcome is not None
+    assert calc.events(e.RolledBack)
+    assert state.steps["s"].attempt == 2
+    result = await verified(calc, state, monkeypatch)
+    assert result.divergence is None
+    assert result.compared > 20
+
+
+async def recovered(calc: Bench) -> RunState:
+    step = ExecutionStep(
+        id="s", name="Fix it", description="x", checks=(CommandCheck(command=CHECK),), writes=("calc.py",)
+    )
+    return await calc.run_plan(steps(step), [fenced(WRONG + "\n"), fenced(RIGHT)], checks=[CHECK])
+
+
+@pytest.mark.req("X3")
+async def test_first_divergence_is_named(calc: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ladder is changed: after the failure another rung is chosen."""
+    state = await recovered(calc)
+    ((seq, rung),) = [(r.seq, r.event.rung) for r in calc.records if isinstance(r.event, e.RungChosen)]
+    assert (await verified(calc, state, monkeypatch)).divergence is None
+    monkeypatch.setattr(recover, "next_rung", lambda facts: (Rung.GIVE_UP, "another ladder"))
+    result = await verified(calc, state, monkeypatch)
+    assert result.divergence is not None
+    assert result.divergence.seq == seq
+    assert result.divergence.step_id == "s"
+    assert result.divergence.recorded == f"rung_chosen of s: rung {rung}"
+    assert result.divergence.now == "rung_chosen of s: rung give_up"
+
+
+@pytest.mark.req("X3")
+async def test_changed_wording_of_a_question_is_no_other_decision(calc: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = await recovered(calc)
+    template = "surefoot.prompting.json_actions.file_body.render"
+    monkeypatch.setattr(template, lambda name, **values: "Please write the file.")
+    result = await verified(calc, state, monkeypatch)
+    assert result.divergence is None
+    assert len(result.other_questions) == 2
+
+
+@pytest.mark.req("X3")
+async def test_killed_process_is_verified_as_far_as_it_came(calc: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(request: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await calc.talk("Fix add in calc.py.", [submit(), [FIX], kill], checks=[CHECK])
+    (created,) = calc.events(e.RunCreated)
+    state = await calc.talk_on(created.run_id, [[FINISH]])
+    assert state.outcome is not None
+    result = await verified(calc, state, monkeypatch)
+    assert result.divergence is None
+    assert result.compared > 10
+
+
+@pytest.mark.req("X3", "A8")
+async def test_controls_have_their_effect_again(calc: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def skip_next(request: Any) -> Any:
+        (created,) = calc.events(e.RunCreated)
+        calc.journal.send(created.run_id, ControlMessage(command="skip", step_id="s2", by="test"))
+        return [FIX, ("run_command", {"command": "sleep 0.6"}), FINISH]
+
+    plan = submit({"name": "Fix"}, {"name": "More", "after": [1]})
+    state = await calc.talk("Fix add in calc.py.", [plan, skip_next], checks=[CHECK])
+    assert state.steps["s2"].status == "skipped"
+    assert (await verified(calc, state, monkeypatch)).divergence is None
+
+
+@pytest.mark.req("X3")
+async def test_play_shows_every_event_in_order_at_any_speed(calc: Bench) -> None:
+    state = await recovered(calc)
+    shown: list[int] = []
+    records = list(calc.journal.read(state.run_id))
+    await play(records, lambda record: shown.append(record.seq))
+    await play(records, lambda record: shown.append(record.seq), speed=1_000)
+    assert shown == [*range(1, len(records) + 1)] * 2
