@@ -305,6 +305,7 @@ async def test_a_new_plan_continues_the_survey(calc: Bench) -> None:
     script = [
         submit(),
         [("replan", {"reason": "it has to be done in two parts"})],
+        [("change_steps", {"steps": [{"step": "s1", "description": "first one half of it"}]})],
         [("replan", {"reason": "it has to be done in two parts"})],
         submit()[2:],
         [FIX, FINISH],
@@ -312,8 +313,8 @@ async def test_a_new_plan_continues_the_survey(calc: Bench) -> None:
     state = await calc.talk("Fix it.", script, checks=[CHECK])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    assert state.replans == 1
-    asked = calc.talker.requests[3].messages[-1].content
+    assert state.task_replan_count == 1
+    asked = calc.talker.requests[4].messages[-1].content
     assert "it has to be done in two parts" in asked
 
 

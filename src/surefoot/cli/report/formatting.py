@@ -176,11 +176,11 @@ def recovery(chosen: e.RungChosen, state: RunState) -> str:
         case Rung.RETRY_LATER if step_run:
             counter = f" ({step_run.temporary_retries} of {limits.max_temporary_retries})"
         case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL | Rung.CANDIDATES if step_run:
-            counter = f" ({step_run.retries} of {limits.max_step_retries})"
+            counter = f" ({step_run.step_retry_count} of {limits.max_step_retries})"
         case Rung.REPAIR_STEP if step_run:
-            counter = f" ({step_run.repairs} of {limits.max_single_step_repairs})"
+            counter = f" ({step_run.single_step_repair_count} of {limits.max_single_step_repairs})"
         case Rung.REPLAN_TASK:
-            counter = f" ({state.replans} of {limits.max_task_replanning_attempts})"
+            counter = f" ({state.task_replan_count} of {limits.max_task_replanning_attempts})"
     return f"{RUNG_LABELS[chosen.rung]}{counter}: {line(chosen.why, 300)}"
 
 

@@ -7,10 +7,13 @@ from surefoot.core.phases import ExecutionPhase, TaskComplexity, ValidationResul
 from surefoot.core.plan import DetailedPlan
 from surefoot.core.transitions import SETTLED, Stage
 from surefoot.engine.planner.criteria import judge_plan
+from surefoot.engine.planner.fallback import fallback_plan
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
 from surefoot.engine.planner.normalize import plan_from, simple_plan
 from surefoot.engine.planner.submitted import submitted_plan
 from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.errors import ModelError
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.prompting.context import step_to_replan, understood
@@ -21,7 +24,7 @@ from surefoot.prompting.schemas import PlanDraft
 async def make_plan(run: Run) -> None:
     repairs: list[str] = []
     # A model that submits whole plans says itself which files a step is about.
-    required = understood(run.state).target_files if run.profile.repairs_plans else ()
+    required = _still_required(run) if run.profile.repairs_plans else ()
 
     def normalize(draft: PlanDraft | FullPlanDraft, attempt: int) -> DetailedPlan:
         if isinstance(draft, FullPlanDraft):
@@ -48,7 +51,11 @@ async def make_plan(run: Run) -> None:
             and await is_rejected(run, "planning", _steps_text(run.state), made.executed_at)
         )
     ):
-        result = await pass_gate(run, "planning", ExecutionPhase.Planning(), run.strategy.plan, normalize, judge)
+        try:
+            result = await pass_gate(run, "planning", ExecutionPhase.Planning(), run.strategy.plan, normalize, judge)
+        except (Stopped, ModelError) as error:
+            result = await fallback_plan(run, required, error)
+            repairs.clear()
         stay = {step.id for step in result.output.steps} if result.output else set()
         dropped = tuple(step_run.step.name for step_id, step_run in run.state.steps.items() if step_id not in stay)
         await run.record(e.PlanMade(result=result, mended=tuple(repairs), dropped=dropped))
@@ -56,6 +63,12 @@ async def make_plan(run: Run) -> None:
         await run.enter(Stage.COMPLETED, "only a plan was asked for")
     else:
         await run.enter(Stage.EXECUTION)
+
+
+def _still_required(run: Run) -> tuple[str, ...]:
+    """Return the files that the task asks for, without those that finished steps have written."""
+    done = {path for r in run.state.steps.values() if r.status in SETTLED for path in r.step.writes}
+    return tuple(path for path in understood(run.state).target_files if path not in done)
 
 
 def _steps_text(state: RunState) -> str:
@@ -83,7 +96,7 @@ def _continued(state: RunState, plan: DetailedPlan) -> DetailedPlan:
     kept_ids = {step.id for step in kept}
     used = set(state.steps) | {result.output.step_id for result in state.history if result.output}
     # A replan that was interrupted and done again must not use the ids of the first.
-    number = next(n for n in count(state.replans) if not used & {f"{step.id}r{n}" for step in plan.steps})
+    number = next(n for n in count(state.task_replan_count) if not used & {f"{step.id}r{n}" for step in plan.steps})
     names = {step.id: f"{step.id}r{number}" for step in plan.steps}
     steps = [s.with_(id=names[s.id], sequence=len(kept) + i) for i, s in enumerate(plan.steps)]
     old = [d for d in state.plan.dependencies if d.step_id in kept_ids and d.depends_on in kept_ids]

@@ -18,7 +18,14 @@ from surefoot.core.plan import DetailedPlan, ExecutionStep
 from surefoot.core.proof import SuiteCounts
 from surefoot.core.questions import Question
 from surefoot.core.task import Task
-from surefoot.core.transitions import ORCHESTRATION, OrchestrationState, Stage
+from surefoot.core.transitions import (
+    ORCHESTRATION,
+    READY,
+    OrchestrationState,
+    Stage,
+    StepStatus,
+    condition_met,
+)
 from surefoot.journal import events as e
 from surefoot.journal.state.conversation import Conversation
 from surefoot.journal.state.history import History, to_datetime
@@ -67,9 +74,12 @@ class RunState:
     revisions: int = 0
     resets: int = 0
     """How often any step was reset for another attempt."""
-    replans: int = 0
+    task_replan_count: int = 0
     approach_index: int = 0
     consecutive_failures: int = 0
+    """Executions of steps of this plan that failed in a row. A retry counts with the execution that it retries."""
+    had_candidates: bool = False
+    """Whether a step of this or an earlier plan was tried with several candidates."""
     running: set[str] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
     """Failed steps for which no recovery was chosen yet."""
@@ -134,6 +144,19 @@ class RunState:
 
     def step(self, step_id: str) -> ExecutionStep:
         return self.steps[step_id].step
+
+    def is_ready(self, step_id: str) -> bool:
+        """Whether a step that has not begun waits for nothing but its turn."""
+        if self.steps[step_id].status is not StepStatus.PENDING or self.plan is None:
+            return False
+        own = [d for d in self.plan.dependencies if d.step_id == step_id]
+        # While recovery may still succeed, a failure decides nothing for the dependants.
+        undecided = any(d.depends_on in self.failed for d in own)
+        return not undecided and all(condition_met(d.condition, self.steps[d.depends_on].status) for d in own)
+
+    def shown_status(self, step_id: str) -> str:
+        """The status of a step for views and programs: like `status`, with `ready` told from `pending`."""
+        return READY if self.is_ready(step_id) else self.steps[step_id].status.value
 
     @property
     def phase(self) -> Phase:

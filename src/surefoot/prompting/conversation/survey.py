@@ -13,7 +13,7 @@ from surefoot.core.purpose import Purpose
 from surefoot.errors import TaskImpossible, UnreadableAnswer
 from surefoot.journal.state import Conversation
 from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolResultMessage
-from surefoot.prompting.context import step_to_replan
+from surefoot.prompting.context import approach_text, step_to_replan
 from surefoot.prompting.conversation.dialogue import Dialogue
 from surefoot.prompting.conversation.texts import facts, opening, what_failed
 from surefoot.prompting.conversation.verbs import DRAFTS, Verb, specifications
@@ -89,6 +89,7 @@ class Survey:
         self._dialogue.append(conversation, self._settled(conversation, Verb.SUBMIT_PLAN, Refusal()))
         progress = facts(self._run, failed)
         text = f"The plan has to be made anew.\n\n# What failed\n{what_failed(failed)}\n\n{progress}\n\n"
+        text += f"{approach_text(self._run.state).strip()}\n\n" if self._run.state.approach_index else ""
         text += "Look at what you need, then submit a plan of what is still to be done with submit_plan."
         self._dialogue.append(conversation, [Message(role="user", content=text)])
         return conversation

@@ -6,7 +6,7 @@ from surefoot.core.outcome import CheckResult
 from surefoot.core.transitions import StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
-from surefoot.prompting.context import plan_text, quoted_files, read_text, visible_files
+from surefoot.prompting.context import plan_text, quoted_files, read_text, stand_ins_for, visible_files
 from surefoot.prompting.project.repo_map import beginning, repo_map
 from surefoot.prompting.project.symbols import symbols
 from surefoot.prompting.project.task_text import files_named_in
@@ -97,6 +97,7 @@ def step_start(run: RunView, step_run: StepRun) -> str:
         lines.append(f"The plan:\n{plan_text(state)}")
     if step.description and step.description != step.name:
         lines.append(step.description)
+    lines += [stand_ins] if (stand_ins := stand_ins_for(run, step.id)) else []
     lines += [f"Planned results: {', '.join(step.expected_outputs)}"] if step.expected_outputs else []
     lines += [f"Criterion: {criterion}" for criterion in step.validation_criteria]
     if results := step_run.checks or step_run.baseline:
@@ -132,7 +133,8 @@ def facts(run: RunView, step_run: StepRun) -> str:
         output = other.recorded_output
         changed = (*output.generated_files, *output.modified_files, *output.deleted_files) if output else ()
         files = f": {', '.join(changed[:30])}" if changed else ""
-        lines.append(f"- {other.step.id} {other.step.name} is done{files}")
+        ended = "failed; a stand-in replaces its result" if other.status is StepStatus.DEGRADED else "is done"
+        lines.append(f"- {other.step.id} {other.step.name} {ended}{files}")
     parts = ["# Done so far\n" + "\n".join(lines)] if lines else []
     if step_run.failures:
         kept = "What it changed is still there" if step_run.work_kept else "All files are as before that attempt"

@@ -28,10 +28,16 @@ async def ask_for_short_file(
     temperature: float,
     *,
     hide_mistakes: bool,
+    refuted: str = "",
 ) -> Proposal:
-    """Ask for one short file. `hide_mistakes`: in other words, and without the code that is wrong."""
+    """Ask for one short file. `hide_mistakes`: in other words, and without the code that is wrong. `refuted`: what is
+    known of answers that failed; then the model may reason before it writes."""
     current = read_text(run.root, path, budget_chars(run)) or ""
-    prompt = _prompt(run, step_run, path, current, results, hide_mistakes=hide_mistakes)
+    if refuted:
+        text = plain_question(run, step_run, refuted, render("file", path=path, hint=""))
+        prompt = Prompt(purpose=Purpose.WRITE, text=text, step_id=step_run.step.id, bare=True)
+    else:
+        prompt = _prompt(run, step_run, path, current, results, hide_mistakes=hide_mistakes)
     reply = await ask_text(run, replace(prompt, temperature=temperature))
     if read_fenced(reply.text, path) is None and (refusal := refusal_in(reply.text)):
         return refusal
