@@ -122,8 +122,8 @@ class ExecutionConfig(Value):
     tools, and 2,048 for any other."""
     enable_planning: bool = True
     """False: no understanding, approach and plan; the task is one step, with the same checks."""
-    fallback_plan: str = ""
-    """A plan in TOML, as `surefoot edit` writes it, that is used when planning fails. Relative to the workspace. Empty:
+    fallback_plan: str | None = Field(default=None, pattern=r"\S")
+    """A plan in TOML, as `surefoot edit` writes it, that is used when planning fails. Relative to the workspace. None:
     the whole task is one step then."""
     sandbox: Literal["auto", "strict", "off"] = "auto"
     network: bool = False

@@ -49,7 +49,7 @@ def other_fetch(source: str) -> str:
 async def run_plan(bench: Bench, plan: DetailedPlan, answers: list[Any], traits: ModelTraits | None) -> RunState:
     """Carry out a plan of an approach with alternatives, at the default limits."""
     assert bench.config().reflection == ReflectionConfig(backoff_seconds=0)
-    given = [
+    given: list[e.Event] = [
         e.ApproachChosen(
             result=PhaseResult[ApproachOutput](
                 phase=ExecutionPhase.Approach(), status=PhaseStatus.SUCCESS, output=APPROACH
@@ -110,10 +110,9 @@ async def test_small_model_climbs_every_rung_at_the_default_limits(bench: Bench)
     assert state.model_calls == 1 + 3 + 3, "one answer, the candidates, and one question for each layer above"
     prompts = bench.prompts()
     repaired, replanned, other_approach = prompts[4:]
-    assert "An answer that fails" in repaired
-    assert "work out by hand" in repaired
-    assert "Start afresh" in replanned
-    assert "An answer that fails" not in replanned
+    assert "# Every answer so far fails with\ngrep -qx 5 sum.txt" in repaired
+    assert "in another way: one small part for each rule" in replanned
+    assert not [prompt for prompt in prompts if "103" in prompt], "no answer is shown to be corrected"
     assert "with a table: look it up" in other_approach
     assert len(set(prompts)) == 5, "candidates share a question; every other one is new"
     assert state.outcome is not None
@@ -143,7 +142,7 @@ async def test_extra_questions_of_a_small_model_can_be_switched_off(bench: Bench
 @pytest.mark.req("R10", "R2", "R4")
 @pytest.mark.parametrize("traits", [None, SMALL], ids=["any", "small"])
 async def test_call_of_a_tool_climbs_every_rung(bench: Bench, traits: ModelTraits | None) -> None:
-    """A step that names its tool: adjusted parameters, the other tool, a repaired call, a new plan, another approach."""
+    """A step that names its tool: adjusted parameters, another tool, a repaired call, a new plan, another approach."""
     calls: list[tuple[str, str]] = []
     categories = ["parameter_error", "tool_error", "tool_error"]
 

@@ -71,8 +71,8 @@ async def _choose_rung(run: Run, step_run: StepRun) -> None:
     await run.record(e.RungChosen(step_id=step_id, rung=rung, why=why))
 
 
-async def diagnose(run: Run, step_run: StepRun, failure: Failure) -> StepReflection:
-    """Find the cause by rules; ask the model if they do not fit."""
+async def diagnose(run: Run, step_run: StepRun, failure: Failure, *, on_request: bool = False) -> StepReflection:
+    """Find the cause by rules; ask the model if they do not fit. `on_request`: also where a run would not ask it."""
     if (last := _failed_action(step_run)) is not None and last.temporary and not step_run.step.tool:
         return weighed(tool_failed(failure, last.tool, last.summary), step_run.reflections)
     modules = frozenset(path.split("/")[0].removesuffix(".py") for path in list_files(run.root) if path.endswith(".py"))
@@ -81,7 +81,7 @@ async def diagnose(run: Run, step_run: StepRun, failure: Failure) -> StepReflect
         return weighed(reflection, step_run.reflections)
     unknown = StepReflection(category=ErrorCategory.UNKNOWN, root_cause=failure.message, confidence=0.1)
     candidates_instead = not run.profile.diagnose_before_candidates and can_try_candidates(run, step_run)
-    if not run.config.reflection.enable_step_level_reflection or candidates_instead:
+    if not on_request and (not run.config.reflection.enable_step_level_reflection or candidates_instead):
         return unknown
     try:
         draft = await run.strategy.diagnose(step_run, failure)

@@ -136,7 +136,9 @@ def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
 
 def _reflected(state: RunState, event: e.Reflected, at: float) -> None:
     step_run = state.steps[event.step_id]
-    step_run.reflections = (*step_run.reflections, event.reflection)
+    # A failure that is reflected on again, because a person asks for it, still has one reflection.
+    others = step_run.reflections[: max(len(step_run.failures) - 1, 0)]
+    step_run.reflections = (*others, event.reflection)
 
 
 def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:

@@ -31,7 +31,7 @@ from surefoot.journal.state.conversation import Conversation
 from surefoot.journal.state.history import History, to_datetime
 from surefoot.journal.state.step import Action, StepRun
 from surefoot.journal.undone import UndoHistory, Undone
-from surefoot.results import SequentialExecutionPlan
+from surefoot.results import SequentialExecutionPlan, StepState
 
 
 @dataclass(slots=True, repr=False)
@@ -145,18 +145,32 @@ class RunState:
     def step(self, step_id: str) -> ExecutionStep:
         return self.steps[step_id].step
 
-    def is_ready(self, step_id: str) -> bool:
-        """Whether a step that has not begun waits for nothing but its turn."""
-        if self.steps[step_id].status is not StepStatus.PENDING or self.plan is None:
-            return False
-        own = [d for d in self.plan.dependencies if d.step_id == step_id]
-        # While recovery may still succeed, a failure decides nothing for the dependants.
-        undecided = any(d.depends_on in self.failed for d in own)
-        return not undecided and all(condition_met(d.condition, self.steps[d.depends_on].status) for d in own)
+    def ready_steps(self) -> set[str]:
+        """The steps that have not begun and wait for nothing but their turn."""
+        ready = {step_id for step_id, step_run in self.steps.items() if step_run.status is StepStatus.PENDING}
+        for d in self.plan.dependencies if self.plan else ():
+            # While recovery may still succeed, a failure decides nothing for the dependants.
+            if d.depends_on in self.failed or not condition_met(d.condition, self.steps[d.depends_on].status):
+                ready.discard(d.step_id)
+        return ready
 
-    def shown_status(self, step_id: str) -> str:
-        """The status of a step for views and programs: like `status`, with `ready` told from `pending`."""
-        return READY if self.is_ready(step_id) else self.steps[step_id].status.value
+    def step_states(self) -> tuple[StepState, ...]:
+        """Every step with its status, where `ready` is told from `pending`, and its counters."""
+        ready = self.ready_steps()
+        return tuple(
+            StepState(
+                id=step_id,
+                name=step_run.step.name,
+                status=READY if step_id in ready else step_run.status.value,
+                attempts=step_run.attempt,
+                step_retry_count=step_run.step_retry_count,
+                single_step_repair_count=step_run.single_step_repair_count,
+                temporary_retries=step_run.temporary_retries,
+                rungs=tuple(step_run.rungs),
+                reflections=step_run.reflections,
+            )
+            for step_id, step_run in self.steps.items()
+        )
 
     @property
     def phase(self) -> Phase:
@@ -177,6 +191,10 @@ class RunState:
             approach=self.approach,
             plan=self.planning and self.planning.with_(output=self.plan),
             execution_history=tuple(self.history),
+            steps=self.step_states(),
+            task_replan_count=self.task_replan_count,
+            consecutive_failures=self.consecutive_failures,
+            approach_index=self.approach_index,
             final_validation=self.validation,
             outcome=self.outcome,
             started_at=to_datetime(self.started_at),

@@ -1,14 +1,14 @@
 """What a small model is asked after all its candidates have failed: the same in other words, one question per layer.
 
-No model is asked for a plan here. The repaired step shows the best answer with what refutes it and asks for reasons
-before code; the new plan starts afresh, one file at a time, or in the way of an alternative approach.
+No model is asked for a plan here, for a correction of an answer or for an explanation: a small model repeats the one
+and loses itself in the other. The repaired step adds what the answers failed with, which candidates are not told. The
+new plan asks in the other form of answer, one file at a time, or in the way of an alternative approach.
 """
 
 from surefoot.core.plan import StepKind
 from surefoot.core.transitions import SETTLED, Rung
-from surefoot.journal.events import CandidateTried
 from surefoot.journal.state import RunState, StepRun
-from surefoot.prompting.context import approach_text, quoted, understood
+from surefoot.prompting.context import approach_text, understood
 from surefoot.prompting.project.folder import is_test
 from surefoot.prompting.schemas import PlanDraft, StepDraft
 from surefoot.prompting.view import RunView
@@ -17,20 +17,26 @@ MAX_FILES = 3
 """A step of more files is not split: each file would be one more question."""
 EVIDENCE_CHARS = 800
 CORRECT = (
-    "The answer that is shown is wrong, and so were all others. First work out by hand, in a few short sentences, what "
-    "the failing example must give and which rule of the task says so. Then write it so that it does."
+    "Every answer so far fails in the way that is shown. Do exactly what the task says about that case, and write the "
+    "rest as the task asks."
 )
 AFRESH = (
-    "All answers so far were wrong in the same way. Start afresh: list the rules of the task one by one, in short "
-    "sentences, and then write code that follows each of them in order."
+    "All answers so far were wrong in the same way. Write it in another way: one small part for each rule of the task, "
+    "in the order of the task."
 )
 
 
 def is_further_try(run: RunView, step_run: StepRun) -> bool:
     """Whether candidates have failed before this attempt, so that the question has to be another one."""
-    state = run.state
-    later_plan = bool(state.task_replan_count or state.approach_index)
-    return step_run.rungs[-1:] == [Rung.REPAIR_STEP] or (state.had_candidates and later_plan)
+    return is_repaired(step_run) or (run.state.had_candidates and _in_later_plan(run.state))
+
+
+def is_repaired(step_run: StepRun) -> bool:
+    return step_run.rungs[-1:] == [Rung.REPAIR_STEP]
+
+
+def _in_later_plan(state: RunState) -> bool:
+    return bool(state.task_replan_count or state.approach_index)
 
 
 def repaired_step(run: RunView, step_run: StepRun) -> StepDraft:
@@ -50,20 +56,12 @@ def replanned_task(run: RunView, failed: StepRun) -> PlanDraft:
     return PlanDraft(steps=drafts)
 
 
-def what_refutes(run: RunView, step_run: StepRun) -> str:
-    """Quote the best answer so far and what fails with it; in a new plan, what is known of the failure."""
-    if not step_run.failures:
-        lessons = "\n".join(f"- {note}" for note in dict.fromkeys(step_run.notes[-2:]))
-        return f"\n# Wrong so far\n{lessons}\n" if lessons else ""
-    best = _best(step_run)
-    code = run.journal.get_blob(best.body).decode() if best is not None else ""
-    answer = quoted("An answer that fails", code) if code else ""
-    return f"{answer}\n# It fails with\n{step_run.failures[-1].evidence[:EVIDENCE_CHARS]}\n"
-
-
-def _best(step_run: StepRun) -> CandidateTried | None:
-    usable = [c for c in step_run.candidates if not c.unusable and c.tool and c.body]
-    return max(usable, key=lambda c: sum(result.passed for result in c.results), default=None)
+def what_refutes(step_run: StepRun) -> str:
+    """Quote what the answers so far failed with; in a new plan, the cause in a line."""
+    if step_run.failures:
+        return f"\n# Every answer so far fails with\n{step_run.failures[-1].evidence[:EVIDENCE_CHARS]}\n"
+    lessons = "\n".join(f"- {note}" for note in dict.fromkeys(step_run.notes[-2:]))
+    return f"\n# Wrong so far\n{lessons}\n" if lessons else ""
 
 
 def _parts(run: RunView, failed: StepRun, after: list[int]) -> list[StepDraft]:

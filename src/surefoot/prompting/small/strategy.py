@@ -16,7 +16,13 @@ from surefoot.prompting.proposal import Proposal
 from surefoot.prompting.schemas import PlanDraft, StepDraft
 from surefoot.prompting.small.file_answer import ask_for_short_file
 from surefoot.prompting.small.free_answer import ask_for_free_answer
-from surefoot.prompting.small.other_wording import is_further_try, repaired_step, replanned_task, what_refutes
+from surefoot.prompting.small.other_wording import (
+    is_further_try,
+    is_repaired,
+    repaired_step,
+    replanned_task,
+    what_refutes,
+)
 from surefoot.prompting.small.question import add_imports, plain_question
 from surefoot.prompting.strategy import Refusal, Turn
 from surefoot.prompting.templates import render
@@ -104,8 +110,16 @@ class SmallStrategy(JsonActions):
         if is_long(read_text(self.run.root, path, budget_chars(self.run))):
             return ask_for_file(self.run, self.briefing, step_run, path, results, temperature, postprocess=add_imports)
         refuted = "" if hide_mistakes else self._refuted(step_run)
+        repaired = bool(refuted) and is_repaired(step_run)
         return ask_for_short_file(
-            self.run, step_run, path, results, temperature, hide_mistakes=hide_mistakes, refuted=refuted
+            self.run,
+            step_run,
+            path,
+            results,
+            temperature,
+            hide_mistakes=hide_mistakes or repaired,
+            refuted=refuted,
+            other_form=bool(refuted) and not repaired,
         )
 
     def program(self, step_run: StepRun, results: Sequence[CheckResult], temperature: float) -> Awaitable[Proposal]:
@@ -114,7 +128,7 @@ class SmallStrategy(JsonActions):
         return ask_for_program(self.run, self.briefing, step_run, failing + self._refuted(step_run), temperature)
 
     def _refuted(self, step_run: StepRun) -> str:
-        return what_refutes(self.run, step_run) if is_further_try(self.run, step_run) else ""
+        return what_refutes(step_run) if is_further_try(self.run, step_run) else ""
 
     async def _plain_program(self, step_run: StepRun, temperature: float) -> Proposal:
         """Ask plainly: the model makes other mistakes then, which is what candidates are for."""
