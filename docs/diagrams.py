@@ -5,15 +5,17 @@ Run it after a change to the tables in the code: `python docs/diagrams.py`.
 """
 
 import re
-from dataclasses import replace
+import sys
 from pathlib import Path
 
-from surefoot.config.model import ReflectionConfig
-from surefoot.core.outcome import ErrorCategory
 from surefoot.core.transitions import RUN_TRANSITIONS, STEP_TRANSITIONS, Rung, Stage, StepStatus, draw
-from surefoot.engine.reflector.ladder import LIMITED_BY, TABLE, Facts, climb
+from surefoot.engine.reflector.ladder import LIMITED_BY, TABLE
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))
+
+from climbs import climbs  # noqa: E402 - a module beside this one, which is no package
+
 ARCHITECTURE, LADDER = DOCS / "architecture.md", DOCS / "concepts" / "ladder.md"
 
 
@@ -35,47 +37,8 @@ def rung_table() -> str:
 
 
 def climb_table() -> str:
-    """List the rungs of a step that keeps failing in the same way, with the default settings."""
-    default = Facts(ReflectionConfig(), ErrorCategory.UNKNOWN)
-    cases = {
-        "a wrong parameter or wrong content (`parameter_error`)": replace(
-            default, category=ErrorCategory.PARAMETER_ERROR
-        ),
-        "the same, in a step that writes one file": replace(
-            default, category=ErrorCategory.PARAMETER_ERROR, can_try_candidates=True
-        ),
-        "the same, with a small model": replace(
-            default,
-            category=ErrorCategory.PARAMETER_ERROR,
-            can_try_candidates=True,
-            candidates_first=True,
-            stop_after_candidates=True,
-        ),
-        "a tool fails (`tool_error`) and has an alternative": replace(
-            default, category=ErrorCategory.TOOL_ERROR, has_alternative_tool=True
-        ),
-        "a time-out or a lost connection, without an alternative tool": replace(
-            default, category=ErrorCategory.TOOL_ERROR, temporary=True, would_repeat=True
-        ),
-        "a result of an earlier step is missing (`dependency_error`)": replace(
-            default, category=ErrorCategory.DEPENDENCY_ERROR
-        ),
-        "the step itself is wrong (`decomposition_error`)": replace(
-            default, category=ErrorCategory.DECOMPOSITION_ERROR
-        ),
-        "something is missing on this machine (`environment_error`)": replace(
-            default, category=ErrorCategory.ENVIRONMENT_ERROR
-        ),
-        "an unknown cause (`unknown`), in a step that is not critical": replace(default, critical=False),
-        "not recoverable": replace(default, recoverable=False),
-        "the step itself is wrong, and another approach is left": replace(
-            default, category=ErrorCategory.DECOMPOSITION_ERROR, alternatives=1
-        ),
-        "with `enable_step_level_reflection = false`": replace(
-            default, limits=ReflectionConfig(enable_step_level_reflection=False)
-        ),
-    }
-    rows = [f"| {case} | {_compact(climb(facts))} |" for case, facts in cases.items()]
+    """List the rungs of a step that keeps failing in the same way, as the engine takes them."""
+    rows = [f"| {case} | {_compact(rungs)} |" for case, rungs in climbs().items()]
     return "\n".join(["| failure | rungs in order |", "| --- | --- |", *rows])
 
 

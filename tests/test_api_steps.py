@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.kit import NO_RETRIES, Bench, act, steps
+from support.kit import NO_RETRIES, Bench, act, done, steps
 from surefoot import (
     ExecutionPhase,
     ExecutionStep,
@@ -18,6 +18,7 @@ from surefoot import (
 )
 from surefoot.core.plan import CommandCheck, FileCheck
 from surefoot.errors import ModelRejected, UnknownTool, UsageError
+from surefoot.models.testing.scripted import Rule
 from surefoot.results import ExecutionStatus, PhaseStatus
 from surefoot.tools.registry import Toolbox, default_toolbox
 from surefoot.tools.tool import Writes
@@ -169,3 +170,87 @@ async def test_failed_run_continues_with_a_corrected_step(bench: Bench) -> None:
     executed = [r.output.step_id for r in record.execution_history if r.output]
     assert executed == ["a", "u", "u", "b"], "finished steps are not repeated"
     assert record.find_failed_step() is None
+
+
+def failing_run(bench: Bench, **config: Any) -> tuple[SequentialExecutor, ScriptedModel]:
+    """An executor for a run whose only step fails, with a model for what comes then."""
+    step = {"name": "upload again", "description": "upload to the right source", "type": "command_execution",
+            "file": "", "after": [], "check": {"kind": "none", "value": ""}}  # fmt: skip
+    cause = {"category": "parameter_error", "root_cause": "no such source", "recoverable": True, "fix": "use ds_001",
+             "parameters": {}}  # fmt: skip
+    model = ScriptedModel([
+        Rule("Find the cause", cause),
+        Rule("Plan this one step again", {"tool": "data_upload", "arguments": {"datasource_id": "ds_001"}}),
+        Rule("Make a plan of at most", {"steps": [step], "success_criteria": []}),
+        Rule("Done in this step so far\n(nothing yet)", act("data_upload", datasource_id="ds_001")),
+        Rule("Choose the one next action", done()),
+    ])  # fmt: skip
+    toolbox = default_toolbox().with_(data_upload, other_upload)
+    bench.toolbox = toolbox
+    executor = SequentialExecutor(
+        model, bench.config(**config), workspace=bench.root, home=bench.home, toolbox=toolbox, state_store=bench.journal
+    )
+    return executor, model
+
+
+OFF = {**NO_RETRIES, "enable_step_level_reflection": False}
+
+
+@pytest.mark.req("R9", "R1")
+async def test_a_failed_step_is_reflected_on_and_planned_again_by_request(bench: Bench) -> None:
+    executor, model = failing_run(bench)
+    state = await bench.run_plan(steps(UPLOAD), reflection=OFF)
+    assert state.steps["u"].reflections[-1].category == "unknown"
+    reflection = await executor.reflect_on_step(state.run_id, "u")
+    assert (reflection.category, reflection.decided_by) == ("parameter_error", "model")
+    assert reflection.root_cause == "no such source"
+    assert await executor.reflect_on_step(state.run_id, "u") == reflection
+    assert len(model.requests) == 1, "a known cause is not asked for again"
+
+    repaired = await executor.replan_single_step(state.run_id, "u")
+    assert repaired.id == "u"
+    assert repaired.parameters == {"datasource_id": "ds_001"}
+    plan = await executor.resume(state.run_id)
+    assert plan.current_phase == ExecutionPhase.Completed()
+    assert [(s.id, s.status, s.attempts) for s in plan.steps] == [("u", "succeeded", 2)]
+
+
+@pytest.mark.req("R9", "R2")
+async def test_a_new_plan_is_made_by_request(bench: Bench) -> None:
+    executor, _ = failing_run(bench)
+    first = ExecutionStep(id="a", name="a", tool="list_files")
+    state = await bench.run_plan(steps(first, UPLOAD, after=[("u", "a")]), reflection=OFF)
+    plan = await executor.replan_task(state.run_id)
+    assert [(s.id, s.name, s.status) for s in plan.steps] == [
+        ("a", "a", "succeeded"), ("s1r0", "upload again", "ready"),
+    ]  # fmt: skip
+    assert plan.outcome is None, "it is not carried out yet"
+    plan = await executor.resume(state.run_id)
+    assert plan.current_phase == ExecutionPhase.Completed()
+    executed = [r.output.step_id for r in plan.execution_history if r.output]
+    assert executed == ["a", "u", "s1r0"], "what is done stays done"
+
+
+@pytest.mark.req("R9")
+async def test_only_failed_steps_of_ended_runs_are_planned_again(bench: Bench) -> None:
+    executor, _ = failing_run(bench)
+    done_run = await bench.run_plan(steps(ExecutionStep(id="a", name="a", tool="list_files")))
+    for request in (executor.reflect_on_step, executor.replan_single_step):
+        with pytest.raises(UsageError, match="no failed step 'a'"):
+            await request(done_run.run_id, "a")
+    with pytest.raises(UsageError, match="no failed step"):
+        await executor.replan_task(done_run.run_id)
+
+
+@pytest.mark.req("R9", "R3")
+async def test_counters_of_the_result_have_the_names_of_the_design(bench: Bench) -> None:
+    failing_run(bench)
+    state = await bench.run_plan(
+        steps(UPLOAD), [{"category": "decomposition_error", "root_cause": "wrong", "recoverable": True, "fix": "",
+                         "parameters": {}}] * 9, reflection={"max_task_replanning_attempts": 0}
+    )  # fmt: skip
+    plan = state.as_plan()
+    (step,) = plan.steps
+    assert (step.step_retry_count, step.single_step_repair_count) == (0, 1)
+    assert (plan.task_replan_count, plan.consecutive_failures) == (0, 1)
+    assert step.rungs == ("repair_step", "give_up")

@@ -8,12 +8,20 @@ from typing import Any
 
 from surefoot.config.model import ExecutionConfig, ReflectionConfig
 from surefoot.config.paths import state_home
+from surefoot.core.outcome import StepReflection
 from surefoot.core.phases import ExecutionPhase, PhaseResult, PhaseStatus, StepExecutionOutput
 from surefoot.core.plan import Check, CommandCheck, DetailedPlan, ExecutionStep, ExpressionCheck
 from surefoot.core.questions import Question, expected, understood
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
-from surefoot.engine.loop import resume_run, retry_step, start_run
+from surefoot.engine.loop import (
+    reflect_on_step,
+    replan_single_step,
+    replan_task,
+    resume_run,
+    retry_step,
+    start_run,
+)
 from surefoot.engine.planner.gate import skipped
 from surefoot.engine.refusal import refuse_secret_answer
 from surefoot.engine.runtime.human import Person
@@ -140,6 +148,20 @@ class Agent:
     ) -> SequentialExecutionPlan:
         """Do one step of a run again, with other parameters or another tool if given, and continue from there."""
         return (await retry_step(self.services, task_id, step_id, parameters or {}, tool)).as_plan()
+
+    # -- recovery by hand ------------------------------------------------------------------------------------------
+
+    async def reflect_on_step(self, task_id: str, step_id: str) -> StepReflection:
+        """Find the cause of the last failure of a step of a run that has ended. Nothing is changed."""
+        return await reflect_on_step(self.services, task_id, step_id)
+
+    async def replan_single_step(self, task_id: str, step_id: str) -> ExecutionStep:
+        """Have one failed step planned differently; the others stay as they are. `resume` continues with it."""
+        return (await replan_single_step(self.services, task_id, step_id)).step(step_id)
+
+    async def replan_task(self, task_id: str) -> SequentialExecutionPlan:
+        """Have a new plan made of what is left after a failed step. `resume` continues with it."""
+        return (await replan_task(self.services, task_id)).as_plan()
 
     def decisions(self, task_id: str) -> list[Decision]:
         """Return every decision inside the steps of a run, in order: thought, choice, result."""

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from surefoot.config.model import ExecutionConfig
-from surefoot.core.outcome import CheckResult, CriterionResult, Diagnosis, Outcome, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Diagnosis, Outcome, StepReflection, Verdict
 from surefoot.core.phases import (
     AlternativeApproach,
     ApproachOutput,
@@ -21,7 +21,7 @@ from surefoot.core.phases import (
     ValidationResult,
 )
 from surefoot.core.plan import DetailedPlan, ExecutionStep
-from surefoot.core.values import Value
+from surefoot.core.values import Value, Wording
 
 __all__ = [
     "AlternativeApproach",
@@ -41,6 +41,8 @@ __all__ = [
     "PhaseStatus",
     "SequentialExecutionPlan",
     "StepExecutionOutput",
+    "StepReflection",
+    "StepState",
     "TaskComplexity",
     "TechnicalDecision",
     "UnderstandingOutput",
@@ -59,6 +61,22 @@ class FailedStep(Value):
     result: PhaseResult[StepExecutionOutput]
 
 
+class StepState(Value):
+    """A step of the current plan as it is now, with the counters of its recovery."""
+
+    id: str
+    name: Wording
+    status: str
+    """A `StepStatus`, or `ready` for a pending step that waits for nothing but its turn."""
+    attempts: int = 0
+    step_retry_count: int = 0
+    single_step_repair_count: int = 0
+    temporary_retries: int = 0
+    rungs: tuple[str, ...] = ()
+    """The recoveries that were chosen, in order."""
+    reflections: tuple[StepReflection, ...] = ()
+
+
 class SequentialExecutionPlan(Value):
     """A run as a whole: the result of every phase, and the outcome."""
 
@@ -68,6 +86,12 @@ class SequentialExecutionPlan(Value):
     approach: PhaseResult[ApproachOutput] | None = None
     plan: PhaseResult[DetailedPlan] | None = None
     execution_history: tuple[PhaseResult[StepExecutionOutput], ...] = ()
+    steps: tuple[StepState, ...] = ()
+    task_replan_count: int = 0
+    consecutive_failures: int = 0
+    """Executions of steps of the current plan that failed in a row, each with its retries."""
+    approach_index: int = 0
+    """0: the chosen approach; 1: its first alternative, and so on."""
     final_validation: PhaseResult[ValidationOutput] | None = None
     outcome: Outcome | None = None
     started_at: datetime

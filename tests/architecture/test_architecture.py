@@ -125,6 +125,7 @@ READERS = {
     "prompting.project.sqlite_preview": "the header of a database that context has listed",
     "prompting.project.data_preview": "the beginning of a data file, resolved and checked like any other",
     "prompting.project.folder": "how the project's tests are run; nothing of it is shown",
+    "engine.planner.fallback": "the plan that the user's configuration names, before the run has changed anything",
     "engine.verifier.suite.running": "reports of test runners on copies; only counts and names are shown",
 }
 

@@ -272,7 +272,7 @@ def essence(state: RunState) -> Any:
         "plan": _plain(state.plan),
         "history": [_plain(result) for result in state.history],
         "steps": {step_id: _step_essence(run) for step_id, run in state.steps.items()},
-        "counters": (state.revisions, state.replans, state.approach_index, state.consecutive_failures),
+        "counters": (state.revisions, state.task_replan_count, state.approach_index, state.consecutive_failures),
         "refusals": (state.refusals, state.phase_attempts),
         "recovering": state.recovering,
         "tried": state.tried,
@@ -283,8 +283,9 @@ def essence(state: RunState) -> Any:
 
 
 def _step_essence(run: Any) -> Any:
-    own = ("status", "attempt", "failures", "reflections", "rungs", "notes", "refused", "retries", "repairs",
-           "temporary_retries", "parameters", "tool", "step", "output", "baseline", "checks")  # fmt: skip
+    own = ("status", "attempt", "failures", "reflections", "rungs", "notes", "refused", "step_retry_count",
+           "single_step_repair_count", "temporary_retries", "parameters", "tool", "step", "output",
+           "baseline", "checks")  # fmt: skip
     actions = [(a.tool, a.arguments, a.fingerprint, a.ok, a.summary, a.command) for a in run.actions]
     kept = {name: _plain(getattr(run, name)) for name in own}
     return {**kept, "actions": actions, "failed before": sorted(run.failed_fingerprints)}

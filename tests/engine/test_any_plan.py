@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from support.kit import NO_RETRIES, Bench, done, steps
 from surefoot.core.outcome import Verdict
 from surefoot.core.plan import Condition, ExecutionStep, StepDependency, StepType
-from surefoot.core.transitions import SETTLED, StepStatus
-from surefoot.engine.scheduler.graph import condition_met
+from surefoot.core.transitions import SETTLED, StepStatus, condition_met
 from surefoot.journal import events as e
 from surefoot.journal.reducers import apply, fold
 from surefoot.journal.state import RunState

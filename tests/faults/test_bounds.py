@@ -124,11 +124,18 @@ def most_attempts(limits: ReflectionConfig) -> int:
 def counted(state: RunState) -> dict[str, Any]:
     return {
         "stage": state.stage,
-        "replans": state.replans,
+        "replans": state.task_replan_count,
         "consecutive": state.consecutive_failures,
         "tried": list(state.tried),
         "steps": {
-            step_id: (r.status, r.attempt, r.retries, r.temporary_retries, r.repairs, tuple(r.rungs))
+            step_id: (
+                r.status,
+                r.attempt,
+                r.step_retry_count,
+                r.temporary_retries,
+                r.single_step_repair_count,
+                tuple(r.rungs),
+            )
             for step_id, r in state.steps.items()
         },
     }
@@ -174,11 +181,11 @@ async def one_run(limits: ReflectionConfig, outcomes: list[str], fresh: list[boo
         assert attempts <= most_attempts(limits)
         assert len(bench.events(e.RungChosen)) <= attempts
         for mine in state.steps.values():
-            assert mine.retries <= limits.max_step_retries
+            assert mine.step_retry_count <= limits.max_step_retries
             assert mine.temporary_retries <= limits.max_temporary_retries
-            assert mine.repairs <= limits.max_single_step_repairs
-        assert state.replans <= limits.max_task_replanning_attempts
-        assert state.consecutive_failures <= limits.max_consecutive_failures
+            assert mine.single_step_repair_count <= limits.max_single_step_repairs
+        assert state.task_replan_count <= limits.max_task_replanning_attempts
+        assert state.consecutive_failures <= len(STEPS) * (1 + limits.max_single_step_repairs)
         assert counted(fold(bench.journal.read(state.run_id))) == counted(state)
         made = {name for name in STEPS if (bench.root / f"{name}.txt").exists()}
         assert (state.outcome.verdict is Verdict.VERIFIED) == (made == set(STEPS))

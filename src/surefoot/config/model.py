@@ -31,7 +31,11 @@ class ReflectionConfig(Value):
     max_step_retries: int = Field(default=3, ge=0, le=20)
     max_single_step_repairs: int = Field(default=1, ge=0, le=10)
     max_task_replanning_attempts: int = Field(default=1, ge=0, le=10)
+    max_alternative_approaches: int | None = Field(default=None, ge=0, le=10)
+    """How many alternatives of the approach are tried. None: 1 with a small model, all there are with any other."""
     max_consecutive_failures: int = Field(default=3, ge=1, le=50)
+    """How many executions of steps may fail in a row, each with its retries, before the plan is replaced and no more
+    of its steps are repaired."""
     candidates: int | None = Field(default=None, ge=1, le=10)
     """How many answers the last retry of a step that writes one file compares. 1: an ordinary retry. None: 3 with a
     small model, whose answers are cheap and often wrong, 2 with any other."""
@@ -125,6 +129,9 @@ class ExecutionConfig(Value):
     tools, and 2,048 for any other."""
     enable_planning: bool = True
     """False: no understanding, approach and plan; the task is one step, with the same checks."""
+    fallback_plan: str | None = Field(default=None, pattern=r"\S")
+    """A plan in TOML, as `surefoot edit` writes it, that is used when planning fails. Relative to the workspace. None:
+    the whole task is one step then."""
     sandbox: Literal["auto", "strict", "off"] = "auto"
     network: bool = False
     """Whether commands may use the network."""

@@ -165,6 +165,8 @@ class ExecutionStep(Value):
     """Files that the step declares it will write. Empty: it may write anywhere in the workspace."""
     critical: bool = True
     """A step that is not critical may be skipped when it fails."""
+    max_retries: int | None = Field(default=None, ge=0, le=20)
+    """How often the step is retried when it fails, also for temporary errors. None: as the configuration says."""
     priority: int = 0
     when: str = ""
     """A Python expression over earlier results. If it is false, the step is skipped and the reason recorded."""

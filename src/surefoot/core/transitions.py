@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeVar
 
+from surefoot.core.plan import Condition
 from surefoot.errors import IllegalTransition
 
 
@@ -102,6 +103,25 @@ SETTLED = frozenset(
 )
 """The final states of a step. Only a person or a new plan changes them."""
 
+READY = "ready"
+"""How a pending step is shown whose dependencies have all ended as it needs them. It follows from the others' states,
+so it is not recorded."""
+
+_DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED, StepStatus.SKIPPED})
+"""Statuses that satisfy a dependency. The dependants of a skipped step run without its result."""
+
+
+def condition_met(condition: Condition, status: StepStatus) -> bool:
+    """Whether a dependency that ended, or has not ended, with this status lets its dependant start."""
+    match condition:
+        case Condition.SUCCESS:
+            return status in _DONE
+        case Condition.FAILURE:
+            return status is StepStatus.FAILED
+        case Condition.ALWAYS:
+            return status in SETTLED or status is StepStatus.FAILED
+
+
 STEP_TRANSITIONS: dict[StepStatus, dict[StepStatus, str]] = {
     StepStatus.PENDING: {
         StepStatus.RUNNING: "its turn",
@@ -147,16 +167,19 @@ class Rung(StrEnum):
     GIVE_UP = "give_up"
 
 
-RUNG_COUNTERS: dict[Rung, tuple[str, ...]] = {
-    Rung.RETRY_LATER: ("temporary_retries",),
-    Rung.ADJUST_PARAMETERS: ("retries",),
-    Rung.ALTERNATIVE_TOOL: ("retries",),
-    Rung.CANDIDATES: ("retries",),
-    Rung.REPAIR_STEP: ("repairs", "consecutive_failures"),
-    Rung.REPLAN_TASK: ("replans", "consecutive_failures"),
-    Rung.NEXT_APPROACH: ("approach_index", "consecutive_failures"),
+RUNG_COUNTERS: dict[Rung, str] = {
+    Rung.RETRY_LATER: "temporary_retries",
+    Rung.ADJUST_PARAMETERS: "step_retry_count",
+    Rung.ALTERNATIVE_TOOL: "step_retry_count",
+    Rung.CANDIDATES: "step_retry_count",
+    Rung.REPAIR_STEP: "single_step_repair_count",
+    Rung.REPLAN_TASK: "task_replan_count",
+    Rung.NEXT_APPROACH: "approach_index",
 }
-"""The counters of the step or of the run that a rung raises. Each has a limit, so recovery always ends."""
+"""The counter of the step or of the run that a rung raises. Each has a limit, so recovery always ends."""
+
+RETRY_RUNGS = frozenset({Rung.RETRY_LATER, Rung.ADJUST_PARAMETERS, Rung.ALTERNATIVE_TOOL, Rung.CANDIDATES})
+"""Layer 1: the step is tried again as it is planned."""
 
 S = TypeVar("S", bound=StrEnum)
 

@@ -260,6 +260,16 @@ def results_of_dependencies(run: RunView, step_id: str) -> str:
     return "\n# From earlier steps\n" + "\n".join(lines) + "\n" if lines else ""
 
 
+def stand_ins_for(run: RunView, step_id: str) -> str:
+    """Say which results that a step builds on are stand-ins for steps that failed; empty if none is."""
+    lines = [
+        f"- {step_run.step.name}: {summarise_outputs(step_run.outputs)}"
+        for step_run in run.artifacts.needed_by(step_id)
+        if step_run.status is StepStatus.DEGRADED
+    ]
+    return "# Stand-ins, not real results: say so where you use them\n" + "\n".join(lines) if lines else ""
+
+
 def summarise_outputs(outputs: dict[str, Any]) -> str:
     """Summarise a step's result in a few short lines."""
     result = outputs.get("result", outputs)

@@ -15,9 +15,9 @@ class Profile:
     candidates: int = 2
     """How many candidate answers a step gets, unless the configuration says otherwise."""
     candidates_first: bool = False
-    """Candidates are the first retry instead of the last one."""
-    stop_after_candidates: bool = False
-    """No further retry, repair or replan once all candidates have failed the given checks."""
+    """Candidates are the first retry instead of the last one, and the only one. Each layer above is one more try."""
+    alternative_approaches: int = 10
+    """How many alternatives of the approach are tried, unless the configuration says otherwise."""
     diagnose_before_candidates: bool = True
     """Whether the model is asked for the cause of a failure that candidates could mend."""
     may_skip_understanding: bool = False

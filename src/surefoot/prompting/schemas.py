@@ -7,7 +7,7 @@ by itself. `engine/planner/normalize.py` turns drafts into the full values.
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from surefoot.core.phases import TaskComplexity
@@ -153,6 +153,17 @@ class ReflectionDraft(Draft):
     recoverable: bool = True
     fix: str = ""
     parameters: dict[str, Any] = Field(default={}, description="for a step that names its tool: what to change")
+    confidence: float = Field(default=0.5, description="how sure you are, from 0 to 1")
+
+    @field_validator("confidence", mode="before")
+    @classmethod
+    def _between_0_and_1(cls, value: Any) -> float:
+        """Models also write words and percentages. What cannot be read says nothing."""
+        try:
+            number = float(str(value).strip().rstrip("%"))
+        except ValueError:
+            return 0.5
+        return min(max(number / 100 if number > 1 else number, 0.0), 1.0)
 
 
 def schema_of(draft: type[BaseModel]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from surefoot.core.outcome import CheckResult, Failure
 from surefoot.core.plan import ExecutionStep, StepKind
 from surefoot.journal.events import PhaseName
 from surefoot.journal.state import StepRun
-from surefoot.prompting.conversation.submissions import FullPlanDraft
+from surefoot.prompting.conversation.submissions import FullChangeDraft, FullPlanDraft
 from surefoot.prompting.profile import Profile
 from surefoot.prompting.proposal import Proposal
 from surefoot.prompting.schemas import (
@@ -95,7 +95,7 @@ class Strategy(Protocol):
         """Find the cause of a failure that rules could not explain."""
         ...
 
-    def repair_step(self, step_run: StepRun, failed: str) -> Awaitable[StepDraft]:
+    def repair_step(self, step_run: StepRun, failed: str) -> Awaitable[StepDraft | FullChangeDraft]:
         """Plan one failed step differently."""
         ...
 

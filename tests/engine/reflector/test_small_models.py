@@ -30,14 +30,14 @@ async def test_small_model_is_shown_the_file_without_the_wrong_body(bench: Bench
 
 
 @pytest.mark.req("R8", "P19")
-async def test_small_model_gives_up_after_its_candidates(bench: Bench) -> None:
+async def test_small_model_is_asked_in_other_words_after_its_candidates(bench: Bench) -> None:
     task = bench.task("Write sum.py.", [CHECK])
     services = bench.services([*WRONG], traits=SMALL)
     state = await start_run(services, task, bench.config(reflection={"candidates": 3}))
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
-    assert rungs_of(bench) == [Rung.CANDIDATES, Rung.GIVE_UP]
-    assert state.model_calls == 1 + 3, "one answer and the candidates, no correction"
+    assert rungs_of(bench) == [Rung.CANDIDATES, Rung.REPAIR_STEP, Rung.REPLAN_TASK, Rung.GIVE_UP]
+    assert state.model_calls == 1 + 3 + 2, "one answer, the candidates, and two more questions"
     assert bench.files() == {}
 
 

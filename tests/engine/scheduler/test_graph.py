@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surefoot.core.plan import Condition, DetailedPlan, ExecutionStep, StepDependency
-from surefoot.core.transitions import StepStatus
-from surefoot.engine.scheduler.graph import Schedule, check_acyclic, condition_met
+from surefoot.core.transitions import StepStatus, condition_met
+from surefoot.engine.scheduler.graph import Schedule, check_acyclic
 from surefoot.errors import PlanCycle
 
 

@@ -29,7 +29,7 @@ def test_a_journal_of_an_earlier_version_folds_to_the_same_state(version: str, t
             "stage": state.stage,
             "tokens": state.tokens,
             "steps": {
-                step_id: [s.status, s.attempt, s.retries, s.rungs, len(s.actions), len(s.candidates)]
+                step_id: [s.status, s.attempt, s.step_retry_count, s.rungs, len(s.actions), len(s.candidates)]
                 for step_id, s in state.steps.items()
             },
             "questions": len(state.questions),

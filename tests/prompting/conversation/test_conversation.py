@@ -299,11 +299,13 @@ async def test_a_step_continues_the_conversation_of_the_step_before(calc: Bench)
 @pytest.mark.req("R8")
 async def test_a_fresh_start_tells_what_failed_and_that_files_are_as_before(calc: Bench) -> None:
     worse = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a * b"})
-    script = [submit(), [worse, FINISH], [FINISH], [FINISH], [FIX, FINISH]]
+    change = ("change_steps", {"steps": [{"step": "s1", "description": "Add instead of subtracting."}]})
+    script = [submit(), [worse, FINISH], [FINISH], [FINISH], [change], [FIX, FINISH]]
     state = await calc.talk("Fix it.", script, checks=[CHECK])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
     assert state.steps["s1"].attempt == 2
+    assert state.steps["s1"].step.description == "Add instead of subtracting."
     fresh = calc.talker.requests[-1]
     assert "All files are as before that attempt" in fresh.messages[-1].content
     assert "AssertionError" in fresh.messages[-1].content
@@ -314,6 +316,7 @@ async def test_a_new_plan_continues_the_survey(calc: Bench) -> None:
     script = [
         submit(),
         [("replan", {"reason": "it has to be done in two parts"})],
+        [("change_steps", {"steps": [{"step": "s1", "description": "first one half of it"}]})],
         [("replan", {"reason": "it has to be done in two parts"})],
         submit()[2:],
         [FIX, FINISH],
@@ -321,8 +324,8 @@ async def test_a_new_plan_continues_the_survey(calc: Bench) -> None:
     state = await calc.talk("Fix it.", script, checks=[CHECK])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    assert state.replans == 1
-    asked = calc.talker.requests[3].messages[-1].content
+    assert state.task_replan_count == 1
+    asked = calc.talker.requests[4].messages[-1].content
     assert "it has to be done in two parts" in asked
 
 

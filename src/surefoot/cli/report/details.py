@@ -12,7 +12,7 @@ from surefoot.cli.report.hiding import redactor
 from surefoot.cli.report.summary import summary
 from surefoot.cli.report.symbols import Marks
 from surefoot.core.phases import ExecutionStatus, PhaseResult, PhaseStatus
-from surefoot.core.transitions import StepStatus
+from surefoot.core.transitions import READY, StepStatus
 from surefoot.errors import JournalError
 from surefoot.journal import events as e
 from surefoot.journal.redacted_values import shown
@@ -32,8 +32,11 @@ def details(state: RunState, marks: Marks) -> Iterator[Text]:
     yield from _phases(state, marks)
     if state.steps:
         yield Text()
+        ready = state.ready_steps()
         for number, run in enumerate(state.steps.values(), 1):
-            yield from _step(number, run, state, marks)
+            yield from _step(number, run, state, marks, ready=run.step.id in ready)
+        if counters := fmt.counters(state):
+            yield Text(counters, style="dim")
     yield Text()
     yield from summary(state, marks)
 
@@ -109,15 +112,17 @@ def _label(run: StepRun, ended: bool) -> str:
     return (_ENDED_LABELS if ended else fmt.STEP_LABELS)[run.status]
 
 
-def _step(number: int, run: StepRun, state: RunState, marks: Marks) -> Iterator[Text]:
+def _step(number: int, run: StepRun, state: RunState, marks: Marks, *, ready: bool) -> Iterator[Text]:
     # In a run that has ended, no step is running or waiting.
     ended = state.outcome is not None and state.outcome.diagnosis is not None
     interrupted = ended and run.status is StepStatus.RUNNING
     mark, style = marks.of_step(StepStatus.FAILED if interrupted else run.status)
     head = Text.assemble((f"{mark} ", style), (f"{number}. ", "dim"), (fmt.line(run.step.name), "bold"))
-    facts = [str(run.step.step_type), _label(run, ended)]
+    label = READY if ready and not ended else _label(run, ended)
+    facts = [str(run.step.step_type), label]
     if run.attempt > 1:
         facts.append(f"{run.attempt} tries")
+    facts += fmt.step_counters(run)
     yield head.append(f"  {', '.join(facts)}", style="dim")
     assert state.plan is not None
     needs = [fmt.line(state.step(d.depends_on).name) for d in state.plan.dependencies if d.step_id == run.step.id]

@@ -13,6 +13,7 @@ from surefoot.cli.report.text import line as line
 from surefoot.cli.report.text import path_line
 from surefoot.cli.report.text import shorten_start as shorten_start
 from surefoot.cli.report.text import timestamp as timestamp
+from surefoot.config.model import ReflectionConfig
 from surefoot.core.outcome import Outcome, StepReflection, Verdict
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
 from surefoot.core.plan import Milestone
@@ -233,12 +234,30 @@ def recovery(chosen: e.RungChosen, state: RunState) -> str:
         case Rung.RETRY_LATER if step_run:
             counter = f" ({step_run.temporary_retries} of {limits.max_temporary_retries})"
         case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL | Rung.CANDIDATES if step_run:
-            counter = f" ({step_run.retries} of {limits.max_step_retries})"
+            counter = f" (step_retry_count {step_run.step_retry_count} of {_retries(step_run, limits)})"
         case Rung.REPAIR_STEP if step_run:
-            counter = f" ({step_run.repairs} of {limits.max_single_step_repairs})"
+            repairs = step_run.single_step_repair_count
+            counter = f" (single_step_repair_count {repairs} of {limits.max_single_step_repairs})"
         case Rung.REPLAN_TASK:
-            counter = f" ({state.replans} of {limits.max_task_replanning_attempts})"
+            counter = f" (task_replan_count {state.task_replan_count} of {limits.max_task_replanning_attempts})"
     return f"{RUNG_LABELS[chosen.rung]}{counter}: {line(chosen.why, 300)}"
+
+
+def _retries(step_run: StepRun, limits: ReflectionConfig) -> int:
+    own = step_run.step.max_retries
+    return limits.max_step_retries if own is None else own
+
+
+def step_counters(run: StepRun) -> list[str]:
+    """The counters of a step's recovery that are not 0."""
+    counters = {"step_retry_count": run.step_retry_count, "single_step_repair_count": run.single_step_repair_count}
+    return [f"{name} {value}" for name, value in counters.items() if value]
+
+
+def counters(state: RunState) -> str:
+    """The counters of the run's recovery that are not 0."""
+    values = {"task_replan_count": state.task_replan_count, "consecutive_failures": state.consecutive_failures}
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value)
 
 
 def plan_difference(made: e.PlanMade, state: RunState) -> list[str]:

@@ -16,7 +16,7 @@ from surefoot.cli.report.usage import usage_of_state
 from surefoot.cli.views.follower import Follower
 from surefoot.cli.views.phase_bar import ACCENT, phase_bar
 from surefoot.core.outcome import CheckResult
-from surefoot.core.transitions import Stage, StepStatus
+from surefoot.core.transitions import READY, Stage, StepStatus
 from surefoot.journal.state import RunState, StepRun
 
 TAIL_LINES = 4
@@ -98,9 +98,10 @@ def _body(follower: Follower, marks: Marks, view: Viewport, space: int) -> list[
         return _planning(follower, marks, view)[:space]
     step_runs = list(state.steps.values())
     digits = len(str(len(step_runs)))
+    ready = state.ready_steps() if state.outcome is None else set()
     blocks = [
         [
-            _step(f"{number:>{digits}}", step_run, follower, marks),
+            _step(f"{number:>{digits}}", step_run, follower, marks, ready=step_run.step.id in ready),
             *_step_details(step_run, follower, marks, view, digits, space),
         ]
         for number, step_run in enumerate(step_runs, 1)
@@ -122,7 +123,7 @@ def _planning(follower: Follower, marks: Marks, view: Viewport) -> list[Text]:
     return lines
 
 
-def _step(number: str, step_run: StepRun, follower: Follower, marks: Marks) -> Text:
+def _step(number: str, step_run: StepRun, follower: Follower, marks: Marks, *, ready: bool) -> Text:
     mark, style = marks.of_step(step_run.status)
     line = Text.assemble((f"  {mark} ", style), (f"{number}  ", "dim"))
     bold = "bold" if _is_active(follower.state, step_run) else ""
@@ -133,6 +134,8 @@ def _step(number: str, step_run: StepRun, follower: Follower, marks: Marks) -> T
         line.append(f"  {fmt.STEP_LABELS[step_run.status]}", style=style)
     elif step_run.recorded_output is not None and step_run.recorded_output.unproven:
         line.append(f"  {fmt.step_label(step_run.status, step_run.recorded_output)}", style="dim")
+    elif ready and not _is_active(follower.state, step_run):
+        line.append(f"  {READY}", style="dim")
     if step_run.step.id in follower.seconds:
         line.append(f"  {fmt.duration(follower.seconds[step_run.step.id])}", style="dim")
     elif step_run.step.estimated_duration and step_run.status is StepStatus.PENDING:

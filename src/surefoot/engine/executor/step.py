@@ -74,9 +74,9 @@ async def run_step(run: Run, step_id: str) -> None:
     except UnreadableAnswer as error:
         failure = Failure(kind=FailureKind.UNREADABLE_ANSWER, message=error.problem, evidence=error.answer[:500])
     except ModelError as error:
-        if not error.temporary:
+        if not error.temporary and step_run.step.fallback is None:
             raise
-        failure = Failure(kind=FailureKind.MODEL_ERROR, message=str(error), temporary=True)
+        failure = Failure(kind=FailureKind.MODEL_ERROR, message=str(error), temporary=error.temporary)
     finally:
         # The time of a person who is asked about the step later, while it is undone, is not the step's.
         run.timeouts.end(step_id)

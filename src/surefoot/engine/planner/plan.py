@@ -9,11 +9,14 @@ from surefoot.core.plan import DetailedPlan
 from surefoot.core.transitions import SETTLED, Stage
 from surefoot.engine.planner.coverage import needs_step
 from surefoot.engine.planner.criteria import REPAIRED
+from surefoot.engine.planner.fallback import fallback_plan
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
 from surefoot.engine.planner.normalize import plan_from, simple_plan
 from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan, problem_with_check
 from surefoot.engine.planner.submitted import submitted_plan
 from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.stop import Stopped
+from surefoot.errors import ModelError
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.prompting.context import step_to_replan, understood
@@ -50,7 +53,11 @@ async def make_plan(run: Run) -> None:
             and await is_rejected(run, "planning", _steps_text(run.state), made.executed_at)
         )
     ):
-        result = await pass_gate(run, "planning", ExecutionPhase.Planning(), run.strategy.plan, examine, failed)
+        try:
+            result = await pass_gate(run, "planning", ExecutionPhase.Planning(), run.strategy.plan, examine, failed)
+        except (Stopped, ModelError) as error:
+            result = await fallback_plan(run, required, error)
+            repairs.clear()
         stay = {step.id for step in result.output.steps} if result.output else set()
         dropped = tuple(step_run.step.name for step_id, step_run in run.state.steps.items() if step_id not in stay)
         await run.record(e.PlanMade(result=result, mended=tuple(repairs), dropped=dropped))
@@ -64,7 +71,8 @@ def _files_to_make(run: Run) -> list[str]:
     """Return the files that the plan has to make or change, as far as the task's words tell."""
     existing = list_files(run.root)
     if run.profile.repairs_plans:
-        targets = understood(run.state).target_files
+        done = {path for r in run.state.steps.values() if r.status in SETTLED for path in r.step.writes}
+        targets = [path for path in understood(run.state).target_files if path not in done]
         return [path for path in targets if needs_step(path, run.task.text, existing)] or list(targets)
     # A model that submits whole plans knows which files exist. Only what the task wants made can be forgotten.
     text = run.task.text
@@ -118,7 +126,7 @@ def _continued(state: RunState, plan: DetailedPlan) -> DetailedPlan:
     kept_ids = {step.id for step in kept}
     used = set(state.steps) | {result.output.step_id for result in state.history if result.output}
     # A replan that was interrupted and done again must not use the ids of the first.
-    number = next(n for n in count(state.replans) if not used & {f"{step.id}r{n}" for step in plan.steps})
+    number = next(n for n in count(state.task_replan_count) if not used & {f"{step.id}r{n}" for step in plan.steps})
     names = {step.id: f"{step.id}r{number}" for step in plan.steps}
     steps = [s.with_(id=names[s.id], sequence=len(kept) + i) for i, s in enumerate(plan.steps)]
     old = [d for d in state.plan.dependencies if d.step_id in kept_ids and d.depends_on in kept_ids]

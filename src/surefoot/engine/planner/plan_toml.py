@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from surefoot.core.plan import Check, CommandCheck, Condition, ExecutionStep, StepDependency
+from surefoot.core.plan import Check, CommandCheck, Condition, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
@@ -138,6 +138,18 @@ def revision(text: str, state: RunState, why: str, begun: Container[str] = ()) -
     result = revised(plan, revised_plan)
     check_acyclic((step.id for step in result.steps), result.dependencies)
     return revised_plan
+
+
+def plan_of(text: str) -> DetailedPlan:
+    """Return the plan that a text describes by itself. Raises PlanError with what is wrong and where."""
+    steps, after = _read(text, RunState())
+    if not steps:
+        raise PlanError("the plan has no steps", remedy="steps begin with [[step]]")
+    _require_known(after, list(steps), ())
+    numbered = tuple(step.with_(sequence=number) for number, step in enumerate(steps.values()))
+    plan = DetailedPlan(steps=numbered, dependencies=tuple(d for wanted in after.values() for d in wanted))
+    check_acyclic(steps, plan.dependencies)
+    return plan
 
 
 def _read(text: str, state: RunState) -> tuple[dict[str, ExecutionStep], dict[str, list[StepDependency]]]:

@@ -1,6 +1,8 @@
-"""Finds the cause of a failure by rules on its evidence. Pure. If no rule fits, `recover.py` asks the model."""
+"""Finds the cause of a failure by rules on its evidence, and how sure a diagnosis is. Pure. If no rule fits,
+`recover.py` asks the model."""
 
 import re
+from collections.abc import Sequence
 
 from surefoot.core.outcome import ErrorCategory, Failure, FailureKind, StepReflection
 from surefoot.tools.text.missing import MISSING_FILE, MISSING_MODULE
@@ -58,6 +60,44 @@ def diagnose_by_rules(
     if failure.kind in _FAILED_BY_CHECKS and _CONTENT_ERRORS.search(text):
         return _reflection(ErrorCategory.PARAMETER_ERROR, cause, "mend what the check shows", failure, 0.8)
     return None
+
+
+def tool_failed(failure: Failure, tool: str, summary: str) -> StepReflection:
+    """Diagnose a step whose last call ended with an error that may go away: not its content is wrong, but the tool."""
+    cause = f"{tool}: {summary.strip()}"[:300]
+    return _reflection(ErrorCategory.TOOL_ERROR, cause, "try again, or with another tool", failure, 0.8)
+
+
+def diagnosed_by_model(
+    failure: Failure, category: ErrorCategory, root_cause: str, said: float, earlier: Sequence[StepReflection]
+) -> StepReflection:
+    """Build the diagnosis of a model. Its own word, `said`, moves the confidence around the middle."""
+    cause = root_cause.strip() or failure.message
+    strength = 0.3 + 0.4 * said
+    if _words(cause) & _words(f"{failure.message} {failure.evidence}"):
+        # It speaks of what really happened.
+        strength += AGREEMENT
+    reflection = _reflection(category, cause, "", failure, strength).with_(decided_by="model")
+    return weighed(reflection, earlier)
+
+
+AGREEMENT = 0.1
+"""How much one more piece of evidence raises or lowers the confidence."""
+
+
+def weighed(reflection: StepReflection, earlier: Sequence[StepReflection]) -> StepReflection:
+    """Return the diagnosis with its confidence: the strength of what found it, raised if the attempt before failed by
+    the same kind of cause, lowered if by another. An unknown cause is no more than a guess."""
+    confidence = reflection.confidence
+    if earlier and ErrorCategory.UNKNOWN not in (earlier[-1].category, reflection.category):
+        confidence += AGREEMENT if earlier[-1].category is reflection.category else -AGREEMENT
+    if reflection.category is ErrorCategory.UNKNOWN:
+        confidence = min(confidence, 0.3)
+    return reflection.with_(confidence=round(min(max(confidence, 0.0), 1.0), 2))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]{4,}|\d+", text.lower()))
 
 
 def _missing(

@@ -10,8 +10,9 @@ from surefoot.core.plan import Check, Condition, ExecutionStep
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.planner.criteria import decisive, worth_keeping
 from surefoot.engine.planner.normalize import step_from
+from surefoot.engine.planner.submitted import changed_step
 from surefoot.engine.reflector.candidates import can_try_candidates
-from surefoot.engine.reflector.diagnose import diagnose_by_rules, lesson
+from surefoot.engine.reflector.diagnose import diagnose_by_rules, diagnosed_by_model, lesson, tool_failed, weighed
 from surefoot.engine.reflector.flaky import passes_now
 from surefoot.engine.reflector.ladder import Facts, next_rung
 from surefoot.engine.reflector.rollback import roll_back
@@ -19,7 +20,9 @@ from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import ModelError
 from surefoot.journal import events as e
-from surefoot.journal.state import StepRun
+from surefoot.journal.state import Action, StepRun
+from surefoot.prompting.context import summarise_outputs
+from surefoot.prompting.conversation.submissions import FullChangeDraft
 from surefoot.prompting.project.folder import list_files
 from surefoot.prompting.proposal import fingerprint
 
@@ -41,7 +44,10 @@ async def recover(run: Run) -> None:
             return
         await _choose_rung(run, step_run)
     await roll_back(run, step_run)
-    await _carry_out(run, step_run, Rung(step_run.rungs[-1]), step_run.failures[-1], step_run.reflections[-1])
+    while not await _carry_out(run, step_run, Rung(step_run.rungs[-1]), step_run.failures[-1]):
+        # The repair gave a call that has failed before, which must not be repeated unchanged.
+        await _choose_rung(run, step_run)
+        await roll_back(run, step_run)
 
 
 def _interrupted_recovery(run: Run) -> StepRun | None:
@@ -58,7 +64,7 @@ async def _choose_rung(run: Run, step_run: StepRun) -> None:
     step_id, failure = step_run.step.id, step_run.failures[-1]
     # A resumed recovery must not diagnose the same failure twice.
     if len(step_run.reflections) < len(step_run.failures):
-        reflection = await _diagnose(run, step_run, failure)
+        reflection = await diagnose(run, step_run, failure)
         others = _alternative_tools(run, step_run) if reflection.category is ErrorCategory.TOOL_ERROR else ()
         keep = worth_keeping(step_run.baseline, step_run.checks)
         reflection = reflection.with_(keep=keep, alternative_tool=next(iter(others), ""))
@@ -67,81 +73,97 @@ async def _choose_rung(run: Run, step_run: StepRun) -> None:
     await run.record(e.RungChosen(step_id=step_id, rung=rung, why=why))
 
 
-async def _diagnose(run: Run, step_run: StepRun, failure: Failure) -> StepReflection:
-    """Find the cause by rules; ask the model if they do not fit."""
+async def diagnose(run: Run, step_run: StepRun, failure: Failure, *, on_request: bool = False) -> StepReflection:
+    """Find the cause by rules; ask the model if they do not fit. `on_request`: also where a run would not ask it."""
+    if (last := _failed_action(step_run)) is not None and last.temporary and not step_run.step.tool:
+        return weighed(tool_failed(failure, last.tool, last.summary), step_run.reflections)
     modules = frozenset(path.split("/")[0].removesuffix(".py") for path in list_files(run.root) if path.endswith(".py"))
     reflection = diagnose_by_rules(failure, modules, frozenset(step_run.step.writes))
     if reflection is not None:
-        return reflection
+        return weighed(reflection, step_run.reflections)
     unknown = StepReflection(category=ErrorCategory.UNKNOWN, root_cause=failure.message, confidence=0.1)
     candidates_instead = not run.profile.diagnose_before_candidates and can_try_candidates(run, step_run)
-    if not run.config.reflection.enable_step_level_reflection or candidates_instead:
+    if not on_request and (not run.config.reflection.enable_step_level_reflection or candidates_instead):
         return unknown
     try:
         draft = await run.strategy.diagnose(step_run, failure)
     except ModelError:
         # The ladder has a way for unknown causes.
         return unknown
-    return StepReflection(
-        category=ErrorCategory(draft.category),
-        root_cause=draft.root_cause or failure.message,
+    category = ErrorCategory(draft.category)
+    reflection = diagnosed_by_model(failure, category, draft.root_cause, draft.confidence, step_run.reflections)
+    return reflection.with_(
         recoverable=draft.recoverable,
         suggested_fix=draft.fix,
         adjusted_parameters=draft.parameters if step_run.step.tool else {},
-        confidence=0.5,
-        evidence=failure.evidence[:800],
-        decided_by="model",
     )
 
 
 def _facts(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflection) -> Facts:
-    assert run.state.plan is not None
-    step = step_run.step
+    step, state, profile = step_run.step, run.state, run.profile
+    assert state.plan is not None
+    later_plan = bool(state.task_replan_count or state.approach_index)
     return Facts(
         limits=run.config.reflection,
         category=reflection.category,
         recoverable=reflection.recoverable,
+        confidence=reflection.confidence,
         temporary=failure.temporary,
-        retries=step_run.retries,
+        max_retries=step.max_retries,
+        step_retry_count=step_run.step_retry_count,
         temporary_retries=step_run.temporary_retries,
-        repairs=step_run.repairs,
-        replans=run.state.replans,
-        consecutive_failures=run.state.consecutive_failures,
+        single_step_repair_count=step_run.single_step_repair_count,
+        task_replan_count=state.task_replan_count,
+        consecutive_failures=state.consecutive_failures,
         has_alternative_tool=bool(_alternative_tools(run, step_run)),
         would_repeat=_failed_before(step_run, _tool_of(step_run), reflection.adjusted_parameters),
         critical=step.critical,
         has_fallback=step.fallback is not None,
         has_failure_branch=any(
-            d.depends_on == step.id and d.condition is not Condition.SUCCESS for d in run.state.plan.dependencies
+            d.depends_on == step.id and d.condition is not Condition.SUCCESS for d in state.plan.dependencies
         ),
         can_try_candidates=can_try_candidates(run, step_run),
-        candidates_first=run.profile.candidates_first,
-        stop_after_candidates=run.profile.stop_after_candidates,
+        candidates_first=profile.candidates_first,
         candidates_failed=Rung.CANDIDATES in step_run.rungs and any(c.origin != "plan" for c in _red_checks(step_run)),
-        approach_index=run.state.approach_index,
+        candidates_in_earlier_plan=profile.candidates_first and state.had_candidates and later_plan,
+        approach_index=state.approach_index,
         alternatives=_alternatives(run),
         may_change_plan=run.config.dynamic,
     )
 
 
 def _alternatives(run: Run) -> int:
+    """Count the alternative approaches that may be tried."""
     output = run.state.approach.output if run.state.approach else None
-    return len(output.alternatives) if output else 0
+    limit = run.config.reflection.max_alternative_approaches
+    most = run.profile.alternative_approaches if limit is None else limit
+    return min(len(output.alternatives) if output else 0, most)
 
 
 def _red_checks(step_run: StepRun) -> list[Check]:
     return [result.check for result in decisive(step_run.checks or step_run.baseline) if not result.passed]
 
 
+def _failed_action(step_run: StepRun) -> Action | None:
+    """Return the last action of the attempt, if it failed."""
+    last = step_run.actions[-1] if step_run.actions else None
+    return last if last is not None and last.ok is False else None
+
+
 def _tool_of(step_run: StepRun) -> str:
-    return step_run.tool or step_run.step.tool
+    """Return the tool of the step's call; for a step in which a model chooses them, the one that failed last."""
+    failed = _failed_action(step_run)
+    return step_run.tool or step_run.step.tool or (failed.tool if failed else "")
 
 
 def _alternative_tools(run: Run, step_run: StepRun) -> Sequence[str]:
     """Return other tools for the same job that have not failed at it yet."""
     used = [name for name in (_tool_of(step_run), step_run.step.tool) if name in run.toolbox]
     alternatives = dict.fromkeys(other for name in used for other in run.toolbox.get(name).alternatives)
-    return [name for name in alternatives if name in run.toolbox and not _failed_before(step_run, name)]
+    past = zip(step_run.reflections, step_run.rungs, strict=False)
+    told = {reflection.alternative_tool for reflection, rung in past if rung == Rung.ALTERNATIVE_TOOL}
+    usable = [name for name in alternatives if name in run.toolbox and not _failed_before(step_run, name)]
+    return usable if step_run.step.tool else [name for name in usable if name not in told]
 
 
 def _failed_before(step_run: StepRun, tool: str, changes: Mapping[str, Any] | None = None) -> bool:
@@ -150,7 +172,9 @@ def _failed_before(step_run: StepRun, tool: str, changes: Mapping[str, Any] | No
     return bool(step_run.step.tool) and fingerprint(tool, arguments, "") in step_run.failed_fingerprints
 
 
-async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure, reflection: StepReflection) -> None:
+async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure) -> bool:
+    """Carry the rung out. Returns False if it led nowhere, so that the next one has to be chosen."""
+    reflection = step_run.reflections[-1]
     match rung:
         case Rung.RETRY_LATER:
             await asyncio.sleep(run.config.reflection.backoff_seconds * 2 ** (step_run.temporary_retries - 1))
@@ -159,9 +183,9 @@ async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure, 
             note = lesson(failure, reflection)
             await _retry(run, step_run, rung, note, parameters=reflection.adjusted_parameters)
         case Rung.ALTERNATIVE_TOOL:
-            await _retry(run, step_run, rung, "", tool=_alternative_tools(run, step_run)[0])
+            await _use_other_tool(run, step_run, failure, reflection)
         case Rung.REPAIR_STEP:
-            await _repair(run, step_run, failure, reflection)
+            return await _repair(run, step_run, failure, reflection)
         case Rung.SKIP_STEP:
             await _settle(run, step_run, StepStatus.SKIPPED, f"skipped: {reflection.root_cause}")
         case Rung.FALLBACK:
@@ -176,6 +200,17 @@ async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure, 
             step = step_run.step
             verdict = _VERDICTS.get(failure.kind, Verdict.FAILED)
             raise Stopped(verdict, f"the step '{step.name}' ({step.id}) failed: {failure.message}")
+    return True
+
+
+async def _use_other_tool(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflection) -> None:
+    """Call another tool with the same arguments; where a model chooses the calls, tell it to."""
+    other = reflection.alternative_tool or _alternative_tools(run, step_run)[0]
+    if step_run.step.tool:
+        await _retry(run, step_run, Rung.ALTERNATIVE_TOOL, "", tool=other)
+        return
+    note = f"{lesson(failure, reflection)} Use {other} instead of {_tool_of(step_run)}."
+    await _retry(run, step_run, Rung.ALTERNATIVE_TOOL, note)
 
 
 async def _retry(
@@ -187,15 +222,18 @@ async def _retry(
     )
 
 
-async def _repair(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflection) -> None:
-    """Plan this one step again, under its id; the others stay as they are."""
-    cause = f"Cause: {reflection.root_cause}"
-    failed = "\n".join([failure.message, failure.evidence[:800], cause, *step_run.notes[-3:]])
+async def _repair(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflection) -> bool:
+    """Plan this one step again, under its id; the others stay as they are. Returns False if it would only repeat a
+    call that failed."""
     try:
-        repaired = await repair_step(run, step_run, failed)
+        repaired = await repair_step(run, step_run, what_failed(step_run))
     except ModelError:
         repaired = step_run.step
-    if repaired != step_run.step:
+    changed = repaired != step_run.step
+    call = {**({} if changed else step_run.parameters), **repaired.parameters}
+    if repaired.tool and fingerprint(repaired.tool, call, "") in step_run.failed_fingerprints:
+        return False
+    if changed:
         await run.record(e.PlanRevised(by="engine", reason=f"repair: {reflection.root_cause}", changed=(repaired,)))
     # The repair replaces what earlier attempts changed about the call.
     await _retry(
@@ -206,27 +244,44 @@ async def _repair(run: Run, step_run: StepRun, failure: Failure, reflection: Ste
         parameters=repaired.parameters,
         tool=repaired.tool,
     )
+    return True
+
+
+def what_failed(step_run: StepRun) -> str:
+    """Describe the last failure for a model that plans the step differently."""
+    failure, reflection = step_run.failures[-1], step_run.reflections[-1]
+    cause = f"Cause: {reflection.root_cause}"
+    return "\n".join([failure.message, failure.evidence[:800], cause, *step_run.notes[-3:]])
 
 
 async def repair_step(run: Run, step_run: StepRun, failed: str) -> ExecutionStep:
     """Ask for another way to do a step. A step that is one call gets another call."""
     step = step_run.step
-    if not step.tool:
-        return step_from(await run.strategy.repair_step(step_run, failed), step, run.protected)
-    draft = await run.strategy.repair_call(step_run, failed)
-    return step.with_(tool=draft.tool, parameters=draft.arguments) if draft.tool in run.toolbox else step
+    if step.tool:
+        call = await run.strategy.repair_call(step_run, failed)
+        return step.with_(tool=call.tool, parameters=call.arguments) if call.tool in run.toolbox else step
+    draft = await run.strategy.repair_step(step_run, failed)
+    return changed_step(draft, step) if isinstance(draft, FullChangeDraft) else step_from(draft, step, run.protected)
 
 
 async def _settle(run: Run, step_run: StepRun, status: StepStatus, reason: str) -> None:
-    degraded = status is StepStatus.DEGRADED
+    """End a failed step without its own result: skipped, or with its declared stand-in, which is marked everywhere."""
+    step, artifact = step_run.step, None
+    outputs: dict[str, Any] = {}
+    if degraded := status is StepStatus.DEGRADED:
+        outputs = {"result": step.fallback}
+        artifact, kept = run.artifacts.keep(step_run, outputs)
+        artifact = artifact.with_(degraded=True, summary=summarise_outputs(outputs)) if artifact else None
+        # A short result stays in the event itself: no action has made it.
+        outputs = kept or outputs
     output = StepExecutionOutput(
-        step_id=step_run.step.id,
+        step_id=step.id,
         status=EXECUTION_STATUS[status],
-        outputs={"result": step_run.step.fallback} if degraded else {},
+        outputs=outputs,
         logs=(reason,),
         degraded=degraded,
     )
     await run.record(
-        e.StepFinished(step_id=step_run.step.id, status=status, attempt=step_run.attempt, output=output),
+        e.StepFinished(step_id=step.id, status=status, attempt=step_run.attempt, output=output, artifact=artifact),
         e.StageEntered(stage=Stage.EXECUTION, reason=reason),
     )

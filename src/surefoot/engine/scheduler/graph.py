@@ -8,15 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from surefoot.core.plan import Condition, DetailedPlan, StepDependency
-from surefoot.core.transitions import SETTLED, StepStatus
+from surefoot.core.transitions import SETTLED, StepStatus, condition_met
 from surefoot.errors import PlanCycle
 
 LOOK_AHEAD = 64
 """How many ready steps that cannot run now are passed over in search of one that can. Without a limit, thousands of
 steps that all want the whole workspace would each look at all the others."""
-
-_DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED, StepStatus.SKIPPED})
-"""Statuses that satisfy a dependency. The dependants of a skipped step run without its result."""
 
 
 def check_acyclic(step_ids: Iterable[str], dependencies: Iterable[StepDependency]) -> None:
@@ -33,16 +30,6 @@ def in_order(waits_for: Mapping[str, Collection[str]]) -> list[str]:
         return list(TopologicalSorter(waits_for).static_order())
     except CycleError as error:
         raise PlanCycle(error.args[1]) from None
-
-
-def condition_met(condition: Condition, status: StepStatus) -> bool:
-    match condition:
-        case Condition.SUCCESS:
-            return status in _DONE
-        case Condition.FAILURE:
-            return status is StepStatus.FAILED
-        case Condition.ALWAYS:
-            return True
 
 
 class Schedule:

@@ -20,6 +20,7 @@ def _plan_made(state: RunState, event: e.PlanMade, at: float) -> None:
         return
     state.plan = event.result.output
     old, state.steps, state.failed = state.steps, {}, []
+    state.consecutive_failures = 0
     notes = _notes_from_failure(old.get(state.recovering))
     for step in state.plan.steps:
         # Settled steps that are unchanged in the new plan keep their results. All others start again, with notes.

@@ -5,7 +5,15 @@ from operator import itemgetter
 from typing import Any
 
 from surefoot.core.phases import ExecutionStatus, StepExecutionOutput
-from surefoot.core.transitions import RUNG_COUNTERS, SETTLED, STEP_TRANSITIONS, StepStatus, check_transition
+from surefoot.core.transitions import (
+    RETRY_RUNGS,
+    RUNG_COUNTERS,
+    SETTLED,
+    STEP_TRANSITIONS,
+    Rung,
+    StepStatus,
+    check_transition,
+)
 from surefoot.journal import events as e
 from surefoot.journal.state import FinishedAttempt, RunState, StepRun
 
@@ -94,7 +102,8 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
         if status is StepStatus.FAILED:
             state.failed.append(step_id)
             state.recovering = step_id
-    else:
+            state.consecutive_failures += step_run.rungs[-1:] not in _RETRIED
+    elif status is StepStatus.SUCCEEDED:
         state.consecutive_failures = 0
     state.history.add(
         FinishedAttempt(
@@ -121,8 +130,9 @@ def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
     state.running.discard(event.step_id)
     state.controls = [c for c in state.controls if c.step_id != event.step_id or c.command != "retry"]
     if event.by == "user":
-        step_run.retries = step_run.repairs = step_run.temporary_retries = 0
-        state.replans = state.consecutive_failures = 0
+        step_run.step_retry_count = step_run.single_step_repair_count = step_run.temporary_retries = 0
+        state.task_replan_count = state.consecutive_failures = 0
+        state.had_candidates = False
     if event.note:
         step_run.notes = (*step_run.notes, event.note)
     step_run.parameters = {**step_run.parameters, **event.parameters}
@@ -131,7 +141,9 @@ def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
 
 def _reflected(state: RunState, event: e.Reflected, at: float) -> None:
     step_run = state.steps[event.step_id]
-    step_run.reflections = (*step_run.reflections, event.reflection)
+    # A failure that is reflected on again, because a person asks for it, still has one reflection.
+    others = step_run.reflections[: max(len(step_run.failures) - 1, 0)]
+    step_run.reflections = (*others, event.reflection)
 
 
 def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:
@@ -145,7 +157,8 @@ def _rung_chosen(state: RunState, event: e.RungChosen, at: float) -> None:
     cause = step_run.reflections[-1].root_cause[:160] if step_run.reflections else ""
     failure += f" ({cause})" if cause and cause not in failure else ""
     state.tried.append(f"{event.step_id} try {step_run.attempt}: {failure} -> {event.rung.replace('_', ' ')}")
-    for counter in RUNG_COUNTERS.get(event.rung, ()):
+    state.had_candidates = state.had_candidates or event.rung is Rung.CANDIDATES
+    if counter := RUNG_COUNTERS.get(event.rung):
         counted = step_run if hasattr(step_run, counter) else state
         setattr(counted, counter, getattr(counted, counter) + 1)
 
@@ -178,6 +191,7 @@ _finished_fields = itemgetter(
     *("step_id", "status", "attempt", "output", "artifact", "expires_at"),
     *("failure", "checks", "snapshot", "duration_ms"),
 )
+_RETRIED = [[rung] for rung in RETRY_RUNGS]
 _NO_PATHS: frozenset[str] = frozenset()
 HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     e.StepStarted: _step_started,

@@ -20,13 +20,20 @@ from surefoot.core.plan import DetailedPlan, ExecutionStep
 from surefoot.core.proof import SuiteCounts
 from surefoot.core.questions import Question
 from surefoot.core.task import Task
-from surefoot.core.transitions import ORCHESTRATION, OrchestrationState, Stage
+from surefoot.core.transitions import (
+    ORCHESTRATION,
+    READY,
+    OrchestrationState,
+    Stage,
+    StepStatus,
+    condition_met,
+)
 from surefoot.journal import events as e
 from surefoot.journal.state.conversation import Conversation
 from surefoot.journal.state.history import History, to_datetime
 from surefoot.journal.state.step import Action, StepRun
 from surefoot.journal.undone import UndoHistory, Undone
-from surefoot.results import SequentialExecutionPlan
+from surefoot.results import SequentialExecutionPlan, StepState
 
 
 @dataclass(slots=True, repr=False)
@@ -72,9 +79,12 @@ class RunState:
     revisions: int = 0
     resets: int = 0
     """How often any step was reset for another attempt."""
-    replans: int = 0
+    task_replan_count: int = 0
     approach_index: int = 0
     consecutive_failures: int = 0
+    """Executions of steps of this plan that failed in a row. A retry counts with the execution that it retries."""
+    had_candidates: bool = False
+    """Whether a step of this or an earlier plan was tried with several candidates."""
     running: set[str] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
     """Failed steps for which no recovery was chosen yet."""
@@ -140,6 +150,33 @@ class RunState:
     def step(self, step_id: str) -> ExecutionStep:
         return self.steps[step_id].step
 
+    def ready_steps(self) -> set[str]:
+        """The steps that have not begun and wait for nothing but their turn."""
+        ready = {step_id for step_id, step_run in self.steps.items() if step_run.status is StepStatus.PENDING}
+        for d in self.plan.dependencies if self.plan else ():
+            # While recovery may still succeed, a failure decides nothing for the dependants.
+            if d.depends_on in self.failed or not condition_met(d.condition, self.steps[d.depends_on].status):
+                ready.discard(d.step_id)
+        return ready
+
+    def step_states(self) -> tuple[StepState, ...]:
+        """Every step with its status, where `ready` is told from `pending`, and its counters."""
+        ready = self.ready_steps()
+        return tuple(
+            StepState(
+                id=step_id,
+                name=step_run.step.name,
+                status=READY if step_id in ready else step_run.status.value,
+                attempts=step_run.attempt,
+                step_retry_count=step_run.step_retry_count,
+                single_step_repair_count=step_run.single_step_repair_count,
+                temporary_retries=step_run.temporary_retries,
+                rungs=tuple(step_run.rungs),
+                reflections=step_run.reflections,
+            )
+            for step_id, step_run in self.steps.items()
+        )
+
     @property
     def phase(self) -> Phase:
         if self.stage is Stage.FAILED or (self.outcome and self.stage is not Stage.COMPLETED):
@@ -159,6 +196,10 @@ class RunState:
             approach=phase_result(self, Stage.APPROACH),
             plan=phase_result(self, Stage.PLANNING),
             execution_history=tuple(self.history),
+            steps=self.step_states(),
+            task_replan_count=self.task_replan_count,
+            consecutive_failures=self.consecutive_failures,
+            approach_index=self.approach_index,
             final_validation=phase_result(self, Stage.VALIDATION),
             outcome=self.outcome,
             started_at=to_datetime(self.started_at),

@@ -91,8 +91,8 @@ class StepRun:
     """The actions of failed attempts, which must not be repeated unchanged."""
     refused: tuple[str, ...] = ()
     """Proposed actions of this attempt that were not run, each with the reason."""
-    retries: int = 0
-    repairs: int = 0
+    step_retry_count: int = 0
+    single_step_repair_count: int = 0
     temporary_retries: int = 0
     parameters: dict[str, Any] = field(default_factory=dict)
     tool: str = ""

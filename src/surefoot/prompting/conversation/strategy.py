@@ -1,6 +1,7 @@
 """The strategy for models that call tools: a survey, then steps that continue its conversation."""
 
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -14,20 +15,20 @@ from surefoot.errors import UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.state import Conversation, StepRun
 from surefoot.models.items import AssistantTurn, Message
+from surefoot.prompting.context import step_text
 from surefoot.prompting.conversation.dialogue import RESULT_SHARE, Dialogue
 from surefoot.prompting.conversation.proposals import proposal_of
 from surefoot.prompting.conversation.room import Restart, Room
-from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft
+from surefoot.prompting.conversation.submissions import FullApproachDraft, FullChangeDraft, FullPlanDraft
 from surefoot.prompting.conversation.survey import MAX_SILENT_TURNS, Survey
 from surefoot.prompting.conversation.texts import candidate_start, facts, opening, step_start
-from surefoot.prompting.conversation.verbs import Verb, specifications
+from surefoot.prompting.conversation.verbs import ChangeStepsDraft, Verb, specifications
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.profile import Profile
 from surefoot.prompting.proposal import Proposal
 from surefoot.prompting.schemas import (
     CallDraft,
     ReflectionDraft,
-    StepDraft,
     UnderstandingDraft,
 )
 from surefoot.prompting.strategy import Refusal, Turn
@@ -208,13 +209,10 @@ class ConversationStrategy:
     # -- after a failure -------------------------------------------------------------------------------------------
 
     async def diagnose(self, step_run: StepRun, failure: Failure) -> ReflectionDraft:
-        conversation = self._conversation(step_run)
         question = (
             f"This attempt has ended: {failure.message}\n{failure.evidence}\nSay why with diagnose, and nothing else."
         )
-        answers = [*self._dialogue.settled(conversation), self._said(question)]
-        self._dialogue.append(conversation, answers)
-        turn = await self._room.ask(conversation, Purpose.REFLECT, self._restart(step_run))
+        turn = await self._ask_after_failure(step_run, question, Purpose.REFLECT)
         for call in turn.calls:
             if call.name == Verb.DIAGNOSE and not call.problem:
                 try:
@@ -223,10 +221,32 @@ class ConversationStrategy:
                     raise UnreadableAnswer(f"the diagnosis cannot be read: {error}", answer=turn.content) from error
         return ReflectionDraft(root_cause=turn.content.strip()[:400] or failure.message)
 
-    async def repair_step(self, step_run: StepRun, failed: str) -> StepDraft:
-        """Keep the step: a fresh conversation is told what failed, which says more than another description."""
+    async def repair_step(self, step_run: StepRun, failed: str) -> FullChangeDraft:
+        """Ask for the step in another form. A model that gives none still starts afresh and is told what failed."""
         step = step_run.step
-        return StepDraft(name=step.name, description=step.description, type=step.step_type)
+        question = (
+            f"{failed}\n\nPlan this one step ({step.id}) again, differently: call change_steps, and nothing else."
+        )
+        turn = await self._ask_after_failure(step_run, question, Purpose.REPAIR)
+        for call in turn.calls:
+            if call.name == Verb.CHANGE_STEPS and not call.problem:
+                with suppress(ValidationError):
+                    return ChangeStepsDraft.model_validate(call.arguments).steps[0]
+        return FullChangeDraft(step=step.id)
 
     async def repair_call(self, step_run: StepRun, failed: str) -> CallDraft:
-        raise UnreadableAnswer("a step that names its tool is not repaired in a conversation")
+        question = (
+            f"# Failed step\n{step_text(step_run.step)}\n\n# What failed\n{failed}\n\n"
+            "Call the one tool that reaches the goal of this step, and nothing else. It becomes the call of the step."
+        )
+        turn = await self._ask_after_failure(step_run, question, Purpose.REPAIR)
+        for call in turn.calls:
+            if call.name in self.run.toolbox and not call.problem:
+                return CallDraft(thought=turn.content, tool=call.name, arguments=call.arguments)
+        raise UnreadableAnswer("the answer calls no tool that could be the step", answer=turn.content)
+
+    async def _ask_after_failure(self, step_run: StepRun, question: str, purpose: Purpose) -> AssistantTurn:
+        """Ask once more in the conversation of the attempt that failed. The calls of the answer are not carried out."""
+        conversation = self._conversation(step_run)
+        self._dialogue.append(conversation, [*self._dialogue.settled(conversation), self._said(question)])
+        return await self._room.ask(conversation, purpose, self._restart(step_run))

@@ -14,7 +14,7 @@ from surefoot.core.purpose import Purpose
 from surefoot.errors import TaskImpossible, UnreadableAnswer
 from surefoot.journal.state import Conversation, StepRun
 from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolResultMessage
-from surefoot.prompting.context import step_to_replan
+from surefoot.prompting.context import approach_text, step_to_replan
 from surefoot.prompting.conversation.dialogue import Dialogue
 from surefoot.prompting.conversation.room import Room
 from surefoot.prompting.conversation.texts import facts, opening, what_failed
@@ -105,6 +105,7 @@ class Survey:
         assert failed is not None
         self._dialogue.append(conversation, self._settled(conversation, Verb.SUBMIT_PLAN, Refusal()))
         text = f"{_new_plan(self._run, failed)}\n\n"
+        text += f"{approach_text(self._run.state).strip()}\n\n" if self._run.state.approach_index else ""
         text += "Look at what you need, then submit a plan of what is still to be done with submit_plan."
         self._dialogue.append(conversation, [Message(role="user", content=text)])
         return conversation

@@ -7,7 +7,7 @@ from surefoot.core.outcome import CheckResult
 from surefoot.core.transitions import StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
-from surefoot.prompting.context import plan_text, quoted_files, read_text, visible_files
+from surefoot.prompting.context import plan_text, quoted_files, read_text, stand_ins_for, visible_files
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.project.repo_map import (
     MAX_LISTED,
@@ -121,6 +121,7 @@ def step_start(run: RunView, step_run: StepRun) -> str:
         lines.append(step.description)
     lines += [f"It should hold before you start: {condition}" for condition in step.preconditions]
     lines += [f"Expected tools: {', '.join(step.expected_tools)}"] if step.expected_tools else []
+    lines += [stand_ins] if (stand_ins := stand_ins_for(run, step.id)) else []
     lines += [f"Planned results: {', '.join(step.expected_outputs)}"] if step.expected_outputs else []
     lines += [f"Criterion: {criterion}" for criterion in step.validation_criteria]
     if results := step_run.checks or step_run.baseline:
@@ -155,7 +156,8 @@ def facts(run: RunView, step_run: StepRun) -> str:
             continue
         changed = _changed(other)
         files = f": {', '.join(changed[:30])}" if changed else ""
-        lines.append(f"- {other.step.id} {other.step.name} is done{files}")
+        ended = "failed; a stand-in replaces its result" if other.status is StepStatus.DEGRADED else "is done"
+        lines.append(f"- {other.step.id} {other.step.name} {ended}{files}")
     parts = ["# Done so far\n" + "\n".join(lines)] if lines else []
     if step_run.failures:
         undone = ", ".join(_changed(step_run)[:30])

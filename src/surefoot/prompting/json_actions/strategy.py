@@ -81,7 +81,7 @@ class JsonActions:
             max_steps=self.run.config.max_plan_steps,
             feedback=feedback(refusal.messages),
         )
-        temperature = min(0.3 * (refusal.attempt + state.replans), 0.9)
+        temperature = min(0.3 * (refusal.attempt + state.task_replan_count), 0.9)
         return ask_json(self.run, self._prompt(Purpose.PLAN, question, temperature=temperature), PlanDraft)
 
     # -- steps -----------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class JsonActions:
 def attempt_temperature(run: RunView, step_run: StepRun) -> float:
     """First attempts are cool. Later attempts, also those of a new plan, vary on purpose; a refused repeat is warmed
     up at once."""
-    earlier = step_run.attempt - 1 + run.state.replans + run.state.approach_index
+    earlier = step_run.attempt - 1 + run.state.task_replan_count + run.state.approach_index
     return min(0.35 * earlier + 0.4 * len(step_run.refused), 1.0)
 
 

@@ -28,10 +28,18 @@ async def ask_for_short_file(
     temperature: float,
     *,
     hide_mistakes: bool,
+    refuted: str = "",
+    other_form: bool = False,
 ) -> Proposal:
-    """Ask for one short file. `hide_mistakes`: in other words, and without the code that is wrong."""
+    """Ask for one short file. `hide_mistakes`: in other words, and without the code that is wrong. `refuted`: what is
+    known of answers that failed. `other_form`: in the form that the first question does not have."""
     current = read_text(run.root, path, budget_chars(run)) or ""
-    prompt = _prompt(run, step_run, path, current, results, hide_mistakes=hide_mistakes)
+    if other_form:
+        form = render("do") if _can_prefill(run, path, results) else render("file", path=path, hint="")
+        text = plain_question(run, step_run, refuted, form)
+        prompt = Prompt(purpose=Purpose.WRITE, text=text, step_id=step_run.step.id, bare=True)
+    else:
+        prompt = _prompt(run, step_run, path, current, results, hide_mistakes=hide_mistakes, refuted=refuted)
     reply = await ask_text(run, replace(prompt, temperature=temperature))
     if read_fenced(reply.text, path) is None and (refusal := refusal_in(reply.text)):
         return refusal
@@ -39,7 +47,14 @@ async def ask_for_short_file(
 
 
 def _prompt(
-    run: RunView, step_run: StepRun, path: str, current: str, results: Sequence[CheckResult], *, hide_mistakes: bool
+    run: RunView,
+    step_run: StepRun,
+    path: str,
+    current: str,
+    results: Sequence[CheckResult],
+    *,
+    hide_mistakes: bool,
+    refuted: str,
 ) -> Prompt:
     """Leave out what earlier attempts taught: it would be about answers that the model is not shown."""
     failing = failures(step_run, results, exists=bool(current))
@@ -56,7 +71,7 @@ def _prompt(
             replacement = quoted(path, current), quoted(f"{path} without what is wrong", rest)
             failing, hint = "", _FILL_IN
         form = render("file", path=path, hint=hint)
-    text = plain_question(run, step_run, failing, form, replacement)
+    text = plain_question(run, step_run, refuted or failing, form, replacement)
     return Prompt(purpose=Purpose.WRITE, text=text, step_id=step_run.step.id, bare=True, prefill=prefill)
 
 

@@ -1,7 +1,15 @@
 """The plain question that a small model is asked, and the parts of its answers that all kinds of steps share."""
 
 from surefoot.journal.state import StepRun
-from surefoot.prompting.context import budget_chars, files_to_show, instructions, quoted_files, step_text, visible_files
+from surefoot.prompting.context import (
+    budget_chars,
+    files_to_show,
+    instructions,
+    quoted_files,
+    stand_ins_for,
+    step_text,
+    visible_files,
+)
 from surefoot.prompting.proposal import Proposal
 from surefoot.prompting.small.missing_imports import with_missing_imports
 from surefoot.prompting.templates import render
@@ -20,6 +28,7 @@ def plain_question(
     files = visible_files(run)
     shown = set(files_to_show(run, files))
     step = step_run.step
+    stand_ins = stand_ins_for(run, step.id)
     text = quoted_files(run.root, [path for path in files if path in shown], budget_chars(run) // 2)
     question = render(
         "question",
@@ -27,7 +36,7 @@ def plain_question(
         files=text.replace(*replacement) if replacement[0] else text,
         task=run.task.text,
         step="" if step.description == run.task.text else f"\n# Now this step of it\n{step_text(step)}\n",
-        failed=failed,
+        failed=(f"\n{stand_ins}\n" if stand_ins else "") + failed,
     )
     return f"{question}\n\n{form}\n"
 

@@ -7,16 +7,24 @@ from surefoot.core.plan import ExecutionStep, StepKind, StepType
 from surefoot.core.purpose import Purpose
 from surefoot.journal.state import StepRun
 from surefoot.prompting.ask import Prompt, ask_text
-from surefoot.prompting.context import budget_chars, failures, read_text, results_of_dependencies
+from surefoot.prompting.context import budget_chars, failures, read_text, results_of_dependencies, step_to_replan
 from surefoot.prompting.json_actions.file_body import ask_for_file, is_long
 from surefoot.prompting.json_actions.program import ask_for_program, read_program
 from surefoot.prompting.json_actions.strategy import JsonActions, attempt_temperature
 from surefoot.prompting.profile import Profile
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.schemas import PlanDraft, StepDraft
 from surefoot.prompting.small.file_answer import ask_for_short_file
 from surefoot.prompting.small.free_answer import ask_for_free_answer
+from surefoot.prompting.small.other_wording import (
+    is_further_try,
+    is_repaired,
+    repaired_step,
+    replanned_task,
+    what_refutes,
+)
 from surefoot.prompting.small.question import add_imports, plain_question
-from surefoot.prompting.strategy import Turn
+from surefoot.prompting.strategy import Refusal, Turn
 from surefoot.prompting.templates import render
 from surefoot.tools.text.missing import says_missing
 
@@ -29,7 +37,7 @@ class SmallStrategy(JsonActions):
         # Its answers are cheap and often wrong.
         candidates=3,
         candidates_first=True,
-        stop_after_candidates=True,
+        alternative_approaches=1,
         diagnose_before_candidates=False,
         may_skip_understanding=True,
         stop_without_inputs=True,
@@ -77,6 +85,18 @@ class SmallStrategy(JsonActions):
                 return [await self.program(step_run, results, temperature)]
         return [await self.file(step_run, step_run.step.writes[0], results, temperature, hide_mistakes=True)]
 
+    async def plan(self, refusal: Refusal) -> PlanDraft:
+        """After candidates that all failed, word the plan differently instead of asking for another one."""
+        failed = step_to_replan(self.run.state)
+        if failed is None or refusal.messages or not self.run.state.had_candidates:
+            return await super().plan(refusal)
+        return replanned_task(self.run, failed)
+
+    async def repair_step(self, step_run: StepRun, failed: str) -> StepDraft:
+        if not self.run.step_kind(step_run).is_one_answer:
+            return await super().repair_step(step_run, failed)
+        return repaired_step(self.run, step_run)
+
     def free_answer(
         self, step_run: StepRun, results: Sequence[CheckResult], temperature: float
     ) -> Awaitable[list[Proposal]]:
@@ -84,7 +104,7 @@ class SmallStrategy(JsonActions):
         # That a file to be made is missing says nothing, and would be taken for part of the task.
         exists = not any(says_missing(result.detail) for result in results if not result.passed)
         failing = failures(step_run, results, exists=exists)
-        return ask_for_free_answer(self.run, step_run, failing, temperature)
+        return ask_for_free_answer(self.run, step_run, failing + self._refuted(step_run), temperature)
 
     def file(
         self,
@@ -97,12 +117,26 @@ class SmallStrategy(JsonActions):
     ) -> Awaitable[Proposal]:
         if is_long(read_text(self.run.root, path, budget_chars(self.run))):
             return ask_for_file(self.run, self.briefing, step_run, path, results, temperature, postprocess=add_imports)
-        return ask_for_short_file(self.run, step_run, path, results, temperature, hide_mistakes=hide_mistakes)
+        refuted = "" if hide_mistakes else self._refuted(step_run)
+        repaired = bool(refuted) and is_repaired(step_run)
+        return ask_for_short_file(
+            self.run,
+            step_run,
+            path,
+            results,
+            temperature,
+            hide_mistakes=hide_mistakes or repaired,
+            refuted=refuted,
+            other_form=bool(refuted) and not repaired,
+        )
 
     def program(self, step_run: StepRun, results: Sequence[CheckResult], temperature: float) -> Awaitable[Proposal]:
         # What earlier attempts taught would be about a program that the model is not shown.
         failing = failures(step_run, results, exists=False)
-        return ask_for_program(self.run, self.briefing, step_run, failing, temperature)
+        return ask_for_program(self.run, self.briefing, step_run, failing + self._refuted(step_run), temperature)
+
+    def _refuted(self, step_run: StepRun) -> str:
+        return what_refutes(step_run) if is_further_try(self.run, step_run) else ""
 
     async def _plain_program(self, step_run: StepRun, temperature: float) -> Proposal:
         """Ask plainly: the model makes other mistakes then, which is what candidates are for."""
