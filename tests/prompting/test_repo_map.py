@@ -173,3 +173,23 @@ def test_reading_for_the_map_keeps_to_the_rules_for_prompts(tmp_path: Path) -> N
 
 def test_a_script_without_functions_has_no_symbols() -> None:
     assert symbols("run.sh", "#!/bin/sh\necho 1\n") == []
+
+
+@pytest.mark.req("X10")
+def test_lines_that_use_a_named_definition_are_listed() -> None:
+    texts = {
+        "pkg/utils.py": "def imt(token):\n    return token\n",
+        "pkg/sql.py": "from pkg import utils\n\n\nx = utils.imt(1)\nlimit = 2\n",
+        "tests/test_utils.py": "from pkg.utils import imt\n",
+    }
+    shown = repo_map(sorted(texts), "Rename `imt` to is_match.", texts.get)
+    assert "# Uses of imt\npkg/sql.py:4: x = utils.imt(1)\n" in shown
+    assert "limit" not in shown
+
+
+@pytest.mark.req("X10")
+def test_few_files_without_a_name_of_the_task_are_listed() -> None:
+    texts = {f"pkg/m{n}.py": f"def other_{n}(): ...\n" for n in range(60)} | {"pkg/a.py": "def back_off(): ...\n"}
+    shown = repo_map(sorted(texts), "Make `back_off` wait longer.", texts.get)
+    assert "pkg/a.py (1 lines" in shown
+    assert shown.count("definitions)") == 9

@@ -6,6 +6,7 @@ import pytest
 
 from support.kit import Bench
 from support.talk import results, submit
+from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import Verdict
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import StepStatus
@@ -397,3 +398,39 @@ async def test_finishing_a_step_in_which_nothing_was_done_is_refused_once(calc: 
     assert results(calc.talker.requests[2])[-1].startswith("Refused: nothing was done in this step")
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.UNVERIFIED
+
+
+@pytest.mark.req("X11")
+async def test_a_plan_without_an_approach_is_accepted_whatever_the_complexity(calc: Bench) -> None:
+    understood, _, plan = submit(complexity="complex", files=["calc.py", "a.py", "b.py", "c.py", "d.py"])
+    state = await calc.talk("Fix add in calc.py.", [[understood, plan, FIX, FINISH]], checks=[CHECK])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert len(calc.talker.requests) == 1
+
+
+@pytest.mark.req("X11")
+async def test_a_kept_plan_is_judged_before_the_work_that_comes_with_the_missing_part(calc: Bench) -> None:
+    understood, approach, plan = submit()
+    script = [[understood, plan], [approach, FIX, FINISH]]
+    state = await calc.talk("Fix add in calc.py.", script, checks=[CHECK], phases=PhasePolicy.FULL)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert results(calc.talker.requests[1]) == ["Accepted.", KEPT]
+
+
+async def test_the_first_question_names_the_project_s_own_check(calc: Bench) -> None:
+    await calc.talk("Fix add in calc.py.", [submit(), [FIX, FINISH]])
+    assert "- python3 -m unittest discover (fails now)" in calc.talker.requests[0].messages[1].content
+
+
+@pytest.mark.req("X10")
+async def test_of_a_long_file_of_tests_only_the_parts_that_matter_are_shown(calc: Bench) -> None:
+    filler = "".join(f"    def test_{n}(self):\n        self.assertEqual({n}, {n})\n\n" for n in range(200))
+    text = TEST.replace("    def test_adds", filler + "    def test_adds")
+    calc.write(test_calc__py=text)
+    await calc.talk("Make `add` in calc.py right; test_calc.py shows how.", [submit(), [FIX, FINISH]])
+    asked = calc.talker.requests[0].messages[1].content
+    assert "from calc import add" in asked
+    assert "self.assertEqual(add(1, 2), 3)" in asked
+    assert "test_100" not in asked

@@ -23,7 +23,7 @@ from surefoot.prompting.conversation.writing import CallsInProgress
 @pytest.mark.parametrize("form", ["chat", "responses", "messages"])
 async def test_json_lines_tell_which_call_is_being_written(bench: Bench, form: str) -> None:
     bench.write(calc__py="x = 1\n")
-    plan = Said(calls=tuple(Call(name, arguments) for name, arguments in submit()))
+    plan = Said(calls=tuple(Call(*call) for call in submit(understanding="Set x to 2 in calc.py.")))
     edit = Said(calls=(Call("edit_file", {"path": "calc.py", "search": "x = 1", "replace": "x = 2"}),))
     finish = Said(calls=(Call("finish_step", {"summary": "done"}),))
     out = io.StringIO()

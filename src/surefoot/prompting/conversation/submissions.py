@@ -32,7 +32,7 @@ class FullApproachDraft(ApproachDraft):
     architecture_pattern: str = Field(default="", json_schema_extra=BRIEF)
     key_decisions: list[DecisionDraft] = Field(default=[], description="{decision, rationale}", json_schema_extra=BRIEF)
     expected_outcomes: list[str] = Field(min_length=1)
-    alternatives: list[AlternativeDraft] = Field(min_length=1, description="another way, tried if this one fails")
+    alternatives: list[AlternativeDraft] = Field(default=[], description="other ways, tried if this one fails")
 
 
 class FullCheckDraft(Draft):
@@ -48,9 +48,7 @@ class FullStepDraft(Draft):
     files: list[str] = Field(default=[], description="files that it certainly changes")
     after: list[int] = Field(default=[], description="numbers of the steps before it, from 1")
     checks: list[FullCheckDraft] = Field(default=[], description="what must hold when it is done")
-    preconditions: list[str] = Field(
-        default=[], description="`command` or `FILE exists`; blocks it if not met", json_schema_extra=BRIEF
-    )
+    preconditions: list[str] = Field(default=[], description="a command or `FILE exists`", json_schema_extra=BRIEF)
     expected_outputs: list[str] = Field(default=[], json_schema_extra=BRIEF)
     validation_criteria: list[str] = Field(default=[], json_schema_extra=BRIEF)
     rollback_steps: list[str] = Field(
@@ -94,7 +92,9 @@ class CriterionDraft(Draft):
 
 class FullPlanDraft(Draft):
     steps: list[FullStepDraft] = Field(min_length=1)
-    success_criteria: list[CriterionDraft] = Field(default=[], description="what must be true at the end")
+    success_criteria: list[CriterionDraft] = Field(
+        default=[], description="{criterion, check: command that shows it}", json_schema_extra=BRIEF
+    )
     checks: list[FullCheckDraft] = Field(default=[], description="what must hold at the end, as for steps")
     milestones: list[MilestoneDraft] = Field(default=[], description="{name, after}", json_schema_extra=BRIEF)
     required_resources: list[str] = Field(default=[], json_schema_extra=BRIEF)

@@ -43,7 +43,7 @@ _PURPOSES = {
 NOT_YET = "Not executed: work begins when a plan is accepted."
 ACCEPTED = "Accepted."
 KEPT = "Kept. It is looked at when what comes before it is accepted; you need not send it again."
-GO_ON = "Go on by calling a tool: look at what you still need, or submit understanding, approach and plan."
+GO_ON = "Go on by calling a tool: look at what you still need, or submit understanding and plan."
 
 
 class Survey:
@@ -137,6 +137,8 @@ class Survey:
         """Carry out the calls that only read, and refuse the others until the plan is accepted."""
         calls = self._dialogue.open_calls(conversation)
         with_plan = any(call.name == Verb.SUBMIT_PLAN and not call.problem for call in calls)
+        # A plan that was kept is judged as soon as the part before it is there; work behind that part waits for it.
+        with_plan = with_plan or self._kept(conversation, Verb.SUBMIT_PLAN) is not None
         for call in calls:
             if call.name in _PHASES or call.id in conversation.results or (with_plan and self._is_work(call)):
                 continue

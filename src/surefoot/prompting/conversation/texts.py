@@ -9,11 +9,13 @@ from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
 from surefoot.prompting.context import plan_text, quoted_files, read_text, stand_ins_for, visible_files
 from surefoot.prompting.fit import shorten
+from surefoot.prompting.project.folder import is_test
 from surefoot.prompting.project.repo_map import (
     MAX_LISTED,
     MAX_SOURCE_CHARS,
     beginning,
     code_words,
+    ending,
     relevant_part,
     repo_map,
 )
@@ -23,10 +25,15 @@ from surefoot.prompting.templates import render
 from surefoot.prompting.view import RunView
 from surefoot.tools.fs.fileio import reader
 
-SUBMIT = "Look at what you need, then submit understanding, approach and plan in one reply."
+SUBMIT = (
+    "Look at what you need, then submit understanding and plan in one reply, with the work of the first step behind "
+    "them if you are sure. An approach is needed only where there is something to choose."
+)
 INSTRUCTION_CHARS = 32_768
 NAMED_FILE_CHARS = 24_000
 """How much of the files that the task names is shown at the beginning."""
+WHOLE_TESTS_CHARS = 6_000
+"""A longer file of tests is shown in parts: its imports, what has to do with the task, and its end."""
 FIRST_CHECK_CHARS = 2_500
 """How many characters of a failing check's output are shown before the plan is made."""
 MAX_CALLS, CALL_CHARS = 12, 600
@@ -64,12 +71,19 @@ def _named_files(run: RunView, named: Sequence[str]) -> str:
     the names of the task. Definitions that the task names are quoted by the map."""
     room, parts = NAMED_FILE_CHARS, []
     for path in named:
-        text = quoted_files(run.root, [path], room)
+        text = _long_tests(run, path) or quoted_files(run.root, [path], room)
         if not text and (content := read_text(run.root, path, MAX_SOURCE_CHARS)):
             text = _part_of(path, content, run.task.text)
         room -= len(text)
         parts.append(text)
     return "".join(parts)
+
+
+def _long_tests(run: RunView, path: str) -> str:
+    content = read_text(run.root, path, MAX_SOURCE_CHARS) if is_test(path) else None
+    if content is None or len(content) <= WHOLE_TESTS_CHARS:
+        return ""
+    return beginning(path, content) + relevant_part(path, content, run.task.text) + ending(path, content)
 
 
 def _part_of(path: str, text: str, task: str) -> str:
@@ -81,15 +95,13 @@ def _part_of(path: str, text: str, task: str) -> str:
 
 
 def _given_checks(run: RunView) -> str:
-    if not run.task.checks:
+    """List the checks of the user and of the project, which are run in any case, with what they show now."""
+    before = run.state.checks_before
+    ran = {result.check.key for result in before}
+    rows = [*map(_check_line, before), *(f"- {check.label}" for check in run.task.checks if check.key not in ran)]
+    if not rows:
         return ""
-    red = run.state.red_at_start
-    rows = [
-        f"- {check.label}"
-        + (" (fails now)" if check.key in red else " (passes now)" if run.state.baseline_taken else "")
-        for check in run.task.checks
-    ]
-    failing = failing_part(run.state.checks_before, FIRST_CHECK_CHARS)
+    failing = failing_part(before, FIRST_CHECK_CHARS)
     shown = f"\nWhat fails now:\n{failing}\n" if failing else ""
     return "\n# Checked at the end\n" + "\n".join(rows) + f"\n{shown}"
 

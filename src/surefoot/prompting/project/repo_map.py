@@ -37,6 +37,10 @@ RELEVANT_CHARS = 6_000
 """How much of a long file that the task names is quoted."""
 RELEVANT_LINES = 12
 """How many lines are quoted on both sides of a line that has a word of the task."""
+MAX_UNRELATED = 8
+"""How many files are listed in which nothing has a name from the task."""
+MAX_USES = 24
+"""How many lines that use a name of the task are listed."""
 LISTED_WHOLE = 40
 """A folder with no more files than this is listed whole."""
 
@@ -59,19 +63,30 @@ def repo_map(files: Sequence[str], task: str, read: Read, limit: int = MAX_CHARS
     room = limit - len(parts[0])
     ranked = _ranked(files, task, read)
     names = code_words(task)
+    unrelated = 0
     for path, text in ranked[:MAX_FILES]:
         rows = _described(path, text, names, whole=is_named_in(path, task))
+        unrelated += "\n" not in rows
+        if "\n" not in rows and unrelated > MAX_UNRELATED:
+            continue
         if len(rows) > room:
             break
         room -= len(rows) + 1
         parts.append(rows)
-    return "\n".join(parts) + _named_code(ranked[:MAX_FILES], names)
+    return "\n".join(parts) + _named_code(ranked[:MAX_FILES], names) + _uses(ranked, names)
 
 
 def beginning(path: str, text: str, lines: int = 25) -> str:
     """Quote the first lines of a long document, such as the newest entries of a changelog."""
     rows = text.split("\n")
     return _quoted(path, 1, min(lines, len(rows)), text, "\n".join(rows[:lines]))
+
+
+def ending(path: str, text: str, lines: int = 15) -> str:
+    """Quote the last lines of a long file, where more of the same can be added."""
+    rows = text.rstrip("\n").split("\n")
+    first = max(0, len(rows) - lines)
+    return _quoted(path, first + 1, len(rows), text, "\n".join(rows[first:]))
 
 
 def relevant_part(path: str, text: str, task: str, limit: int = RELEVANT_CHARS) -> str:
@@ -119,6 +134,30 @@ def _named_code(ranked: Sequence[tuple[str, str]], names: set[str]) -> str:
                 f"\n# {path}, lines {symbol.line} to {symbol.end} of {_count(text)}\n```\n{body.rstrip()}\n```\n"
             )
     return "\n" + "".join(parts) if parts else ""
+
+
+def _uses(ranked: Sequence[tuple[str, str]], names: set[str]) -> str:
+    """List the lines outside tests that use a definition which the task names, apart from the definition itself."""
+    defined: dict[str, set[tuple[str, int]]] = {}
+    for path, text in ranked[:MAX_FILES]:
+        for symbol in symbols(path, text) if not is_test(path) else ():
+            if symbol.name in names:
+                defined.setdefault(symbol.name, set()).add((path, symbol.line))
+    if not defined:
+        return ""
+    word = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(defined)))})(?!\w)")
+    places = set().union(*defined.values())
+    found = [
+        f"{path}:{number}: {line.strip()[:120]}"
+        for path, text in ranked
+        if not is_test(path) and word.search(text)
+        for number, line in enumerate(text.split("\n"), 1)
+        if word.search(line) and (path, number) not in places
+    ]
+    if not found:
+        return ""
+    more = f"\nand {len(found) - MAX_USES} more lines" if len(found) > MAX_USES else ""
+    return f"\n# Uses of {', '.join(sorted(defined))}\n" + "\n".join(found[:MAX_USES]) + more + "\n"
 
 
 def _quoted(path: str, first: int, last: int, text: str, part: str) -> str:
