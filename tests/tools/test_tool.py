@@ -269,8 +269,8 @@ class TestCalling:
             (ValueError("bad value"), ToolError, False),
             (TimeoutError("slow"), ToolTimeout, True),
             (ConnectionRefusedError("closed"), ToolUnavailable, True),
-            (SystemExit(3), ToolError, False),
-            (StopIteration(), ToolError, False),
+            (SystemExit(3), ToolUnavailable, True),
+            (StopIteration(), ToolUnavailable, True),
         ],
     )
     @pytest.mark.parametrize("sync", [True, False])

@@ -1,6 +1,7 @@
 """Calling a tool: validate the arguments and paths, run it, convert its result or its error."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,11 +79,20 @@ def _as_tool_error(tool: Tool, error: BaseException) -> ToolError:
         return ToolTimeout(message, tool=tool.name, remedy="try again, or do less at once")
     if isinstance(error, ConnectionError):
         return ToolUnavailable(message, tool=tool.name, remedy="try again when the other side answers")
+    says_something = text != NO_REASON and _SAYS_SOMETHING.search(text)
+    if isinstance(error, _CRASHES) or isinstance(error.__cause__, StopIteration) or not says_something:
+        return ToolUnavailable(message, tool=tool.name, remedy="try again: the tool broke, and blames no argument")
     return ToolError(message, tool=tool.name, remedy="try other arguments or another tool")
+
+
+_CRASHES = (BaseExceptionGroup, MemoryError, RecursionError, StopIteration, StopAsyncIteration, SystemExit)
+"""Errors of the tool itself. They say nothing about its arguments, so the same call may work the next time."""
+NO_REASON = "(it cannot say why)"
+_SAYS_SOMETHING = re.compile(r"[^\W\d_]{3,}")
 
 
 def _error_text(error: BaseException) -> str:
     try:
         return _encodable(str(error))
     except Exception:
-        return "(it cannot say why)"
+        return NO_REASON

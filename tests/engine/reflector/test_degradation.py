@@ -6,6 +6,7 @@ import pytest
 
 from support.candidates import rungs_of
 from support.kit import SMALL, Bench, act, done, fenced, steps
+from support.talk import submit
 from surefoot.core.outcome import Verdict
 from surefoot.core.phases import PhaseStatus
 from surefoot.core.plan import Condition, ExecutionStep, ExpressionCheck, StepDependency, StepType
@@ -50,12 +51,35 @@ async def test_stand_in_is_a_marked_artifact_for_dependants_history_and_outcome(
 
 
 @pytest.mark.req("A3", "A14")
-async def test_strong_and_small_models_are_told_of_a_stand_in(bench: Bench) -> None:
+async def test_small_model_is_told_of_a_stand_in(bench: Bench) -> None:
     write = fenced("7\n", "")
     await bench.run_plan(STAND_IN, [*ANSWERS, f"`r.txt`\n{write}", f"`r.txt`\n{write}"], traits=SMALL)
     asked = [prompt for prompt in bench.prompts() if "report the rows" in prompt]
     assert "# Stand-ins, not real results" in asked[0]
     assert '- measure: {"rows": 7}' in asked[0]
+
+
+@pytest.mark.req("A3", "A14")
+async def test_strong_model_is_told_of_a_stand_in(bench: Bench) -> None:
+    plan: list[dict[str, Any]] = [
+        {"name": "measure", "description": "count the rows", "fallback": {"rows": 7}},
+        {"name": "report", "description": "report the rows", "after": [1]},
+    ]
+    report = [("write_file", {"path": "r.txt", "content": "7"}), ("finish_step", {})]
+
+    def work(request: ModelRequest) -> Any:
+        text = request.messages[-1].content
+        if "call change_steps" in text:
+            return [("change_steps", {"steps": [{"step": "s1", "description": "count them otherwise"}]})]
+        return report if "# Step s2" in text else [("replan", {"reason": "there are no rows"})]
+
+    state = await bench.talk("Report the rows in r.txt.", [submit(*plan), *[work] * 4])
+    assert state.steps["s1"].status is StepStatus.DEGRADED
+    told = bench.talker.requests[-1].messages[-1].content
+    assert '# Stand-ins, not real results: say so where you use them\n- measure: {"rows": 7}' in told
+    assert "s1 measure failed; a stand-in replaces its result" in told
+    assert state.outcome is not None
+    assert state.outcome.degraded_steps == ("s1",)
 
 
 @pytest.mark.req("A3", "A14")
