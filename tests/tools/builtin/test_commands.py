@@ -181,6 +181,7 @@ class TestSearch:
         self, root: Path, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("surefoot.tools.builtin.search.REGEX_SECONDS", 1.5)
+        monkeypatch.setenv("PATH", "/nowhere")  # ripgrep would not be slow
         (root / "a.txt").write_text("a" * 60 + "!\nliteral (a+)+$ here\n")
         result = await run(search, pattern="(a+)+$")
         assert "takes too long" in result.summary
