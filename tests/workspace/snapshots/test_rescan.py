@@ -84,8 +84,8 @@ def do_special(root: bytes, outside: bytes, kind: str, one: bytes, two: bytes, c
     elif kind == "link":
         os.link(path, other + b".link")
     elif kind == "link in":
-        with open(away, "wb") as file:
-            file.write(content)
+        with open(away, "wb") as new:
+            new.write(content)
         os.link(away, path)
     elif kind == "through link":
         with open(away, "r+b") as file:
@@ -97,12 +97,12 @@ def do_special(root: bytes, outside: bytes, kind: str, one: bytes, two: bytes, c
     elif kind == "replace":
         os.rename(path, away)
         os.makedirs(os.path.join(path, b"b"))
-        with open(os.path.join(path, b"c.txt"), "wb") as file:
-            file.write(content)
+        with open(os.path.join(path, b"c.txt"), "wb") as new:
+            new.write(content)
     elif kind == "out and in":
         os.rename(path, away)
-        with suppress(OSError), open(os.path.join(away, b"c.txt"), "wb") as file:
-            file.write(content)
+        with suppress(OSError), open(os.path.join(away, b"c.txt"), "wb") as new:
+            new.write(content)
         os.rename(away, path)
     elif kind == "out":
         os.rename(path, away)
