@@ -54,7 +54,7 @@ class FullStepDraft(Draft):
     rollback_steps: list[str] = Field(
         default=[], description="commands that undo effects outside the folder", json_schema_extra=BRIEF
     )
-    requires_confirmation: bool = Field(default=False, description="a person must agree first", json_schema_extra=BRIEF)
+    requires_confirmation: bool = Field(default=False, description="by a person", json_schema_extra=BRIEF)
     allow_failure: bool = Field(default=False, description="go on if it fails", json_schema_extra=BRIEF)
     critical: bool = Field(default=True, description="false: may be skipped", json_schema_extra=BRIEF)
     priority: int = Field(default=0, description="highest first", json_schema_extra=BRIEF)
@@ -93,7 +93,7 @@ class CriterionDraft(Draft):
 class FullPlanDraft(Draft):
     steps: list[FullStepDraft] = Field(min_length=1)
     success_criteria: list[CriterionDraft] = Field(
-        default=[], description="{criterion, check: command that shows it}", json_schema_extra=BRIEF
+        default=[], description="{criterion, check: command}", json_schema_extra=BRIEF
     )
     checks: list[FullCheckDraft] = Field(default=[], description="what must hold at the end, as for steps")
     milestones: list[MilestoneDraft] = Field(default=[], description="{name, after}", json_schema_extra=BRIEF)
@@ -111,6 +111,7 @@ class Revision(Draft):
 
 
 class FullReflectionDraft(ReflectionDraft):
+    confidence: float = Field(default=0.5, description="0 to 1", json_schema_extra=BRIEF)
     recoverable: bool = Field(default=True, json_schema_extra=BRIEF)
     parameters: dict[str, Any] = Field(
         default={}, description="for a step that names its tool", json_schema_extra=BRIEF
