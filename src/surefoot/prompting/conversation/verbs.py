@@ -66,12 +66,11 @@ _VERBS: dict[Verb, tuple[type[Draft], str]] = {
     Verb.SUBMIT_UNDERSTANDING: (FullUnderstandingDraft, "Before work: say what the task wants."),
     Verb.SUBMIT_APPROACH: (
         FullApproachDraft,
-        "Before work: say how it will be done. Not needed for a simple task.",
+        "Before work: say how it will be done, where there is a choice.",
     ),
     Verb.SUBMIT_PLAN: (
         FullPlanDraft,
-        "Before work, or after a failure: the steps. Most tasks need one; use several where parts can be "
-        "checked separately.",
+        "Before work: the steps. Most tasks need one; use several where parts can be checked separately.",
     ),
     Verb.CHECK: (Nothing, "Run the step's checks now, without finishing it."),
     Verb.FINISH_STEP: (
