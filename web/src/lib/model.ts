@@ -1,0 +1,119 @@
+// What the page reads, in one place: the generated rows of the protocol, and the answers of the HTTP API.
+
+export type {
+  ActionRow,
+  Bar,
+  PhaseRow,
+  QuestionOption,
+  QuestionRow,
+  RevisionRow,
+  Row,
+  RunRow,
+  RunRows,
+  RunSnapshot,
+  StepRow,
+  StreamText,
+  TryRow,
+} from './protocol';
+import type { ActionRow, Row, RunRow, StepRow, TryRow } from './protocol';
+
+export interface Info {
+  version: string;
+  protocol: number;
+  scope: 'control' | 'view';
+  cwd: string;
+  models: string[];
+  locale_hint: string | null;
+}
+
+export interface FileDiff {
+  path: string;
+  status: 'added' | 'modified' | 'deleted' | 'renamed';
+  binary: boolean;
+  patch: string;
+  lines: number;
+  truncated: boolean;
+}
+
+export interface Proof {
+  label?: string;
+  command?: string;
+  when?: string;
+  outcome?: string;
+  passed?: boolean | null;
+  summary?: string;
+  output?: string;
+  output_blob?: string | null;
+}
+
+export interface Artifact {
+  name?: string;
+  path?: string;
+  title?: string;
+  type?: string;
+  hash?: string | null;
+  blob?: string | null;
+  size?: number | null;
+}
+
+export interface StepDetail {
+  step: StepRow;
+  attempts: TryRow[];
+  actions: ActionRow[];
+  proofs: Proof[];
+  artifacts: Artifact[];
+  log: string;
+}
+
+export interface Message {
+  id: string;
+  role: string;
+  purpose: string;
+  step: string | null;
+  text: string;
+  calls: { id: string; name: string; arguments: unknown }[];
+  result_of: string | null;
+  tokens: number | null;
+  at: number | null;
+  truncated: boolean;
+}
+
+export interface Conversation {
+  messages: Message[];
+  next: string | number | null;
+}
+
+export interface NewRun {
+  task: string;
+  folder?: string;
+  model?: string;
+  checks?: string[];
+  plan_only?: boolean;
+}
+
+export interface RunPage {
+  run: string;
+  seq: number;
+  rows: Row[];
+}
+
+export interface RunList {
+  runs: RunRow[];
+  next: string | null;
+}
+
+export type Verb = 'pause' | 'resume' | 'cancel' | 'undo' | 'fork' | 'edit' | 'skip' | 'retry' | 'answer';
+
+export interface Command {
+  command: Verb;
+  commandId: string;
+  step?: string;
+  question?: string;
+  answer?: string;
+  expectHash?: string;
+  plan?: string;
+  why?: string;
+  options?: Record<string, unknown>;
+}
+
+export type CommandAnswer = { accepted: true; seq: number; run?: string } | { refused: true; reason: string };
