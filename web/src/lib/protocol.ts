@@ -1,55 +1,106 @@
-// The rows and answers of protocol version 1, as docs/reference/protocol.md describes them.
+// Written by `python -m surefoot.server.typescript` from src/surefoot/server. Do not edit.
 
-export type RunStatus = 'running' | 'waiting' | 'paused' | 'interrupted' | 'done' | 'failed' | 'undone';
+export const PROTOCOL = 1;
+
+export interface Tokens {
+  prompt: number;
+  output: number;
+  cached: number;
+}
+
+export interface Limits {
+  tokens: number | null;
+  cost_usd: number | null;
+  seconds: number | null;
+  tool_calls: number | null;
+}
+
+export interface Calls {
+  model: number;
+  tool: number;
+}
 
 export interface Counter {
   value: number;
-  max: number | null;
+  max: number;
+}
+
+export interface Counters {
+  step_retry_count: Counter;
+  single_step_repair_count: Counter;
+  task_replan_count: Counter;
+  consecutive_failures: Counter;
+}
+
+export interface StepCounts {
+  total: number;
+  done: number;
+  failed: number;
+  running: number;
+  waiting: number;
+  skipped: number;
+  healed: number;
+}
+
+export interface Now {
+  step: string | null;
+  action: string | null;
+  text: string;
+  since: number;
+}
+
+export interface DiagnosisRow {
+  what_failed: string;
+  root_cause: string;
+  evidence: string;
+  tried: string[];
+  left_behind: string[];
+  left_outside: string[];
+  next_steps: string[];
 }
 
 export interface RunRow {
-  key: string;
-  kind: 'run';
+  key: "run";
+  kind: "run";
   id: string;
   title: string;
   task: string;
   folder: string;
   model: string;
-  strategy: string;
+  strategy: string | null;
   stage: string;
-  state: string;
+  state: "INTAKE" | "PLANNING" | "EXECUTING" | "RECOVERING" | "VERIFYING" | "BLOCKED" | "DONE";
   status: RunStatus;
   verdict: string | null;
   exit_code: number | null;
-  proof: 'A' | 'B' | 'C' | null;
+  proof: "A" | "B" | "C" | null;
   summary: string;
   reason: string;
-  started_at: number | null;
-  updated_at: number | null;
+  started_at: number;
+  updated_at: number;
   ended_at: number | null;
   active_seconds: number;
-  tokens: { prompt: number; output: number; cached: number };
+  tokens: Tokens;
   cost_usd: number | null;
-  limits: Record<string, number | null>;
-  calls: { model: number; tool: number };
-  counters: Record<string, Counter>;
+  limits: Limits;
+  calls: Calls;
+  counters: Counters;
   revisions: number;
   open_questions: number;
-  steps: { total: number; done: number; failed: number; running: number; waiting: number; skipped: number; healed: number };
-  now: { step: string | null; action: string | null; text: string; since: number | null } | null;
+  steps: StepCounts;
+  now: Now | null;
   live: boolean;
-  diagnosis: Record<string, unknown> | null;
+  diagnosis: DiagnosisRow | null;
   forked_from: string | null;
   warnings: string[];
+  seq: number;
 }
-
-export type PhaseStatus = 'pending' | 'running' | 'success' | 'failed' | 'skipped' | 'awaiting_confirmation';
 
 export interface PhaseRow {
   key: string;
-  kind: 'phase';
-  name: string;
-  status: PhaseStatus;
+  kind: "phase";
+  name: "understanding" | "approach" | "planning" | "execution" | "validation";
+  status: PhaseStatusName;
   confidence: number | null;
   messages: string[];
   warnings: string[];
@@ -61,82 +112,94 @@ export interface PhaseRow {
   reason: string;
 }
 
-export interface StepCheck {
+export interface CheckRow {
   label: string;
-  before: 'red' | 'green' | null;
-  now: 'red' | 'green' | null;
+  before: Colour | null;
+  now: Colour | null;
   decisive: boolean;
 }
 
 export interface Bar {
   from: number;
   to: number | null;
-  outcome: 'ok' | 'failed' | 'running' | 'waiting';
+  outcome: "ok" | "failed" | "running" | "waiting";
 }
 
 export interface StepRow {
   key: string;
-  kind: 'step';
+  kind: "step";
   id: string;
   sequence: number;
   name: string;
   description: string;
   type: string;
-  status: string;
+  status: StepStatusName;
   ready: boolean;
   needs: string[];
   critical: boolean;
-  priority: number | string | null;
+  priority: number;
   healed: boolean;
   attempt: number;
-  max_attempts: number | null;
+  max_attempts: number;
   started_at: number | null;
   ended_at: number | null;
   reason: string;
   files: string[];
   expected_outputs: string[];
   milestone: string | null;
-  estimated_minutes: number | null;
+  estimated_minutes: number;
   revision_added: number;
   revision_removed: number | null;
-  checks: StepCheck[];
+  checks: CheckRow[];
   bars: Bar[];
   rungs: string[];
   degraded: boolean;
   proven: boolean | null;
 }
 
+export interface FailureRow {
+  category: string;
+  message: string;
+}
+
+export interface ReflectionRow {
+  category: string;
+  root_cause: string;
+  confidence: number;
+  suggested_fix: string;
+}
+
 export interface TryRow {
   key: string;
-  kind: 'try';
+  kind: "try";
   step: string;
   number: number;
-  status: string;
-  started_at: number | null;
+  status: StepStatusName;
+  started_at: number;
   ended_at: number | null;
-  failure: { category: string; message: string } | null;
-  reflection: { category: string; root_cause: string; confidence: number | null; suggested_fix: string } | null;
+  failure: FailureRow | null;
+  reflection: ReflectionRow | null;
   rung: string | null;
   rolled_back: boolean;
 }
 
 export interface ActionRow {
   key: string;
-  kind: 'action';
+  kind: "action";
   id: string;
-  step: string | null;
-  try: number | null;
+  step: string;
   tool: string;
   title: string;
-  status: 'running' | 'ok' | 'failed' | 'refused' | 'interrupted';
-  started_at: number | null;
+  status: "running" | "ok" | "failed" | "refused" | "interrupted";
+  started_at: number;
   ended_at: number | null;
   summary: string;
   changed: string[];
   output_blob: string | null;
+  try: number;
 }
 
-export interface QuestionOption {
+export interface OptionRow {
   value: string;
   label: string;
   key: string;
@@ -145,27 +208,28 @@ export interface QuestionOption {
 
 export interface QuestionRow {
   key: string;
-  kind: 'question';
+  kind: "question";
   id: string;
   qkind: string;
   text: string;
   why: string;
-  options: QuestionOption[];
+  options: OptionRow[];
   command: string | null;
   diff: string | null;
   hash: string;
   step: string | null;
-  asked_at: number | null;
+  asked_at: number;
   times_out_at: number | null;
   answer: string | null;
   answered_by: string | null;
+  draft_blob: string | null;
 }
 
 export interface RevisionRow {
   key: string;
-  kind: 'revision';
+  kind: "revision";
   number: number;
-  at: number | null;
+  at: number;
   reason: string;
   added: string[];
   changed: string[];
@@ -173,17 +237,15 @@ export interface RevisionRow {
   by: string;
 }
 
-export type Row = RunRow | PhaseRow | StepRow | TryRow | ActionRow | QuestionRow | RevisionRow;
-
 export interface RunSnapshot {
-  v: 1;
+  v: number;
   run: string;
   seq: number;
   rows: Row[];
 }
 
 export interface RunRows {
-  v: 1;
+  v: number;
   run: string;
   after: number;
   upto: number;
@@ -191,12 +253,57 @@ export interface RunRows {
   removed: string[];
 }
 
+export interface RunsSnapshot {
+  v: number;
+  rows: RunRow[];
+}
+
+export interface RunsRows {
+  v: number;
+  upserts: RunRow[];
+  removed: string[];
+}
+
 export interface StreamText {
-  v: 1;
+  v: number;
   run: string;
   id: string;
-  step: string | null;
-  kind: 'text' | 'reasoning' | 'call' | 'output';
+  step: string;
+  kind: "text" | "reasoning" | "call" | "output";
   offset: number;
   text: string;
 }
+
+export interface Beat {
+  at: number;
+}
+
+export interface Accepted {
+  accepted: true;
+  seq: number;
+}
+
+export interface Refused {
+  refused: true;
+  reason: string;
+}
+
+export interface ErrorBody {
+  code: string;
+  message: string;
+  remedy: string;
+}
+
+export interface ErrorAnswer {
+  error: ErrorBody;
+}
+
+export type RunStatus = "running" | "waiting" | "paused" | "interrupted" | "done" | "failed" | "undone";
+
+export type PhaseStatusName = "pending" | "running" | "success" | "failed" | "skipped" | "awaiting_confirmation";
+
+export type StepStatusName = "pending" | "running" | "succeeded" | "partial" | "failed" | "skipped" | "degraded" | "blocked";
+
+export type Colour = "red" | "green";
+
+export type Row = RunRow | PhaseRow | StepRow | TryRow | ActionRow | QuestionRow | RevisionRow;
