@@ -38,3 +38,11 @@ export function choicesOf(question: QuestionRow): Choice[] {
     .map((option) => ({ option, role: roleOf(option.value), rule: /^always\s+(.*)$/is.exec(option.value)?.[1] ?? '' }))
     .sort((a, b) => ORDER.indexOf(a.role) - ORDER.indexOf(b.role));
 }
+
+/** The text without the command and the diff that it repeats: both are shown on their own, in full. */
+export function headline(question: QuestionRow): string {
+  let text = question.text;
+  if (question.diff) text = text.replace(question.diff, '');
+  if (question.command) text = text.replace(`command: ${question.command}`, '');
+  return text.trim() || question.text;
+}

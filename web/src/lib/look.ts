@@ -37,12 +37,11 @@ export function worst(looks: Iterable<Look>): Look {
 
 export function stepLook(step: StepRow, asked: ReadonlySet<string> = new Set()): Look {
   if (step.revision_removed !== null && step.revision_removed !== undefined) return 'removed';
-  if (asked.has(step.id) || step.status === 'waiting') return 'waiting';
+  if (asked.has(step.id)) return 'waiting';
   switch (step.status) {
     case 'running':
       return 'running';
     case 'succeeded':
-    case 'done':
       return step.degraded ? 'degraded' : step.healed ? 'healed' : 'done';
     case 'partial':
       return 'partial';

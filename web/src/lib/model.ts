@@ -4,7 +4,7 @@ export type {
   ActionRow,
   Bar,
   PhaseRow,
-  QuestionOption,
+  OptionRow as QuestionOption,
   QuestionRow,
   RevisionRow,
   Row,
