@@ -9,7 +9,8 @@ let worker: Worker | null = null;
 let next = 0;
 const waiting = new Map<number, Waiting>();
 
-export function placeGraph(request: LayoutRequest): Promise<LayoutResult> {
+/** Async, so that a browser or a policy without workers costs the picture and not the page. */
+export async function placeGraph(request: LayoutRequest): Promise<LayoutResult> {
   worker ??= start();
   const running = worker;
   return new Promise((resolve, reject) => {
@@ -33,15 +34,20 @@ function start(): Worker {
   return made;
 }
 
-interface Policies {
-  createPolicy(name: string, rules: { createScriptURL: (url: string) => string }): { createScriptURL(url: string): unknown };
+interface Policy {
+  createScriptURL(url: string): unknown;
 }
+interface Policies {
+  createPolicy(name: string, rules: { createScriptURL: (url: string) => string }): Policy;
+}
+/** Made once: a second policy of the same name is refused. */
+let policy: Policy | null = null;
 
 /** A worker's address has to be a trusted one. This policy vouches for exactly the worker that was built with the page. */
 function trusted(url: string): string {
   const policies = (globalThis as { trustedTypes?: Policies }).trustedTypes;
   if (!policies) return url;
-  const policy = policies.createPolicy('surefoot-worker', {
+  policy ??= policies.createPolicy('surefoot-worker', {
     createScriptURL: (text) => {
       if (text !== workerUrl) throw new TypeError('not the layout worker');
       return text;
