@@ -89,6 +89,13 @@ if (mock) {
           await at(`#/run/${ids.healed}/step/write/diff`, '[role=tabpanel] table');
           await at(`#/run/${ids.healed}/step/write/proof`, '[role=tabpanel] code');
           await at(`#/run/${ids.many}`, '[role=treegrid] [role=row]');
+          await at('#/', 'a[href^="#/run/"]');
+          // Opened by its address, so that a narrow page shows this part and not the plan.
+          await at(`#/run/${ids.healed}/diff`, '[role=tabpanel] table');
+          await at(`#/run/${ids.healed}/talk`, '[role=tabpanel] li');
+          await page.keyboard.press('?');
+          await page.waitForSelector('dialog[open]');
+          assert.deepEqual(await violations(page), [], 'help');
           await done(page);
         });
       }
