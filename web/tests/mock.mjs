@@ -62,8 +62,8 @@ export async function startMock({ token = 'test-token', port = 0 } = {}) {
       });
     }
     if (part === 'conversation') return json(response, 200, { messages: [
-      { id: 'm1', role: 'user', purpose: 'step', step: 'write', text: 'Write adder.py', calls: [], result_of: null, tokens: 120, at: 1794898770, truncated: false },
-      { id: 'm2', role: 'assistant', purpose: 'step', step: 'write', text: '<b>bold?</b> I write it.', calls: [{ id: 'c1', name: 'write_file', arguments: { path: 'adder.py' } }], result_of: null, tokens: 40, at: 1794898771, truncated: false },
+      { id: 'm1', role: 'user', purpose: 'step', step: 'write', text: 'Write adder.py', calls: [], result_of: null, tokens: null, at: 1794898770, truncated: 0 },
+      { id: 'm2', role: 'assistant', purpose: 'step', step: 'write', text: '<b>bold?</b> I write it.', calls: [{ id: 'c1', name: 'write_file', arguments: { path: 'adder.py' } }], result_of: null, tokens: { prompt: 120, output: 40, cached: 0 }, at: 1794898771, truncated: 12 },
     ], next: null });
     if (part === 'commands') {
       const command = JSON.parse(body);

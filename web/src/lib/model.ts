@@ -73,9 +73,10 @@ export interface Message {
   text: string;
   calls: { id: string; name: string; arguments: unknown }[];
   result_of: string | null;
-  tokens: number | null;
+  tokens: { prompt: number; output: number; cached: number } | null;
   at: number | null;
-  truncated: boolean;
+  /** How many characters are left out. */
+  truncated: number;
 }
 
 export interface Conversation {

@@ -1,4 +1,5 @@
-// Lays out a graph in a worker that is started with the first graph.
+// Lays out a graph in a worker that is started with the first graph. Where no worker may start, it is done here:
+// a graph has at most 150 nodes.
 
 import type { LayoutRequest, LayoutResult } from './dagre';
 import workerUrl from './layout.worker?worker&url';
@@ -7,10 +8,21 @@ type Waiting = { resolve: (result: LayoutResult) => void; reject: (error: Error)
 
 let worker: Worker | null = null;
 let next = 0;
+let refused = false;
 const waiting = new Map<number, Waiting>();
 
-/** Async, so that a browser or a policy without workers costs the picture and not the page. */
 export async function placeGraph(request: LayoutRequest): Promise<LayoutResult> {
+  if (!refused) {
+    try {
+      return await inWorker(request);
+    } catch {
+      refused = true;
+    }
+  }
+  return (await import('./dagre')).placeNodes(request);
+}
+
+function inWorker(request: LayoutRequest): Promise<LayoutResult> {
   worker ??= start();
   const running = worker;
   return new Promise((resolve, reject) => {
