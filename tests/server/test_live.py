@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ async def test_a_client_sees_the_seed_s_messages_in_order_and_the_same_rows_as_a
     await client.until(lambda: client.seq == len(RUN))
     await client.until(lambda: client.messages and client.messages[-1][0] == "task:list")
     assert client.rows["run"]["status"] == "done"
-    end = {row["key"]: row for row in snapshot(view_of(whole_run()))}
+    end: dict[str, Any] = {row["key"]: row for row in snapshot(view_of(whole_run()))}
     assert client.rows.keys() == end.keys()
     assert {k: r["status"] for k, r in client.rows.items() if "status" in r} == {
         k: r["status"] for k, r in end.items() if "status" in r
@@ -110,7 +111,7 @@ async def test_a_run_is_started_answered_and_finished_from_the_page(site: Site, 
     script.write_text(json.dumps([UNDERSTANDING, adder("-"), adder("+"), adder("+")]))
     client = await site.client()
     await client.call("runs:watch")
-    body = {"task": TASK, "model": f"scripted:{script}", "checks": [CHECK], "commandId": "one"}
+    body: dict[str, Any] = {"task": TASK, "model": f"scripted:{script}", "checks": [CHECK], "commandId": "one"}
     body["options"] = {"sandbox": "off", "approve": "ask"}
     started = await site.http("POST", "/api/runs", json=body)
     assert started.status_code == 202, started.text

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -23,7 +24,7 @@ EXAMPLES = re.findall(r"`([a-z:]+)`\n\n```json\n(.*?)```", PROTOCOL, re.DOTALL)
 @pytest.mark.req("A7", "A15")
 def test_each_message_has_an_example_with_the_fields_that_are_sent() -> None:
     examples = {name: json.loads(text) for name, text in EXAMPLES}
-    sent = {}
+    sent: dict[str, dict[str, Any]] = {}
     for run in (whole_run(), failed_run()):
         for _, name, message in view_of(run).messages:
             sent.setdefault(name, message)

@@ -157,7 +157,7 @@ async def test_only_the_valid_cells_of_the_matrix_work(attempts: Attempts, kind:
     ],
 )  # fmt: skip
 async def test_known_incidents(attempts: Attempts, name: str, request_: dict[str, Any]) -> None:
-    good = {"host": [HERE], "token": "control", "method": "GET"}
+    good: dict[str, Any] = {"host": [HERE], "token": "control", "method": "GET"}
     filled = {
         key: value.format(control=attempts.values["control"]) if key == "query" else value
         for key, value in {**good, **request_}.items()
@@ -180,7 +180,7 @@ async def test_known_incidents(attempts: Attempts, name: str, request_: dict[str
     ],
 )
 async def test_nothing_but_a_plain_websocket_reaches_the_socket(attempts: Attempts, query: str) -> None:
-    own = {"host": [HERE], "origin": [f"http://{HERE}"]}
+    own: dict[str, Any] = {"host": [HERE], "origin": [f"http://{HERE}"]}
     assert not (await attempts.request("websocket", path="/socket.io/", query=query, **own))[0]
 
 

@@ -43,7 +43,10 @@ class Watch:
     tools: bool = True
     sent: int | None = None
     """The last event that the client has rows of; None: it needs a snapshot."""
-    tools_sent: int | None = None
+    tools_sent: int = 0
+    """The last event whose messages the client has."""
+    needs_tasks: bool = False
+    """Whether the client needs the task list first."""
     live: bool | None = None
     """Whether the client was told that a process drives the run."""
     unacknowledged: int = 0
@@ -105,8 +108,10 @@ class Sockets:
         """Send a heartbeat that the page can see, and drop sockets whose token is no longer valid. Never returns."""
         beat = 0.0
         while True:
-            for session in list(self.sessions.values()):
-                if self._tokens.scope_of(session.token) != session.scope:
+            sessions = list(self.sessions.values())
+            scopes = {token: self._tokens.scope_of(token) for token in {session.token for session in sessions}}
+            for session in sessions:
+                if scopes[session.token] != session.scope:
                     await self._drop(session)
             if time.monotonic() >= beat:
                 beat = time.monotonic() + BEAT_SECONDS
@@ -155,7 +160,8 @@ class Sockets:
             return {"error": f"a socket watches at most {MAX_WATCHES} runs"}
         known = after if isinstance(after, int) and 0 < after <= view.state.seq else None
         watch = Watch(run_id, request.get("rows", True) is not False, request.get("tools", True) is not False)
-        watch.sent, watch.tools_sent = known, known
+        # Messages are sent from here on, also those of events before the first batch.
+        watch.sent, watch.tools_sent, watch.needs_tasks = known, known or view.state.seq, known is None
         session.watches[run_id] = watch
         self._notify(session, run_id)
         return {"head": view.state.seq}
@@ -268,13 +274,12 @@ class Sockets:
         return acknowledge
 
     async def _send_messages(self, session: Session, watch: Watch, view: RunView) -> None:
-        after = watch.tools_sent
-        if after is None or after < view.messages_dropped:
+        if watch.needs_tasks or watch.tools_sent < view.messages_dropped:
+            watch.needs_tasks = False
             await self.server.emit("task:list", task_list(view), to=session.sid)
-        else:
-            for seq, name, message in view.messages:
-                if seq > after:
-                    await self.server.emit(name, message, to=session.sid)
+        for seq, name, message in view.messages:
+            if seq > watch.tools_sent:
+                await self.server.emit(name, message, to=session.sid)
         watch.tools_sent = view.state.seq
 
     async def _pump_list(self, session: Session, lists: ListWatch) -> None:

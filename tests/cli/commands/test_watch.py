@@ -26,7 +26,7 @@ async def test_a_run_that_has_ended_or_waits_is_shown_at_once(surefoot: Surefoot
     await surefoot.store(whole_run())
     ended = surefoot("watch")
     assert ended.code == 0
-    assert "verified" in ended.out
+    assert "Verified" in ended.out
 
 
 async def test_a_run_that_waits_has_the_exit_code_of_waiting(surefoot: Surefoot) -> None:
