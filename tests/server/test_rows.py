@@ -1,6 +1,7 @@
 """Rows: whole, keyed, and enough to go from any event to any later one."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,11 @@ from surefoot.server.view.fold import advance, changed_since, snapshot, view_of
 from surefoot.server.view.state import RunView
 
 WEB = Path(__file__).parents[2] / "web"
-RUNS = {"whole": whole_run, "failed": failed_run, "asking": lambda: records([*phases(), *asking()])}
+RUNS: dict[str, Callable[[], list[e.Record]]] = {
+    "whole": whole_run,
+    "failed": failed_run,
+    "asking": lambda: records([*phases(), *asking()]),
+}
 
 
 def by_key(rows: list[Row]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from surefoot.server.rows import Row
 from surefoot.server.view import attempts
 from surefoot.server.view.attempts import end_wait, one_step
 from surefoot.server.view.making import build, reason_for_plan
+from surefoot.server.view.messages import add_messages
 from surefoot.server.view.state import PHASES, RunView, Span, Wait
 from surefoot.server.view.steps import step_row
 
@@ -40,6 +41,7 @@ def advance(view: RunView, record: e.Record) -> set[str]:
     for key in changed:
         view.changed_at[key] = record.seq
         view.removed_at.pop(key, None)
+    add_messages(view, record)
     for question_id in before - _question_ids(view):
         key = f"question:{question_id}"
         view.changed_at.pop(key, None)

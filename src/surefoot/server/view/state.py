@@ -1,6 +1,7 @@
 """What the rows of a run are made of: its folded state, and what only a picture of it needs, such as past attempts."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from surefoot.core.outcome import Failure, StepReflection
 from surefoot.core.transitions import StepStatus
@@ -65,3 +66,9 @@ class RunView:
     """Whether the run was interrupted and not resumed since."""
     blobs: set[str] = field(default_factory=set)
     """The hashes of contents that belong to the run and may be fetched."""
+    messages: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    """The messages of the tool protocol (`seed.py`), each with the number of its event and its name."""
+    messages_dropped: int = 0
+    """The number of the last event whose messages are no longer kept."""
+    open_messages: set[str] = field(default_factory=set)
+    """Steps whose message was started and is not complete."""
