@@ -57,8 +57,8 @@ export async function startMock({ token = 'test-token', port = 0 } = {}) {
       const rows = [...run.rows.values()];
       return json(response, 200, {
         step: run.rows.get(`step:${sub}`), attempts: rows.filter((row) => row.kind === 'try' && row.step === sub), actions: rows.filter((row) => row.kind === 'action' && row.step === sub),
-        proofs: [{ label: 'python3 test_adder.py', when: 'before', passed: false, summary: 'exit 1', output: 'AssertionError: add(2, 3) is -1' }, { label: 'python3 test_adder.py', when: 'after', passed: true, summary: 'exit 0', output: 'ok' }],
-        artifacts: [{ name: 'adder.py', type: 'file', hash: 'abc', size: 64 }], log: '\u001b[32mok\u001b[0m <img src=x onerror=alert(1)>\nsecond line',
+        proofs: [{ label: 'python3 test_adder.py', passed: true, red_before: true, detail: 'ok', exit_code: 0, output_hash: 'def', duration_ms: 40 }],
+        artifacts: [{ id: 'write', kind: 'result', hash: 'abc', size: 64, summary: 'adder.py is there' }], log: '\u001b[32mok\u001b[0m <img src=x onerror=alert(1)>\nsecond line',
       });
     }
     if (part === 'conversation') return json(response, 200, { messages: [

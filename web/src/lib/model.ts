@@ -35,25 +35,25 @@ export interface FileDiff {
   truncated: boolean;
 }
 
+/** The result of a check that the engine ran after the step's work. */
 export interface Proof {
-  label?: string;
-  command?: string;
-  when?: string;
-  outcome?: string;
-  passed?: boolean | null;
-  summary?: string;
-  output?: string;
-  output_blob?: string | null;
+  label: string;
+  passed: boolean;
+  red_before: boolean;
+  /** The relevant lines of its output. */
+  detail?: string;
+  exit_code?: number | null;
+  output_hash?: string;
+  duration_ms?: number;
+  reused?: boolean;
 }
 
 export interface Artifact {
-  name?: string;
-  path?: string;
-  title?: string;
-  type?: string;
-  hash?: string | null;
-  blob?: string | null;
-  size?: number | null;
+  id: string;
+  kind?: string;
+  hash?: string;
+  size?: number;
+  summary?: string;
 }
 
 export interface StepDetail {
