@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly lint types unit coverage cassettes bench bench-actions bench-recovery eval eval-smoke lock clean help
+.PHONY: demo test test-model nightly lint types unit coverage cassettes bench bench-actions bench-recovery eval eval-smoke lock web web-test clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -92,8 +92,21 @@ eval-smoke: .venv/dev.ready
 bench-recovery: .bench-venv/ready
 	.bench-venv/bin/python benchmarks/recovery.py --json benchmarks/results/recovery.json
 
+# The live page and the report's template, built into the package. People who install a wheel need no Node.
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	@command -v npm >/dev/null || { echo "The page is built with Node 20.19 or newer: install nodejs and npm (apt-get install nodejs npm)" >&2; exit 1; }
+	cd web && npm ci --no-audit --no-fund
+	@touch $@
+
+web: web/node_modules/.package-lock.json
+	cd web && npm run build && npm run build:report
+
+web-test: web
+	cd web && npm run check && npm test && npm run test:browser
+
 lock: .tools/bin/uv
 	.tools/bin/uv lock
 
 clean:
+	rm -rf web/node_modules web/.report-build src/surefoot/server/static
 	rm -rf .venv .bench-venv .tools .mypy_cache .ruff_cache .pytest_cache .coverage dist

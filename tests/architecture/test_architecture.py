@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 ORDER = (
     *("errors", "_version", "core", "config", "results", "journal", "workspace", "models", "tools"),
-    *("prompting", "engine", "history", "api", "cli", "__main__"),
+    *("prompting", "engine", "history", "api", "server", "cli", "__main__"),
 )
 """From the bottom up: what stands later may import what stands earlier, never the other way round."""
 
@@ -25,12 +25,12 @@ PURE = (
     *("engine.planner.plan_criteria", "engine.planner.evidence", "engine.planner.subject", "engine.planner.coverage"),
     *("engine.planner.normalize", "engine.planner.plan_toml", "history.decisions"),
     *("engine.verifier.suite.compare", "engine.verifier.suite.python_tests", "engine.verifier.suite.report"),
-    *("engine.verifier.suite.test_policy", "prompting.project.test_words"),
+    *("engine.verifier.suite.test_policy", "prompting.project.test_words", "server.view", "server.rows"),
 )
 """Modules and packages that decide and do no I/O."""
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 
-HEAVY = {"openai", "anthropic", "xllamacpp", "httpx", "httpx2", "jsonschema"}
+HEAVY = {"openai", "anthropic", "xllamacpp", "httpx", "httpx2", "jsonschema", "socketio", "starlette", "uvicorn"}
 
 FILES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix("."): path

@@ -22,7 +22,9 @@ from surefoot.cli.commands.model import model
 from surefoot.cli.commands.replay import replay
 from surefoot.cli.commands.retry import retry
 from surefoot.cli.commands.run import plan, resume, run
+from surefoot.cli.commands.serve import schema, serve
 from surefoot.cli.commands.undo import apply, diff, gc, undo
+from surefoot.cli.commands.watch import watch
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
 EXIT_CODES = """\b
@@ -81,6 +83,8 @@ for command in (
     answer,
     list_runs,
     show,
+    watch,
+    serve,
     diff,
     undo,
     replay,
@@ -92,6 +96,7 @@ for command in (
     untrust,
     doctor,
     model,
+    schema,
 ):
     cli.add_command(command)
 

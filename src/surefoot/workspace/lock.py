@@ -115,6 +115,20 @@ class WorkspaceLock:
         )
 
 
+def running_in(root: Path, home: Path) -> str:
+    """The id of the run whose process holds the lock of a folder now; empty if none does. Takes no lock itself."""
+    try:
+        fd = os.open(home / "locks" / f"{workspace_key(root.resolve())}.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        holder = _read_holder(fd)
+    finally:
+        os.close(fd)
+    alive = bool(holder) and holder["started"] != 0 and _start_time(holder["pid"]) == holder["started"]
+    return str(holder["run_id"]) if alive else ""
+
+
 def _read_holder(fd: int) -> dict[str, Any]:
     try:
         holder: dict[str, Any] = json.loads(os.pread(fd, 65536, 0))

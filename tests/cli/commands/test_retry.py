@@ -7,7 +7,6 @@ import pytest
 from cli.conftest import Surefoot
 from support.stories import CHECK, TASK, TEST, UNDERSTANDING, adder, good_script
 from surefoot.cli.commands.retry import parse_parameter
-from surefoot.cli.session.control import resolve_step
 from surefoot.config.model import ExecutionConfig, ReflectionConfig
 from surefoot.core.phases import ExecutionPhase
 from surefoot.core.plan import CommandCheck, DetailedPlan, ExecutionStep, StepDependency
@@ -16,6 +15,7 @@ from surefoot.core.transitions import Stage
 from surefoot.engine.loop import start_run
 from surefoot.engine.planner.gate import skipped
 from surefoot.engine.runtime.services import Services
+from surefoot.history.requests import resolve_step
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState

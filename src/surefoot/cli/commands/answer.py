@@ -25,6 +25,7 @@ def answer(run_id: str, question_id: str | None, text: str | None, all_folders: 
     """
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run, say_where
+    from surefoot.history.requests import find_question, open_questions
 
     journal = open_journal()
     try:
@@ -39,7 +40,7 @@ def answer(run_id: str, question_id: str | None, text: str | None, all_folders: 
             )
         if not questions:
             raise UsageError(f"run {run_id} has no open questions", remedy=f"continue with: surefoot resume {run_id}")
-        chosen = [_find(questions, question_id)] if question_id else questions
+        chosen = [find_question(questions, question_id)] if question_id else questions
         if text is not None and len(chosen) > 1:
             ids = ", ".join(question.id for question in chosen)
             raise UsageError(f"run {run_id} has several open questions: {ids}", remedy="choose one with --question")
@@ -51,34 +52,6 @@ def answer(run_id: str, question_id: str | None, text: str | None, all_folders: 
         return 4
     click.echo(f"answered; continue with: surefoot resume {run_id}")
     return 0
-
-
-def open_questions(journal: "SqliteJournal", run_id: str) -> "tuple[list[Question], list[str]]":
-    """The open questions of a run, and the ids of those that have timed out.
-
-    A question whose answer is in the inbox of the run is not open any more.
-    """
-    import time
-
-    from surefoot.core.questions import times_out_at
-    from surefoot.journal.messages import AnswerMessage
-    from surefoot.journal.reducers import fold
-
-    state = fold(journal.read(run_id))
-    messages = [item.body for item in journal.receive(run_id)]
-    sent = {message.question_id for message in messages if isinstance(message, AnswerMessage)}
-    unanswered = [question for question in state.open_questions if question.id not in sent]
-    timeout, now = state.config.question_timeout_seconds, time.time()
-    expired = [q.id for q in unanswered if (until := times_out_at(q, timeout)) is not None and until <= now]
-    return [question for question in unanswered if question.id not in expired], expired
-
-
-def _find(questions: "list[Question]", question_id: str) -> "Question":
-    for question in questions:
-        if question.id == question_id:
-            return question
-    ids = ", ".join(question.id for question in questions)
-    raise UsageError(f"there is no open question {question_id!r}", remedy=f"open questions: {ids}")
 
 
 def _draft(journal: "SqliteJournal", question: "Question") -> str:
@@ -93,14 +66,11 @@ def _answer(journal: "SqliteJournal", run_id: str, question: "Question", text: s
     """Send the answer to the run. False if there is none yet."""
     import asyncio
     import sys
-    import time
 
     from surefoot.cli.report.hiding import redactor
-    from surefoot.cli.session.control import user_name
     from surefoot.cli.session.person import TerminalPerson, format_question
-    from surefoot.core.questions import choice_of, expected, explanation, understood
-    from surefoot.engine.refusal import refuse_secret_answer
-    from surefoot.journal.messages import AnswerMessage
+    from surefoot.core.questions import choice_of, explanation, understood
+    from surefoot.history.requests import require_answer, send_answer
 
     answer: str | None
     question.draft = _draft(journal, question)
@@ -113,9 +83,8 @@ def _answer(journal: "SqliteJournal", run_id: str, question: "Question", text: s
         if question.kind == "approval" and choice_of(text) == "explain":
             click.echo(f"{format_question(question)}\n{explanation(question)}")
             return False
-        raise UsageError(f"{text!r} is no answer to this question", remedy=f"answer with one of: {expected(question)}")
+        require_answer(question, text)
     if not answer:
         return False
-    refuse_secret_answer(redactor(), answer)
-    journal.send(run_id, AnswerMessage(question_id=question.id, answer=answer, by=user_name(), at=time.time()))
+    send_answer(journal, run_id, question, answer, redactor())
     return True

@@ -28,12 +28,10 @@ def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folder
     in your editor ($VISUAL or $EDITOR). A run in progress applies the change before its next step, a stopped one when
     it is resumed.
     """
-    from surefoot.cli.session.control import user_name
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import confirm_where, find_run
-    from surefoot.core.transitions import Stage
     from surefoot.engine.planner.plan_toml import as_text
-    from surefoot.journal.messages import ControlMessage
+    from surefoot.history.requests import require_editable, send_edit
     from surefoot.journal.reducers import fold
 
     journal = open_journal()
@@ -41,9 +39,7 @@ def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folder
         found = find_run(journal, run_id, all_folders=all_folders)
         run_id = found.run_id
         state = fold(journal.read(run_id))
-        if state.stage is Stage.COMPLETED or state.plan is None:
-            problem = "is finished" if state.plan else "has no plan yet"
-            raise UsageError(f"run {run_id} {problem}", remedy=f"see its state: surefoot show {run_id}")
+        require_editable(state)
         if only_print:
             click.echo(as_text(state), nl=False)
             return 0
@@ -53,7 +49,7 @@ def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folder
             click.echo("nothing was changed")
             return 0
         _print_revision(revision)
-        journal.send(run_id, ControlMessage(command="edit", by=user_name(), why=why, plan=text))
+        send_edit(journal, run_id, text, why)
     finally:
         journal.close()
     click.echo(f"sent to run {run_id}: edit; it takes effect before the next step, or on resume")
@@ -61,16 +57,13 @@ def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folder
 
 
 def _from_file(source: str, state: "RunState", why: str) -> "tuple[str, PlanRevised | None]":
-    from surefoot.engine.planner.plan_toml import revision
+    from surefoot.history.requests import require_revision
 
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{source} cannot be read: {error}", remedy="name a file with the steps in it") from None
-    try:
-        return text, revision(text, state, why)
-    except PlanError as error:
-        raise UsageError(str(error), remedy=error.remedy) from None
+    return text, require_revision(state, text, why)
 
 
 def _from_editor(state: "RunState", why: str) -> "tuple[str, PlanRevised | None]":

@@ -35,7 +35,7 @@ def retry(
     import asyncio
     from functools import partial
 
-    from surefoot.cli.session.control import request_control, resolve_step
+    from surefoot.cli.session.control import request_control
     from surefoot.cli.session.foreground import PreparedRun, run_in_foreground
     from surefoot.cli.session.prepare import display_of, load_settings, reusable_spec
     from surefoot.cli.session.resources import is_running
@@ -43,6 +43,7 @@ def retry(
     from surefoot.core.transitions import WORKING
     from surefoot.engine.controls import step_again
     from surefoot.engine.loop import retry_step
+    from surefoot.history.requests import resolve_step
     from surefoot.tools.registry import default_toolbox
 
     parameters = dict(parse_parameter(change) for change in changes)

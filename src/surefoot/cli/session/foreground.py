@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 from surefoot.cli.report.hiding import hide_with
-from surefoot.cli.session.control import send_control
 from surefoot.cli.session.ending import Display, report_end, report_error, report_interruption
 from surefoot.cli.session.hang import end_process
 from surefoot.cli.session.person import TerminalPerson
@@ -25,6 +24,7 @@ from surefoot.config import paths
 from surefoot.config.model import ModelSettings
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import NoModel, UsageError, WeightsError
+from surefoot.history.requests import send_control
 from surefoot.journal.events import Record
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState

@@ -62,3 +62,33 @@ def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = No
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,
     }
+
+
+SCHEMA_VERSION = 1
+"""The version of the lines. Fields and types of events may be added to a version; anything else needs a new one."""
+
+
+def line_schema() -> dict[str, Any]:
+    """The JSON schema of one line: an event with its number and time, the outcome at the end, or an error."""
+    event = e.event_adapter.json_schema(ref_template="#/$defs/{model}")
+    definitions = event.pop("$defs")
+    stamp = {"seq": {"type": "integer"}, "at": {"type": "number", "description": "seconds since the epoch"}}
+    for kind in (cls.__name__ for cls in e.KINDS):
+        definitions[kind]["properties"] = {**stamp, **definitions[kind]["properties"]}
+        definitions[kind]["required"] = ["seq", "at", "type", *definitions[kind].get("required", [])]
+        # A newer version may add fields.
+        definitions[kind]["additionalProperties"] = True
+    definitions["OutcomeLine"] = _line("outcome", "run_id", "exit_code", "verdict", "summary", "proof_level", "seconds")
+    definitions["ErrorLine"] = _line("error", "message", "remedy")
+    lines = [*event["oneOf"], {"$ref": "#/$defs/OutcomeLine"}, {"$ref": "#/$defs/ErrorLine"}]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "One line of surefoot --json",
+        "version": SCHEMA_VERSION,
+        "oneOf": lines,
+        "$defs": definitions,
+    }
+
+
+def _line(kind: str, *required: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {"type": {"const": kind}}, "required": ["type", *required]}

@@ -1,0 +1,87 @@
+"""`serve`: the page, the socket and the HTTP interface. `schema`: what programs can rely on."""
+
+from pathlib import Path
+
+import click
+
+from surefoot.cli.options import model_option
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 finds a free port.")
+@click.option("--open/--no-open", "open_page", default=True, help="Whether to open the page in a browser.")
+@click.option("--view-token", is_flag=True, help="Also print a link that may only look.")
+@click.option("--new-tokens", is_flag=True, help="Replace both tokens; who has the old ones is out.")
+@model_option
+@click.option("--allow-host", "allow_hosts", multiple=True, metavar="NAME", help="A name by which it is reached.")
+@click.option("--tls-cert", default="", metavar="FILE", help="The certificate, for an address that others reach.")
+@click.option("--tls-key", default="", metavar="FILE", help="The key of the certificate.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy with TLS is in front; it is reached by --allow-host.")
+def serve(
+    host: str,
+    port: int,
+    open_page: bool,
+    view_token: bool,
+    new_tokens: bool,
+    model: str | None,
+    allow_hosts: tuple[str, ...],
+    tls_cert: str,
+    tls_key: str,
+    behind_proxy: bool,
+) -> int:
+    """Show all runs in a browser, and start, answer, pause, skip, retry, edit, cancel, fork and undo them there.
+
+    Runs are processes of their own: they go on when this ends, and runs of terminals are shown too. The link holds a
+    secret in its last part; whoever has it can do what you can.
+    """
+    import asyncio
+    import sys
+
+    from surefoot.cli.session.prepare import load_settings
+    from surefoot.config import paths
+    from surefoot.server.app import Server, ServerOptions
+
+    default = load_settings(Path.cwd()).model.model
+    server = Server(
+        ServerOptions(
+            home=paths.state_home(),
+            cwd=Path.cwd(),
+            host=host,
+            port=port,
+            model=model or "",
+            models=[name for name in (model, default) if name],
+            allow_hosts=allow_hosts,
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            behind_proxy=behind_proxy,
+            new_tokens=new_tokens,
+        )
+    )
+    click.echo(server.url())
+    if view_token:
+        click.echo(f"only to look: {server.url('view')}")
+    click.echo("Ctrl-C ends the server; runs go on", err=True)
+    sys.stdout.flush()
+    if open_page and sys.stdout.isatty():
+        import webbrowser
+
+        webbrowser.open(server.url())
+    asyncio.run(server.serve())
+    return 0
+
+
+@click.group()
+def schema() -> None:
+    """Print JSON schemas of what Surefoot writes for programs."""
+
+
+@schema.command()
+def events() -> int:
+    """Print the JSON schema of one line of `--json`, with its version."""
+    import json
+
+    from surefoot.cli.views.jsonl import line_schema
+
+    click.echo(json.dumps(line_schema(), indent=2))
+    return 0

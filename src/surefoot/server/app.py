@@ -1,0 +1,136 @@
+"""Puts the server together and runs it."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surefoot.errors import SurefootError, UsageError
+from surefoot.server.commands import Commands
+from surefoot.server.http import Api
+from surefoot.server.hub import Hub
+from surefoot.server.page import shell_routes
+from surefoot.server.security import Door, Gate, door_for
+from surefoot.server.sockets import Sockets
+from surefoot.server.tokens import Tokens
+
+MISSING = "surefoot serve needs packages that are not installed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    home: Path
+    cwd: Path
+    host: str = "127.0.0.1"
+    port: int = 8765
+    model: str = ""
+    models: Sequence[str] = ()
+    allow_hosts: Sequence[str] = ()
+    tls_cert: str = ""
+    tls_key: str = ""
+    behind_proxy: bool = False
+    new_tokens: bool = False
+
+
+class Server:
+    """A server that listens. `url` has the token in its fragment, which reaches no server, log or referrer."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        _require_packages()
+        if bool(options.tls_cert) != bool(options.tls_key):
+            raise UsageError("a certificate and its key belong together", remedy="give --tls-cert and --tls-key")
+        self._options = options
+        self._tls = bool(options.tls_cert)
+        self._door(options.port)  # refuses before anything is opened
+        self._listener = _listen(options.host, options.port)
+        self.port: int = self._listener.getsockname()[1]
+        self.door: Door = self._door(self.port)
+        self.tokens = Tokens(options.home / "server" / "tokens.json")
+        self.tokens.ensure(replace=options.new_tokens)
+        self._uvicorn: Any = None
+
+    def _door(self, port: int) -> Door:
+        options = self._options
+        return door_for(
+            options.host, port, allowed=options.allow_hosts, tls=self._tls, behind_proxy=options.behind_proxy
+        )
+
+    def url(self, scope: str = "control") -> str:
+        host = f"[{self._options.host}]" if ":" in self._options.host else self._options.host
+        token = self.tokens.get("view" if scope == "view" else "control")
+        return f"{'https' if self._tls else 'http'}://{host}:{self.port}/#t={token}"
+
+    async def serve(self) -> None:
+        """Serve until `stop` is called, or on SIGINT or SIGTERM."""
+        import uvicorn
+
+        async with self._application() as app:
+            config = uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                ws="websockets-sansio",
+                ws_max_size=self.door.limits.frame_bytes,
+                ws_max_queue=16,
+                ws_per_message_deflate=False,
+                lifespan="off",
+                timeout_graceful_shutdown=2,
+                ssl_certfile=self._options.tls_cert or None,
+                ssl_keyfile=self._options.tls_key or None,
+            )
+            self._uvicorn = uvicorn.Server(config)
+            await self._uvicorn.serve(sockets=[self._listener])
+
+    def stop(self) -> None:
+        if self._uvicorn is not None:
+            self._uvicorn.should_exit = True
+
+    @contextlib.asynccontextmanager
+    async def _application(self) -> AsyncIterator[Gate]:
+        import socketio
+        from starlette.applications import Starlette
+
+        options = self._options
+        async with Hub(options.home) as hub:
+            commands = Commands(hub, options.cwd, options.model)
+            sockets = Sockets(hub, commands, self.tokens, lambda origin: origin in self.door.origins)
+            api = Api(hub, commands, self.tokens, options.cwd, list(options.models))
+            pages = Starlette(routes=[*api.routes(), *shell_routes()])
+            going = asyncio.create_task(sockets.keep_going())
+            try:
+                yield Gate(socketio.ASGIApp(sockets.server, pages), self.door, self.tokens)
+            finally:
+                going.cancel()
+                for session in list(sockets.sessions.values()):
+                    if session.sender:
+                        session.sender.cancel()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise SurefootError(
+            f"cannot listen on {host} port {port}: {error.strerror}", remedy="choose another one: --port 0 finds one"
+        ) from error
+    listener.listen(1_024)
+    return listener
+
+
+def _require_packages() -> None:
+    try:
+        import socketio  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+        import websockets  # noqa: F401
+    except ImportError as error:
+        raise UsageError(f"{MISSING}: {error.name}", remedy="pip install 'surefoot[server]'") from error

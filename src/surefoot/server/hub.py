@@ -1,0 +1,153 @@
+"""Follows all runs of a journal, whoever drives them, and tells who watches which have changed.
+
+One look at SQLite's commit counter ten times a second serves every watcher. Only runs with new events are read, and
+each is folded once, however many watch it.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+from surefoot.config import paths
+from surefoot.errors import JournalError, SurefootError
+from surefoot.journal import events as e
+from surefoot.journal.redact import Redactor
+from surefoot.journal.redacted_values import shown
+from surefoot.journal.store.base import RunSummary
+from surefoot.journal.store.heads import Heads
+from surefoot.journal.store.reading import JournalReader
+from surefoot.server.view.fold import advance
+from surefoot.server.view.making import run_status
+from surefoot.server.view.state import RunView
+from surefoot.workspace.lock import running_in
+
+POLL_SECONDS = 0.1
+LIVENESS_SECONDS = 1.0
+MAX_VIEWS = 200
+"""How many runs stay folded. Others are read again when somebody asks for them."""
+
+OnChange = Callable[[str], None]
+
+
+class Hub:
+    def __init__(self, home: Path, redactor: Redactor | None = None) -> None:
+        self.home = home
+        self.redactor = redactor or Redactor.from_environment(os.environ)
+        self.reader = JournalReader(paths.journal_file(home), busy_timeout=5.0)
+        self._heads = Heads(paths.journal_file(home))
+        self._views: OrderedDict[str, RunView] = OrderedDict()
+        self._loading: dict[str, asyncio.Lock] = {}
+        self._listeners: list[OnChange] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self.problem = ""
+        """Why the journal cannot be read at the moment."""
+
+    async def __aenter__(self) -> "Hub":
+        self._heads.changed()
+        self._tasks = [asyncio.create_task(self._poll()), asyncio.create_task(self._watch_liveness())]
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
+        self._heads.close()
+        self.reader.close()
+
+    def subscribe(self, on_change: OnChange) -> Callable[[], None]:
+        """Be told the id of each run that has changed. Returns the function that ends this."""
+        self._listeners.append(on_change)
+        return lambda: self._listeners.remove(on_change)
+
+    def summaries(self, limit: int, workspaces: list[str] | None = None) -> list[RunSummary]:
+        return self.reader.summaries(limit, workspaces)
+
+    async def view(self, run_id: str) -> RunView:
+        """The run up to its last durable event. Raises UnknownRun."""
+        lock = self._loading.setdefault(run_id, asyncio.Lock())
+        async with lock:
+            view = self._views.get(run_id)
+            if view is None:
+                view = await asyncio.to_thread(self._load, run_id)
+                self._views[run_id] = view
+                self._update_liveness(view)
+                while len(self._views) > MAX_VIEWS:
+                    self._views.popitem(last=False)
+            else:
+                self._catch_up(view)
+            self._views.move_to_end(run_id)
+        if not lock.locked():
+            self._loading.pop(run_id, None)
+        return view
+
+    def loaded(self, run_id: str) -> RunView | None:
+        return self._views.get(run_id)
+
+    def _load(self, run_id: str) -> RunView:
+        """In a thread, with a connection of its own: a long run takes a while."""
+        reader = JournalReader(paths.journal_file(self.home), busy_timeout=5.0)
+        view = RunView()
+        try:
+            for record in reader.read(run_id, 0):
+                self._advance(view, record)
+        finally:
+            reader.close()
+        return view
+
+    def _catch_up(self, view: RunView) -> bool:
+        before = view.state.seq
+        for record in self.reader.read(view.state.run_id, before):
+            self._advance(view, record)
+        return view.state.seq != before
+
+    def _advance(self, view: RunView, record: e.Record) -> None:
+        """Secrets are removed first, so that nothing that is made from the view has any."""
+        advance(view, e.Record(record.seq, record.at, shown(record.event, self.redactor)))
+
+    async def _poll(self) -> None:
+        while True:
+            try:
+                for run_id in self._heads.changed():
+                    if view := self._views.get(run_id):
+                        self._catch_up(view)
+                        self._update_liveness(view)
+                    self._tell(run_id)
+                self.problem = ""
+            except SurefootError as error:
+                self.problem = str(error)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _watch_liveness(self) -> None:
+        """A process that was killed writes nothing, so it is looked for."""
+        while True:
+            for run_id, view in list(self._views.items()):
+                if view.state.outcome is None and self._update_liveness(view):
+                    self._tell(run_id)
+            await asyncio.sleep(LIVENESS_SECONDS)
+
+    def _update_liveness(self, view: RunView) -> bool:
+        state = view.state
+        ended = state.outcome is not None or state.task is None
+        live = not ended and state.task is not None and running_in(state.task.folder, self.home) == state.run_id
+        changed = live != view.live
+        view.live = live
+        return changed
+
+    def _tell(self, run_id: str) -> None:
+        for on_change in list(self._listeners):
+            on_change(run_id)
+
+    async def wait_for(self, run_id: str, met: Callable[[RunView], bool], seconds: float) -> bool:
+        """Wait until a run is as wanted. False if that takes too long."""
+        with contextlib.suppress(TimeoutError, JournalError):
+            async with asyncio.timeout(seconds):
+                while not met(await self.view(run_id)):  # noqa: ASYNC110 - the events of another process
+                    await asyncio.sleep(POLL_SECONDS / 2)
+                return True
+        return False
+
+    def status(self, view: RunView) -> str:
+        return run_status(view)

@@ -1,0 +1,179 @@
+"""How the events of steps and actions change the view of a run. Pure."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from surefoot.core.transitions import StepStatus
+from surefoot.journal import events as e
+from surefoot.server.rows import ActionRow
+from surefoot.server.view.state import RunView, Try
+from surefoot.server.view.steps import action_title
+
+
+def _step_started(view: RunView, event: e.StepStarted, at: float) -> set[str]:
+    tries = view.tries.setdefault(event.step_id, [])
+    if tries and tries[-1].ended_at is None:
+        tries[-1].ended_at, tries[-1].status = at, StepStatus.PENDING
+    number = tries[-1].number + 1 if tries else max(event.attempt, 1)
+    tries.append(Try(number, at))
+    view.now = {"step": event.step_id, "action": None, "text": "looking at the workspace", "since": at}
+    return {f"step:{event.step_id}", "phase:execution", *_try_keys(view, event.step_id)}
+
+
+def _step_finished(view: RunView, event: e.StepFinished, at: float) -> set[str]:
+    tries = view.tries.setdefault(event.step_id, [])
+    if tries:
+        tries[-1].ended_at = tries[-1].ended_at or at
+        tries[-1].status, tries[-1].failure = event.status, event.failure or tries[-1].failure
+    end_wait(view, event.step_id, at)
+    if event.artifact is not None and event.artifact.hash:
+        view.blobs.add(event.artifact.hash)
+    _keep_outputs(view, event.checks)
+    if view.now and view.now["step"] == event.step_id:
+        view.now = None
+    dependents = {f"step:{step_id}" for step_id in view.dependents.get(event.step_id, ())}
+    return {f"step:{event.step_id}", "phase:execution", *dependents, *_try_keys(view, event.step_id)}
+
+
+def _step_reset(view: RunView, event: e.StepReset, at: float) -> set[str]:
+    tries = view.tries.get(event.step_id, [])
+    if tries and tries[-1].ended_at is None:
+        tries[-1].ended_at, tries[-1].status = at, StepStatus.PENDING
+    dependents = {f"step:{step_id}" for step_id in view.dependents.get(event.step_id, ())}
+    return {f"step:{event.step_id}", *dependents, *_try_keys(view, event.step_id)}
+
+
+def _try_keys(view: RunView, step_id: str) -> set[str]:
+    return {f"try:{step_id}:{tried.number}" for tried in view.tries.get(step_id, [])[-2:]}
+
+
+def _checks_ran(view: RunView, event: e.ChecksRan, at: float) -> set[str]:
+    _keep_outputs(view, event.results)
+    return {f"step:{event.step_id}"} if event.step_id in view.state.steps else {"phase:validation"}
+
+
+def _keep_outputs(view: RunView, results: Iterable[Any]) -> None:
+    view.blobs.update(result.output_hash for result in results if result.output_hash)
+
+
+def _reflected(view: RunView, event: e.Reflected, at: float) -> set[str]:
+    if tries := view.tries.get(event.step_id):
+        tries[-1].reflection = event.reflection
+    return _try_keys(view, event.step_id)
+
+
+def _rung_chosen(view: RunView, event: e.RungChosen, at: float) -> set[str]:
+    if tries := view.tries.get(event.step_id):
+        tries[-1].rung = str(event.rung)
+    text = f"recovering: {event.rung.replace('_', ' ')}"
+    view.now = {"step": event.step_id or None, "action": None, "text": text, "since": at}
+    return one_step(view, event.step_id) | _try_keys(view, event.step_id)
+
+
+def _work_kept(view: RunView, event: e.WorkKept, at: float) -> set[str]:
+    return one_step(view, event.step_id)
+
+
+def one_step(view: RunView, step_id: str) -> set[str]:
+    return {f"step:{step_id}"} if step_id in view.state.steps else set()
+
+
+# -- actions --------------------------------------------------------------------------------------------------------
+
+
+def _action_started(view: RunView, event: e.ActionStarted, at: float) -> set[str]:
+    title = action_title(event.tool, event.arguments)
+    row = _action(view, event.action_id, event.step_id, event.tool, title, at)
+    if event.body:
+        view.blobs.add(event.body)
+    view.now = {"step": event.step_id, "action": event.action_id, "text": title, "since": at}
+    return {row["key"]}
+
+
+def _action(view: RunView, action_id: str, step_id: str, tool: str, title: str, at: float) -> ActionRow:
+    tries = view.tries.get(step_id)
+    key = f"action:{action_id}"
+    row: ActionRow = {
+        "key": key,
+        "kind": "action",
+        "id": action_id,
+        "step": step_id,
+        "try": tries[-1].number if tries else 0,
+        "tool": tool,
+        "title": title,
+        "status": "running",
+        "started_at": at,
+        "ended_at": None,
+        "summary": "",
+        "changed": [],
+        "output_blob": None,
+    }
+    # An action that was interrupted may be carried out again under its id. It is then the newest.
+    view.actions.pop(key, None)
+    view.actions[key] = row
+    return row
+
+
+def _action_finished(view: RunView, event: e.ActionFinished, at: float) -> set[str]:
+    row = view.actions.get(f"action:{event.action_id}")
+    if row is None:
+        return set()
+    ended: ActionRow = {**row, "status": "ok" if event.ok else "failed", "ended_at": at}
+    ended["summary"], ended["changed"], ended["output_blob"] = event.summary, list(event.changed), event.output or None
+    view.actions[row["key"]] = ended
+    if event.output:
+        view.blobs.add(event.output)
+    text = "deciding what to do next" if event.ok else "looking at what went wrong"
+    view.now = {"step": event.step_id, "action": None, "text": text, "since": at}
+    return {row["key"]}
+
+
+def _action_refused(view: RunView, event: e.ActionRefused, at: float) -> set[str]:
+    title = action_title(event.tool, event.arguments)
+    row = _action(view, f"{event.step_id}.refused{view.state.seq}", event.step_id, event.tool, title, at)
+    row["status"], row["ended_at"], row["summary"] = "refused", at, event.reason
+    return {row["key"]}
+
+
+def _action_interrupted(view: RunView, event: e.ActionInterrupted, at: float) -> set[str]:
+    row = view.actions.get(f"action:{event.action_id}")
+    if row is None:
+        return set()
+    view.actions[row["key"]] = {**row, "status": "interrupted", "ended_at": at}
+    return {row["key"]}
+
+
+def _model_retried(view: RunView, event: e.ModelRetried, at: float) -> set[str]:
+    text = f"{event.error[:160]}; try {event.attempt} of {event.of}, next in {event.wait_seconds:.0f} s"
+    view.now = {"step": view.now["step"] if view.now else None, "action": None, "text": text, "since": at}
+    return set()
+
+
+def _undone(view: RunView, event: e.RolledBack, at: float) -> set[str]:
+    tries = view.tries.get(event.step_id)
+    if not tries:
+        return set()
+    tries[-1].rolled_back = True
+    return {f"step:{event.step_id}", f"try:{event.step_id}:{tries[-1].number}"}
+
+
+def end_wait(view: RunView, step_id: str, at: float) -> None:
+    for wait in view.waits.get(step_id, ()):
+        wait.ended = wait.ended or at
+
+
+HANDLERS: dict[type[Any], Callable[[RunView, Any, float], set[str]]] = {
+    e.RolledBack: _undone,
+    e.StepStarted: _step_started,
+    e.StepFinished: _step_finished,
+    e.StepReset: _step_reset,
+    e.ChecksRan: _checks_ran,
+    e.Reflected: _reflected,
+    e.RungChosen: _rung_chosen,
+    e.WorkKept: _work_kept,
+    e.ActionStarted: _action_started,
+    e.ActionFinished: _action_finished,
+    e.ActionRefused: _action_refused,
+    e.ActionInterrupted: _action_interrupted,
+    e.ModelRetried: _model_retried,
+}

@@ -1,0 +1,82 @@
+"""The row of a question: its choices, and the command or the diff that it is about. Pure."""
+
+import hashlib
+import re
+
+from surefoot.core.questions import ALWAYS, EDIT, Question, times_out_at
+from surefoot.journal.state import RunState
+from surefoot.server.rows import OptionRow, QuestionRow
+
+_ARGUMENT = re.compile(r"  \w+: ")
+_WHY = "why: "
+_DANGEROUS = ("always", "overwrite")
+
+
+def question_row(state: RunState, question_id: str) -> QuestionRow:
+    question = state.questions[question_id]
+    command, diff, why = _subject(question)
+    return {
+        "key": f"question:{question_id}",
+        "kind": "question",
+        "id": question_id,
+        "qkind": question.kind,
+        "text": question.text,
+        "why": why,
+        "options": _options(question),
+        "command": command,
+        "diff": diff,
+        "hash": question_hash(question),
+        "step": question.step_id or None,
+        "asked_at": question.asked_at,
+        "times_out_at": times_out_at(question, state.config.question_timeout_seconds),
+        "answer": question.answer,
+        "answered_by": question.by or None,
+        "draft_blob": question.draft_key or None,
+    }
+
+
+def question_hash(question: Question) -> str:
+    """Identifies exactly what is asked. An approval's subject covers the action as it is shown and will be done."""
+    parts = "\0".join((question.id, question.kind, question.subject, question.text, *question.options))
+    return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _options(question: Question) -> list[OptionRow]:
+    options: list[OptionRow] = []
+    for choice in question.choices:
+        if choice.word == "explain":
+            continue
+        value = {"always": ALWAYS + question.rule, "edit": EDIT}.get(choice.word, choice.word)
+        label = f"always: {question.rule}" if choice.word == "always" else choice.word
+        options.append({"value": value, "label": label, "key": choice.key, "danger": choice.word in _DANGEROUS})
+    if options:
+        return options
+    return [
+        {"value": option, "label": option, "key": str(number), "danger": option in _DANGEROUS}
+        for number, option in enumerate(question.options, 1)
+    ]
+
+
+def _subject(question: Question) -> tuple[str | None, str | None, str]:
+    """The command, the diff and the reason in the text of an approval (`engine/executor/approval.py`)."""
+    if question.kind != "approval":
+        return None, None, ""
+    lines = question.text.split("\n")
+    why = ""
+    last = next((i for i in range(len(lines) - 1, 0, -1) if lines[i].startswith(_WHY)), None)
+    if last is not None:
+        why = "\n".join(lines[last:]).removeprefix(_WHY)
+        lines = lines[:last]
+    command = _command(lines)
+    start = next((i for i, line in enumerate(lines) if line.startswith("--- ")), None)
+    diff = "\n".join(lines[start:]) if start is not None else None
+    return command, diff, why
+
+
+def _command(lines: list[str]) -> str | None:
+    for number, line in enumerate(lines):
+        if line.startswith("  command: "):
+            rest = lines[number + 1 :]
+            end = next((i for i, other in enumerate(rest) if _ARGUMENT.match(other)), len(rest))
+            return "\n".join([line.removeprefix("  command: "), *rest[:end]])
+    return None

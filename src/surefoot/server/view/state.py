@@ -1,0 +1,74 @@
+"""What the rows of a run are made of: its folded state, and what only a picture of it needs, such as past attempts."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot.core.outcome import Failure, StepReflection
+from surefoot.core.transitions import StepStatus
+from surefoot.journal.state import RunState
+from surefoot.server.rows import ActionRow, Now, RevisionRow, StepRow
+
+PHASES = ("understanding", "approach", "planning", "execution", "validation")
+
+
+@dataclass(slots=True)
+class Try:
+    """One attempt of a step."""
+
+    number: int
+    started_at: float
+    status: StepStatus = StepStatus.RUNNING
+    ended_at: float | None = None
+    failure: Failure | None = None
+    reflection: StepReflection | None = None
+    rung: str | None = None
+    rolled_back: bool = False
+
+
+@dataclass(slots=True)
+class Wait:
+    """A time in which a step waited for a person."""
+
+    began: float
+    ended: float | None = None
+
+
+@dataclass(slots=True)
+class Span:
+    began: float
+    ended: float | None = None
+
+
+@dataclass(slots=True)
+class RunView:
+    state: RunState = field(default_factory=RunState)
+    live: bool = False
+    """Whether a process drives the run. It is not in the journal."""
+    based_on: str = ""
+    changed_at: dict[str, int] = field(default_factory=dict)
+    """By key of a row: the number of the event that changed it last."""
+    removed_at: dict[str, int] = field(default_factory=dict)
+    """By key of a row that is gone: the number of the event that removed it."""
+    tries: dict[str, list[Try]] = field(default_factory=dict)
+    waits: dict[str, list[Wait]] = field(default_factory=dict)
+    actions: dict[str, ActionRow] = field(default_factory=dict)
+    """By key of the row, in order."""
+    revisions: list[RevisionRow] = field(default_factory=list)
+    added_in: dict[str, int] = field(default_factory=dict)
+    """By step: the revision of the plan that added it."""
+    gone: dict[str, StepRow] = field(default_factory=dict)
+    """The last rows of steps that a revision removed."""
+    dependents: dict[str, list[str]] = field(default_factory=dict)
+    phases: dict[str, Span] = field(default_factory=dict)
+    now: Now | None = None
+    ended_at: float | None = None
+    interrupted: bool = False
+    """Whether the run was interrupted and not resumed since."""
+    blobs: set[str] = field(default_factory=set)
+    """The hashes of contents that belong to the run and may be fetched."""
+    messages: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    """The messages of the tool protocol (`seed.py`), each with the number of its event and its name."""
+    messages_dropped: int = 0
+    """The number of the last event whose messages are no longer kept."""
+    open_messages: set[str] = field(default_factory=set)
+    """Steps whose message was started and is not complete."""

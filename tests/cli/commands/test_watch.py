@@ -1,0 +1,39 @@
+"""`surefoot watch`: a run of another process, through the journal."""
+
+import pytest
+
+from cli.conftest import Surefoot
+from support.recorded import asking, phases, records, whole_run
+from support.stories import slow_script
+
+
+@pytest.mark.req("O9")
+def test_a_run_in_progress_is_watched_to_its_end(surefoot: Surefoot) -> None:
+    run = surefoot.start(*slow_script(surefoot), "--sandbox", "off")
+    while not (surefoot.workspace / "begun").exists():
+        assert run.poll() is None
+    watching = surefoot.start("watch", "--json")
+    assert surefoot("cancel", "last").code == 0
+    out, _ = watching.communicate(timeout=120)
+    run.communicate(timeout=120)
+    assert watching.returncode == run.returncode == 130
+    kinds = [line.split('"type": "')[1].split('"')[0] for line in out.splitlines()]
+    assert kinds[0] == "run_created"
+    assert kinds[-2:] == ["run_ended", "outcome"]
+
+
+async def test_a_run_that_has_ended_or_waits_is_shown_at_once(surefoot: Surefoot) -> None:
+    await surefoot.store(whole_run())
+    ended = surefoot("watch")
+    assert ended.code == 0
+    assert "Verified" in ended.out
+
+
+async def test_a_run_that_waits_has_the_exit_code_of_waiting(surefoot: Surefoot) -> None:
+    await surefoot.store(records([*phases(), *asking()]))
+    assert surefoot("watch").code == 4
+
+
+async def test_a_run_whose_process_was_killed_ends_the_watching(surefoot: Surefoot) -> None:
+    await surefoot.store(records(phases()))
+    assert surefoot("watch").code == 130

@@ -1,0 +1,103 @@
+"""Rows: whole, keyed, and enough to go from any event to any later one."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from support.recorded import asking, failed_run, phases, records, whole_run
+from surefoot.journal import events as e
+from surefoot.server.rows import Row, RunRows, RunSnapshot
+from surefoot.server.typescript import as_typescript
+from surefoot.server.view.fold import advance, changed_since, snapshot, view_of
+from surefoot.server.view.state import RunView
+
+WEB = Path(__file__).parents[2] / "web"
+RUNS: dict[str, Callable[[], list[e.Record]]] = {
+    "whole": whole_run,
+    "failed": failed_run,
+    "asking": lambda: records([*phases(), *asking()]),
+}
+
+
+def by_key(rows: list[Row]) -> dict[str, Any]:
+    return {row["key"]: row for row in rows}
+
+
+@pytest.mark.req("A7")
+@pytest.mark.parametrize("name", RUNS)
+def test_a_batch_brings_a_client_from_any_event_to_the_end(name: str) -> None:
+    run = RUNS[name]()
+    end = by_key(snapshot(view_of(run)))
+    view, whole = RunView(), view_of(run)
+    for record in run:
+        advance(view, record)
+        here = by_key(snapshot(view))
+        upserts, removed = changed_since(whole, record.seq)
+        reached = {key: row for key, row in {**here, **by_key(upserts)}.items() if key not in removed}
+        assert reached == end, f"after event {record.seq}"
+
+
+def test_rows_have_exactly_the_documented_fields() -> None:
+    adapter = TypeAdapter(RunSnapshot)
+    for make in RUNS.values():
+        rows = snapshot(view_of(make()))
+        adapter.validate_python({"v": 1, "run": "r", "seq": 1, "rows": rows}, strict=True)
+        assert json.loads(json.dumps(rows)) == rows
+
+
+def test_a_step_that_failed_and_succeeded_later_shows_both_attempts() -> None:
+    rows = by_key(snapshot(view_of(whole_run())))
+    assert rows["step:s1"]["healed"]
+    assert [bar["outcome"] for bar in rows["step:s1"]["bars"]] == ["failed", "ok"]
+    first, second = rows["try:s1:1"], rows["try:s1:2"]
+    assert first["failure"]["category"] == "check_failed"
+    assert first["reflection"]["root_cause"]
+    assert first["rung"]
+    assert second["status"] == "succeeded"
+    assert rows["run"]["steps"]["healed"] == 1
+
+
+@pytest.mark.req("P12")
+def test_a_question_is_shown_with_its_choices_and_disappears_from_the_open_ones_when_answered() -> None:
+    run = records([*phases(), *asking(), e.QuestionAnswered(question_id="q1", answer="yes", by="somebody")])
+    open_rows, answered = (by_key(snapshot(view_of(part))) for part in (run[:-1], run))
+    assert open_rows["run"]["status"] == "waiting"
+    assert open_rows["run"]["open_questions"] == 1
+    assert open_rows["question:q1"]["answer"] is None
+    assert open_rows["phase:execution"]["status"] == "awaiting_confirmation"
+    assert answered["run"]["open_questions"] == 0
+    assert (answered["question:q1"]["answer"], answered["question:q1"]["answered_by"]) == ("yes", "somebody")
+
+
+def test_a_removed_step_stays_visible_with_the_revision_that_removed_it() -> None:
+    run = records([*phases(), e.PlanRevised(by="user", reason="not needed", removed=("s2",))])
+    rows = by_key(snapshot(view_of(run)))
+    assert rows["step:s2"]["revision_removed"] == 2
+    assert rows["revision:2"]["removed"] == ["s2"]
+    assert rows["step:s1"]["revision_removed"] is None
+
+
+def test_the_page_has_the_same_types() -> None:
+    """If this fails: python -m surefoot.server.typescript > web/src/lib/protocol.ts"""
+    assert (WEB / "src" / "lib" / "protocol.ts").read_text("utf-8") == as_typescript()
+
+
+@pytest.mark.parametrize("path", sorted((WEB / "fixtures").glob("*.json")), ids=lambda path: path.stem)
+def test_the_fixtures_of_the_page_are_valid(path: Path) -> None:
+    """If this fails: python tests/server/make_fixtures.py"""
+    fixture = json.loads(path.read_text("utf-8"))
+    for part in ("snapshot", "end"):
+        TypeAdapter(RunSnapshot).validate_python(fixture[part])
+    rows = by_key(fixture["snapshot"]["rows"])
+    seq = fixture["snapshot"]["seq"]
+    for batch in fixture["batches"]:
+        TypeAdapter(RunRows).validate_python(batch)
+        assert batch["after"] == seq
+        rows |= by_key(batch["upserts"])
+        seq = batch["upto"]
+    end = by_key(fixture["end"]["rows"])
+    assert {key: rows[key] for key in end} == end

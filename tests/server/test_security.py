@@ -1,0 +1,305 @@
+"""Only valid combinations of Host, Origin, token, transport and method get through; known incidents as cases."""
+
+import asyncio
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+import socketio
+
+from server.conftest import Site
+from support.recorded import whole_run
+from surefoot.errors import UsageError
+from surefoot.server.security import Door, Gate, Limits, door_for
+from surefoot.server.tokens import Tokens
+
+PORT = 8765
+HERE = "127.0.0.1:8765"
+HOSTS = {
+    "exact": [HERE],
+    "localhost": ["localhost:8765"],
+    "absent": [],
+    "two": [HERE, "evil.example"],
+    "other port": ["127.0.0.1:80"],
+    "no port": ["127.0.0.1"],
+    "rebound": ["evil.example:8765"],
+    "suffix": ["127.0.0.1.evil.example:8765"],
+}
+GOOD_HOSTS = ("exact", "localhost")
+ORIGINS = {
+    "absent": [],
+    "own": [f"http://{HERE}"],
+    "null": ["null"],
+    "other": ["https://evil.example"],
+    "other port": ["http://127.0.0.1:3000"],
+    "other scheme": [f"https://{HERE}"],
+    "rebound": ["http://evil.example:8765"],
+}
+GOOD_ORIGINS = ("absent", "own")
+FORWARDED: dict[str, list[tuple[str, str]]] = {
+    "none": [],
+    "forged": [("x-forwarded-host", HERE), ("x-forwarded-proto", "https"), ("forwarded", f"host={HERE}")],
+    "forged origin": [("x-forwarded-host", "evil.example:8765"), ("x-real-ip", "127.0.0.1")],
+}
+SITES = {"none": [], "same-origin": ["same-origin"], "cross-site": ["cross-site"], "same-site": ["same-site"]}
+TOKENS = ("absent", "empty", "wrong", "revoked", "view", "control")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
+
+
+class Inside:
+    """Stands for the application; remembers what has reached it."""
+
+    def __init__(self) -> None:
+        self.scopes: list[Any] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.scopes.append(scope)
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"inside"})
+
+
+class Attempts:
+    def __init__(self, home: Path, door: Door | None = None) -> None:
+        self.tokens = Tokens(home / "tokens.json")
+        self.tokens.ensure()
+        old = self.tokens.get("control")
+        self.tokens.revoke("control")
+        valid = {"view": self.tokens.get("view"), "control": self.tokens.get("control")}
+        self.values = {"empty": "", "wrong": "x" * 43, "revoked": old, **valid}
+        self.inside = Inside()
+        self.gate = Gate(self.inside, door or door_for("127.0.0.1", PORT), self.tokens)
+
+    async def request(
+        self,
+        kind: str,
+        method: str = "GET",
+        path: str = "/api/runs",
+        token: str = "absent",
+        query: str = "",
+        **headers: Any,
+    ) -> tuple[bool, int]:
+        """Whether the request has reached the application, and its status."""
+        pairs = [(name, value) for name, values in headers.items() for value in values]
+        if token != "absent":
+            pairs.append(("authorization", f"Bearer {self.values[token]}"))
+        return await self.raw(kind, method, path, query, pairs)
+
+    async def raw(
+        self, kind: str, method: str, path: str, query: str, pairs: list[tuple[str, str]]
+    ) -> tuple[bool, int]:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b""}
+
+        headers = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in pairs]
+        scope = {"type": kind, "method": method, "path": path, "query_string": query.encode(), "headers": headers}
+        before = len(self.inside.scopes)
+        await self.gate(scope, receive, send)
+        self.sent = sent
+        status = sent[0].get("status", 0) if sent else 0
+        return len(self.inside.scopes) > before, status
+
+
+@pytest.fixture
+def attempts(tmp_path: Path) -> Attempts:
+    return Attempts(tmp_path)
+
+
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+async def test_only_the_valid_cells_of_the_matrix_work(attempts: Attempts, kind: str) -> None:
+    """Host x Origin x forwarded headers x Sec-Fetch-Site x token, and for HTTP x method."""
+    methods = METHODS if kind == "http" else ("GET",)
+    path, query = ("/api/runs", "") if kind == "http" else ("/socket.io/", "EIO=4&transport=websocket")
+    cells = itertools.product(HOSTS, ORIGINS, FORWARDED, SITES, TOKENS, methods)
+    passed = 0
+    for host, origin, forwarded, site, token, method in cells:
+        pairs = [("host", value) for value in HOSTS[host]] + [("origin", value) for value in ORIGINS[origin]]
+        pairs += FORWARDED[forwarded] + [("sec-fetch-site", value) for value in SITES[site]]
+        if token != "absent":
+            pairs.append(("authorization", f"Bearer {attempts.values[token]}"))
+        got_in, status = await attempts.raw(kind, method, path, query, pairs)
+        addressed = host in GOOD_HOSTS and origin in GOOD_ORIGINS and site in ("none", "same-origin")
+        if kind == "http":
+            allowed = token == "control" or (token == "view" and method in ("GET", "HEAD"))
+        else:
+            # A browser shows its token in the CONNECT packet, which comes later; anybody else shows it here.
+            allowed = origin == "own" or token in ("control", "view")
+        assert got_in == (addressed and allowed), (host, origin, forwarded, site, token, method, status)
+        passed += got_in
+        if got_in:
+            names = {name for name, _ in attempts.inside.scopes[-1]["headers"]}
+            assert not {name for name in names if b"forwarded" in name or name == b"x-real-ip"}
+    assert passed
+
+
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize(
+    ("name", "request_"),
+    [
+        ("a page of another site calls a local service (CVE-2025-49596)", {"origin": ["https://evil.example"]}),
+        ("a name that was rebound to loopback (CVE-2025-66414, -66416)", {"host": ["evil.example:8765"]}),
+        ("a rebound name with matching Origin (Vibe-Kanban #2139)",
+         {"host": ["evil.example:8765"], "origin": ["http://evil.example:8765"]}),
+        ("a method nobody thought of (CVE-2026-27482)", {"method": "DELETE", "token": "view"}),
+        ("configuration without a token (CVE-2026-25593)", {"method": "POST", "token": "absent"}),
+        ("a rotated token (GHSA-m8wm-r5vq-qjpg)", {"token": "revoked"}),
+        ("forwarded headers name a good host", {"host": ["evil.example"], "x-forwarded-host": [HERE]}),
+        ("another port of the same machine", {"origin": ["http://127.0.0.1:3000"]}),
+        ("a token in the query", {"token": "absent", "query": "token={control}"}),
+        ("a token in a cookie", {"token": "absent", "cookie": ["t={control}"]}),
+    ],
+)  # fmt: skip
+async def test_known_incidents(attempts: Attempts, name: str, request_: dict[str, Any]) -> None:
+    good: dict[str, Any] = {"host": [HERE], "token": "control", "method": "GET"}
+    filled = {
+        key: value.format(control=attempts.values["control"]) if key == "query" else value
+        for key, value in {**good, **request_}.items()
+    }
+    assert (await attempts.request("http", **good))[0], "the request without the attack works"
+    got_in, status = await attempts.request("http", **filled)
+    assert not got_in
+    assert status in (400, 401, 403)
+
+
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "EIO=4&transport=polling",
+        "EIO=4&transport=websocket&sid=abc",
+        "EIO=4&transport=websocket&j=1",
+        "EIO=3&transport=websocket",
+        "",
+    ],
+)
+async def test_nothing_but_a_plain_websocket_reaches_the_socket(attempts: Attempts, query: str) -> None:
+    own: dict[str, Any] = {"host": [HERE], "origin": [f"http://{HERE}"]}
+    assert not (await attempts.request("websocket", path="/socket.io/", query=query, **own))[0]
+
+
+async def test_the_page_itself_needs_no_token_and_can_only_be_read(attempts: Attempts) -> None:
+    for path in ("/", "/assets/x.js"):
+        assert (await attempts.request("http", path=path, host=[HERE]))[0]
+        assert (await attempts.request("http", "POST", path=path, host=[HERE], token="control")) == (False, 405)
+
+
+async def test_every_answer_has_the_headers_that_confine_it(attempts: Attempts) -> None:
+    for token in ("absent", "control"):
+        await attempts.request("http", host=[HERE], token=token)
+        headers = dict(attempts.sent[0]["headers"])
+        policy = headers[b"content-security-policy"].decode()
+        for part in (
+            "default-src 'none'",
+            "require-trusted-types-for 'script'",
+            "frame-ancestors 'none'",
+            f"ws://{HERE}",
+        ):
+            assert part in policy
+        assert headers[b"x-content-type-options"] == b"nosniff"
+        assert headers[b"referrer-policy"] == b"no-referrer"
+        assert headers[b"cross-origin-opener-policy"] == b"same-origin"
+        assert b"set-cookie" not in headers
+
+
+def test_an_address_that_others_reach_needs_protection_and_a_name() -> None:
+    with pytest.raises(UsageError, match="not be encrypted"):
+        door_for("0.0.0.0", PORT)
+    with pytest.raises(UsageError, match="names"):
+        door_for("0.0.0.0", PORT, tls=True)
+    door = door_for("0.0.0.0", PORT, behind_proxy=True, allowed=["runs.example.com"])
+    assert "runs.example.com" in door.hosts
+    assert "https://runs.example.com" in door.origins
+    assert "0.0.0.0:8765" not in door.hosts
+
+
+# -- a real server ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize("auth", [None, {}, {"token": ""}, {"token": "wrong"}, {"token": ["a"]}, "control"])
+async def test_a_socket_without_a_valid_token_in_its_first_packet_is_closed(site: Site, auth: Any) -> None:
+    client = socketio.AsyncClient(reconnection=False)
+    headers = {"Origin": site.base}
+    with pytest.raises(socketio.exceptions.ConnectionError):
+        await client.connect(site.base, headers=headers, auth=auth, transports=["websocket"])
+
+
+@pytest.mark.attack("the server's door")
+async def test_revoking_a_token_closes_its_sockets_and_only_those(site: Site) -> None:
+    controls, looks = await site.client("control"), await site.client("view")
+    gone = asyncio.Event()
+    looks.io.on("disconnect", lambda *_: gone.set())
+    assert (await site.http("POST", "/api/tokens/view/revoke")).status_code == 200
+    await asyncio.wait_for(gone.wait(), 60)
+    assert controls.io.connected
+    assert await controls.call("runs:watch") == {}
+    await controls.io.disconnect()
+
+
+@pytest.mark.attack("the server's door")
+async def test_a_socket_that_sends_too_much_is_closed(site: Site) -> None:
+    from websockets.asyncio.client import connect
+    from websockets.exceptions import ConnectionClosed
+
+    address = site.base.replace("http", "ws") + "/socket.io/?EIO=4&transport=websocket"
+    async with connect(address, origin=site.base) as socket:  # type: ignore[arg-type]
+        with pytest.raises(ConnectionClosed):
+            await asyncio.wait_for(_flood(socket), 60)
+
+
+async def _flood(socket: Any) -> None:
+    for _ in range(2_000):
+        await socket.send("3")
+        await asyncio.sleep(0)
+    while True:
+        await socket.recv()
+
+
+async def test_a_socket_without_a_connect_packet_is_closed_in_time(tmp_path: Path) -> None:
+    door = door_for("127.0.0.1", PORT)
+    attempts = Attempts(tmp_path, Door(door.hosts, door.origins, Limits(connect_seconds=0.2)))
+    got: list[Any] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        got.append(await receive())
+
+    async def silence() -> Any:
+        await asyncio.Event().wait()
+
+    gate = Gate(application, attempts.gate._door, attempts.tokens)
+    scope = {
+        "type": "websocket",
+        "path": "/socket.io/",
+        "query_string": b"EIO=4&transport=websocket",
+        "headers": [(b"host", HERE.encode()), (b"origin", f"http://{HERE}".encode())],
+    }
+    await asyncio.wait_for(gate(scope, silence, silence), 60)  # type: ignore[arg-type]
+    assert got == [{"type": "websocket.disconnect", "code": 1008}]
+    assert not gate.connections
+
+
+async def test_stored_contents_are_downloads(site: Site) -> None:
+    from surefoot.journal import events as e
+    from surefoot.journal.store.sqlite import SqliteJournal
+
+    events = [record.event for record in whole_run()]
+    journal = SqliteJournal(site.home / "journal.sqlite")
+    digest = journal.put_blob(b"<script>alert(1)</script>")
+    foreign = journal.put_blob(b"of another run")
+    changed = [event.with_(output=digest) if isinstance(event, e.ActionFinished) else event for event in events]
+    created = changed[0]
+    assert isinstance(created, e.RunCreated)
+    await journal.append(created.run_id, changed)
+    journal.close()
+    answer = await site.http("GET", f"/api/runs/{created.run_id}/blobs/{digest}")
+    assert answer.content == b"<script>alert(1)</script>"
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert (await site.http("GET", f"/api/runs/{created.run_id}/blobs/{foreign}")).status_code == 400

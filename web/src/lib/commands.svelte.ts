@@ -1,0 +1,69 @@
+// Commands that this page sent, each with its state. The same id is sent again after a lost answer: the server
+// carries a command out once.
+
+import type { Command } from './model';
+import type { Source } from './source';
+
+export type Sent = {
+  readonly id: string;
+  readonly run: string;
+  readonly label: string;
+  readonly target: string;
+  readonly command: Command;
+  readonly state: 'sending' | 'accepted' | 'refused' | 'lost';
+  readonly seq: number | null;
+  readonly reason: string;
+};
+
+const KEEP = 6;
+
+export class Commands {
+  sent = $state.raw<readonly Sent[]>([]);
+
+  constructor(private readonly source: Source) {}
+
+  /** The newest command for a button, a step or a question. */
+  latest(target: string): Sent | undefined {
+    return this.sent.findLast((item) => item.target === target);
+  }
+
+  send(run: string, label: string, target: string, fields: Omit<Command, 'commandId'>): Promise<Sent> {
+    const command: Command = { ...fields, commandId: newId() };
+    return this.#deliver({ id: command.commandId, run, label, target, command, state: 'sending', seq: null, reason: '' });
+  }
+
+  again(item: Sent): Promise<Sent> {
+    return this.#deliver({ ...item, state: 'sending', reason: '' });
+  }
+
+  dismiss(id: string): void {
+    this.sent = this.sent.filter((item) => item.id !== id);
+  }
+
+  async #deliver(item: Sent): Promise<Sent> {
+    this.#put(item);
+    let done: Sent;
+    try {
+      const answer = await this.source.command(item.run, item.command);
+      done = 'refused' in answer
+        ? { ...item, state: 'refused', reason: answer.reason }
+        : { ...item, state: 'accepted', seq: answer.seq, reason: answer.run ?? '' };
+    } catch (error) {
+      done = { ...item, state: 'lost', reason: error instanceof Error ? error.message : String(error) };
+    }
+    this.#put(done);
+    if (done.state === 'accepted') setTimeout(() => this.dismiss(done.id), 8_000);
+    return done;
+  }
+
+  #put(item: Sent): void {
+    const rest = this.sent.filter((other) => other.id !== item.id);
+    this.sent = [...rest, item].slice(-KEEP);
+  }
+}
+
+export function newId(): string {
+  // randomUUID exists only in secure contexts; a page behind a plain-HTTP proxy is none.
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

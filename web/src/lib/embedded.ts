@@ -1,0 +1,66 @@
+// A report's data: JSON, compressed and written into the page. There is one run, and nothing can be commanded.
+
+import type { CommandAnswer, Conversation, FileDiff, Info, Message, RunList, Row, StepDetail } from './model';
+import type { RunView } from './run.svelte';
+import type { Source } from './source';
+
+export interface ReportData {
+  v: 1;
+  run: string;
+  seq: number;
+  rows: Row[];
+  generated_at: number;
+  version: string;
+  locale: string | null;
+  /** What was left out, in words. */
+  omitted: string[];
+  environment: Record<string, unknown> | null;
+  diff: FileDiff[];
+  step_diffs: Record<string, FileDiff[]>;
+  steps: Record<string, Omit<StepDetail, 'step'>>;
+  conversation: Message[];
+  /** Texts by hash, as far as they fit. */
+  blobs: Record<string, string>;
+}
+
+/** Unpack base64 of gzip of JSON. */
+export async function unpack(text: string): Promise<ReportData> {
+  const packed = Uint8Array.from(atob(text.replace(/\s+/g, '')), (character) => character.charCodeAt(0));
+  const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return JSON.parse(await new Response(plain).text()) as ReportData;
+}
+
+const refuse = (): Promise<never> => Promise.reject(new Error('a report cannot do this'));
+
+export class ReportSource implements Source {
+  readonly live = false;
+  constructor(readonly data: ReportData) {}
+
+  watch(view: RunView): () => void {
+    view.snapshot(this.data);
+    view.publish();
+    return () => undefined;
+  }
+  diff(_run: string, step?: string): Promise<FileDiff[]> {
+    return Promise.resolve(step === undefined ? this.data.diff : (this.data.step_diffs[step] ?? []));
+  }
+  step(_run: string, step: string): Promise<StepDetail> {
+    const row = this.data.rows.find((item) => item.kind === 'step' && item.id === step);
+    if (row?.kind !== 'step') return Promise.reject(new Error(step));
+    const empty = { attempts: [], actions: [], proofs: [], artifacts: [], log: '' };
+    return Promise.resolve({ ...empty, ...this.data.steps[step], step: row });
+  }
+  conversation(): Promise<Conversation> {
+    return Promise.resolve({ messages: this.data.conversation, next: null });
+  }
+  blob(_run: string, hash: string): Promise<Blob> {
+    const text = this.data.blobs[hash];
+    return text === undefined ? Promise.reject(new Error('not part of this report')) : Promise.resolve(new Blob([text]));
+  }
+  info = (): Promise<Info> => refuse();
+  runs = (): Promise<RunList> => refuse();
+  start = (): Promise<string> => refuse();
+  plan = (): Promise<string> => refuse();
+  report = (): Promise<Blob> => refuse();
+  command = (): Promise<CommandAnswer> => refuse();
+}

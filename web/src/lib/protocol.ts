@@ -1,0 +1,309 @@
+// Written by `python -m surefoot.server.typescript` from src/surefoot/server. Do not edit.
+
+export const PROTOCOL = 1;
+
+export interface Tokens {
+  prompt: number;
+  output: number;
+  cached: number;
+}
+
+export interface Limits {
+  tokens: number | null;
+  cost_usd: number | null;
+  seconds: number | null;
+  tool_calls: number | null;
+}
+
+export interface Calls {
+  model: number;
+  tool: number;
+}
+
+export interface Counter {
+  value: number;
+  max: number;
+}
+
+export interface Counters {
+  step_retry_count: Counter;
+  single_step_repair_count: Counter;
+  task_replan_count: Counter;
+  consecutive_failures: Counter;
+}
+
+export interface StepCounts {
+  total: number;
+  done: number;
+  failed: number;
+  running: number;
+  waiting: number;
+  skipped: number;
+  healed: number;
+}
+
+export interface Now {
+  step: string | null;
+  action: string | null;
+  text: string;
+  since: number;
+}
+
+export interface DiagnosisRow {
+  what_failed: string;
+  root_cause: string;
+  evidence: string;
+  tried: string[];
+  left_behind: string[];
+  left_outside: string[];
+  next_steps: string[];
+}
+
+export interface RunRow {
+  key: "run";
+  kind: "run";
+  id: string;
+  title: string;
+  task: string;
+  folder: string;
+  model: string;
+  strategy: string | null;
+  stage: string;
+  state: "INTAKE" | "PLANNING" | "EXECUTING" | "RECOVERING" | "VERIFYING" | "BLOCKED" | "DONE";
+  status: RunStatus;
+  verdict: string | null;
+  exit_code: number | null;
+  proof: "A" | "B" | "C" | null;
+  summary: string;
+  reason: string;
+  started_at: number;
+  updated_at: number;
+  ended_at: number | null;
+  active_seconds: number;
+  tokens: Tokens;
+  cost_usd: number | null;
+  limits: Limits;
+  calls: Calls;
+  counters: Counters;
+  revisions: number;
+  open_questions: number;
+  steps: StepCounts;
+  now: Now | null;
+  live: boolean;
+  diagnosis: DiagnosisRow | null;
+  forked_from: string | null;
+  warnings: string[];
+  seq: number;
+}
+
+export interface PhaseRow {
+  key: string;
+  kind: "phase";
+  name: "understanding" | "approach" | "planning" | "execution" | "validation";
+  status: PhaseStatusName;
+  confidence: number | null;
+  messages: string[];
+  warnings: string[];
+  suggestions: string[];
+  started_at: number | null;
+  duration_ms: number | null;
+  retry_count: number;
+  output: Record<string, unknown> | null;
+  reason: string;
+}
+
+export interface CheckRow {
+  label: string;
+  before: Colour | null;
+  now: Colour | null;
+  decisive: boolean;
+}
+
+export interface Bar {
+  from: number;
+  to: number | null;
+  outcome: "ok" | "failed" | "running" | "waiting";
+}
+
+export interface StepRow {
+  key: string;
+  kind: "step";
+  id: string;
+  sequence: number;
+  name: string;
+  description: string;
+  type: string;
+  status: StepStatusName;
+  ready: boolean;
+  needs: string[];
+  critical: boolean;
+  priority: number;
+  healed: boolean;
+  attempt: number;
+  max_attempts: number;
+  started_at: number | null;
+  ended_at: number | null;
+  reason: string;
+  files: string[];
+  expected_outputs: string[];
+  milestone: string | null;
+  estimated_minutes: number;
+  revision_added: number;
+  revision_removed: number | null;
+  checks: CheckRow[];
+  bars: Bar[];
+  rungs: string[];
+  degraded: boolean;
+  proven: boolean | null;
+}
+
+export interface FailureRow {
+  category: string;
+  message: string;
+}
+
+export interface ReflectionRow {
+  category: string;
+  root_cause: string;
+  confidence: number;
+  suggested_fix: string;
+}
+
+export interface TryRow {
+  key: string;
+  kind: "try";
+  step: string;
+  number: number;
+  status: StepStatusName;
+  started_at: number;
+  ended_at: number | null;
+  failure: FailureRow | null;
+  reflection: ReflectionRow | null;
+  rung: string | null;
+  rolled_back: boolean;
+}
+
+export interface ActionRow {
+  key: string;
+  kind: "action";
+  id: string;
+  step: string;
+  tool: string;
+  title: string;
+  status: "running" | "ok" | "failed" | "refused" | "interrupted";
+  started_at: number;
+  ended_at: number | null;
+  summary: string;
+  changed: string[];
+  output_blob: string | null;
+  try: number;
+}
+
+export interface OptionRow {
+  value: string;
+  label: string;
+  key: string;
+  danger: boolean;
+}
+
+export interface QuestionRow {
+  key: string;
+  kind: "question";
+  id: string;
+  qkind: string;
+  text: string;
+  why: string;
+  options: OptionRow[];
+  command: string | null;
+  diff: string | null;
+  hash: string;
+  step: string | null;
+  asked_at: number;
+  times_out_at: number | null;
+  answer: string | null;
+  answered_by: string | null;
+  draft_blob: string | null;
+}
+
+export interface RevisionRow {
+  key: string;
+  kind: "revision";
+  number: number;
+  at: number;
+  reason: string;
+  added: string[];
+  changed: string[];
+  removed: string[];
+  by: string;
+}
+
+export interface RunSnapshot {
+  v: number;
+  run: string;
+  seq: number;
+  rows: Row[];
+}
+
+export interface RunRows {
+  v: number;
+  run: string;
+  after: number;
+  upto: number;
+  upserts: Row[];
+  removed: string[];
+}
+
+export interface RunsSnapshot {
+  v: number;
+  rows: RunRow[];
+}
+
+export interface RunsRows {
+  v: number;
+  upserts: RunRow[];
+  removed: string[];
+}
+
+export interface StreamText {
+  v: number;
+  run: string;
+  id: string;
+  step: string;
+  kind: "text" | "reasoning" | "call" | "output";
+  offset: number;
+  text: string;
+}
+
+export interface Beat {
+  at: number;
+}
+
+export interface Accepted {
+  accepted: true;
+  seq: number;
+}
+
+export interface Refused {
+  refused: true;
+  reason: string;
+}
+
+export interface ErrorBody {
+  code: string;
+  message: string;
+  remedy: string;
+}
+
+export interface ErrorAnswer {
+  error: ErrorBody;
+}
+
+export type RunStatus = "running" | "waiting" | "paused" | "interrupted" | "done" | "failed" | "undone";
+
+export type PhaseStatusName = "pending" | "running" | "success" | "failed" | "skipped" | "awaiting_confirmation";
+
+export type StepStatusName = "pending" | "running" | "succeeded" | "partial" | "failed" | "skipped" | "degraded" | "blocked";
+
+export type Colour = "red" | "green";
+
+export type Row = RunRow | PhaseRow | StepRow | TryRow | ActionRow | QuestionRow | RevisionRow;

@@ -1,0 +1,49 @@
+// Where the page is: `#/`, `#/new`, `#/run/ID`, `#/run/ID/step/STEP/TAB` or `#/run/ID/TAB`.
+
+export type Route =
+  | { page: 'runs' }
+  | { page: 'new' }
+  | { page: 'run'; run: string; step: string | null; tab: string };
+
+export function parseRoute(fragment: string): Route {
+  const parts = fragment.replace(/^#\/?/, '').split('?', 1)[0]!.split('/').filter(Boolean).map(decode);
+  if (parts[0] === 'new') return { page: 'new' };
+  if (parts[0] === 'run' && parts[1]) {
+    if (parts[2] === 'step' && parts[3]) return { page: 'run', run: parts[1], step: parts[3], tab: parts[4] ?? '' };
+    return { page: 'run', run: parts[1], step: null, tab: parts[2] ?? '' };
+  }
+  return { page: 'runs' };
+}
+
+export function formatRoute(route: Route): string {
+  if (route.page === 'runs') return '#/';
+  if (route.page === 'new') return '#/new';
+  const step = route.step === null ? [] : ['step', route.step];
+  return `#/${['run', route.run, ...step, route.tab].filter(Boolean).map(encodeURIComponent).join('/')}`;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+class Router {
+  route = $state.raw<Route>({ page: 'runs' });
+
+  start(): void {
+    this.route = parseRoute(location.hash);
+    window.addEventListener('hashchange', () => (this.route = parseRoute(location.hash)));
+  }
+
+  go(route: Route, replace = false): void {
+    const fragment = formatRoute(route);
+    if (replace) history.replaceState(null, '', fragment);
+    else if (location.hash !== fragment) history.pushState(null, '', fragment);
+    this.route = route;
+  }
+}
+
+export const router = new Router();
