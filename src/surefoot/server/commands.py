@@ -17,7 +17,7 @@ from surefoot.core.transitions import WORKING
 from surefoot.engine.controls import step_again
 from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.history import requests
-from surefoot.history.fork import fork
+from surefoot.history.fork import Point, fork
 from surefoot.history.restoring import who
 from surefoot.history.undo import undo
 from surefoot.journal.messages import AnswerMessage
@@ -218,8 +218,9 @@ class Commands:
         home, run_id, decision = self._hub.home, view.state.run_id, int(request.options.get("decision", 0))
         if bool(request.step) == bool(decision):
             raise UsageError("say where the new run starts", remedy="with either a step or options.decision")
+        point = Point(step=request.step, decision=decision)
         new_id = await self._with_journal(
-            lambda j: asyncio.run(fork(j, home, run_id, request.step, Path(target), decision=decision)),
+            lambda j: asyncio.run(fork(j, home, run_id, point, Path(target))),
         )
         if request.options.get("start") is True:
             await self._drive(Path(target), [*self._resume_words(new_id, request), "--json"]).has_begun()

@@ -116,12 +116,12 @@ def _could_be_live(view: RunView) -> bool:
 def _counters(state: RunState) -> Counters:
     limits, step_run = state.config.reflection, state.steps.get(state.recovering)
     return {
-        "step_retry_count": {"value": step_run.retries if step_run else 0, "max": limits.max_step_retries},
+        "step_retry_count": {"value": step_run.step_retry_count if step_run else 0, "max": limits.max_step_retries},
         "single_step_repair_count": {
-            "value": step_run.repairs if step_run else 0,
+            "value": step_run.single_step_repair_count if step_run else 0,
             "max": limits.max_single_step_repairs,
         },
-        "task_replan_count": {"value": state.replans, "max": limits.max_task_replanning_attempts},
+        "task_replan_count": {"value": state.task_replan_count, "max": limits.max_task_replanning_attempts},
         "consecutive_failures": {"value": state.consecutive_failures, "max": limits.max_consecutive_failures},
     }
 

@@ -66,7 +66,7 @@ def task_list(view: RunView) -> dict[str, Any]:
             "metadata": {
                 "critical": step_run.step.critical,
                 "priority": step_run.step.priority,
-                "retryCount": step_run.retries,
+                "retryCount": step_run.step_retry_count,
                 "maxRetries": limits.max_step_retries,
             },
         }
@@ -154,7 +154,7 @@ def _update(view: RunView, step_id: str, **fields: Any) -> list[tuple[str, dict[
     step_run = view.state.steps.get(step_id)
     if step_run is None or step_id not in view.open_messages:
         return []
-    left = max(view.state.config.reflection.max_step_retries - step_run.retries, 0)
+    left = max(view.state.config.reflection.max_step_retries - step_run.step_retry_count, 0)
     return [
         ("tool:message:update", {"id": message_id(step_id), "status": "in_progress", "retriesLeft": left, **fields})
     ]
