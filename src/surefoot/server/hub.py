@@ -20,7 +20,6 @@ from surefoot.journal.store.base import RunSummary
 from surefoot.journal.store.heads import Heads
 from surefoot.journal.store.reading import JournalReader
 from surefoot.server.view.fold import advance
-from surefoot.server.view.making import run_status
 from surefoot.server.view.state import RunView
 from surefoot.workspace.lock import running_in
 
@@ -83,9 +82,6 @@ class Hub:
             self._loading.pop(run_id, None)
         return view
 
-    def loaded(self, run_id: str) -> RunView | None:
-        return self._views.get(run_id)
-
     def _load(self, run_id: str) -> RunView:
         """In a thread, with a connection of its own: a long run takes a while."""
         reader = JournalReader(paths.journal_file(self.home), busy_timeout=5.0)
@@ -110,15 +106,24 @@ class Hub:
     async def _poll(self) -> None:
         while True:
             try:
-                for run_id in self._heads.changed():
-                    if view := self._views.get(run_id):
-                        self._catch_up(view)
-                        self._update_liveness(view)
-                    self._tell(run_id)
+                changed = self._heads.changed()
                 self.problem = ""
             except SurefootError as error:
-                self.problem = str(error)
+                changed, self.problem = {}, str(error)
+            for run_id in changed:
+                self._refresh(run_id)
+                self._tell(run_id)
             await asyncio.sleep(POLL_SECONDS)
+
+    def _refresh(self, run_id: str) -> None:
+        """Bring a folded run up to date. One that cannot be read is dropped, and does not stop the others."""
+        try:
+            if view := self._views.get(run_id):
+                self._catch_up(view)
+                self._update_liveness(view)
+        except Exception as error:
+            self._views.pop(run_id, None)
+            self.problem = f"run {run_id} cannot be shown: {error}"
 
     async def _watch_liveness(self) -> None:
         """A process that was killed writes nothing, so it is looked for."""
@@ -148,6 +153,3 @@ class Hub:
                     await asyncio.sleep(POLL_SECONDS / 2)
                 return True
         return False
-
-    def status(self, view: RunView) -> str:
-        return run_status(view)

@@ -5,6 +5,7 @@ unacknowledged, so a slow client costs one number, and no memory. Everything els
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -309,7 +310,12 @@ class Sockets:
         await self.server.emit(name, message, to=session.sid, callback=acknowledge)
 
     async def run_rows(self, limit: int = LISTED_RUNS) -> list[RunRow]:
-        return [run_row(await self._hub.view(summary.run_id)) for summary in self._hub.summaries(limit)]
+        rows = []
+        for summary in self._hub.summaries(limit):
+            # A run of another version, or a damaged one, does not hide the others.
+            with contextlib.suppress(SurefootError):
+                rows.append(run_row(await self._hub.view(summary.run_id)))
+        return rows
 
 
 def _reason(error: Exception) -> str:
