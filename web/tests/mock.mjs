@@ -16,7 +16,7 @@ export const fixture = (name) => JSON.parse(readFileSync(here(`../fixtures/${nam
 const PATCH = `--- a/adder.py\n+++ b/adder.py\n@@ -1,14 +1,15 @@\n # one\n # two\n # three\n # four\n # five\n # six\n # seven\n def add(a, b):\n-    return a - b\n+    """The sum."""\n+    return a + b\n \n # eight\n # nine\n # ten\n # eleven\n`;
 
 /** Runs by id: {seq, rows: Map}. Commands answer questions and record themselves, so that tests can look at them. */
-export async function startMock({ token = 'test-token', port = 0 } = {}) {
+export async function startMock({ token = 'test-token', port = 0, policy = POLICY } = {}) {
   const runs = new Map();
   const commands = new Map();
   const control = { sent: [], started: [], refuse: null };
@@ -34,7 +34,7 @@ export async function startMock({ token = 'test-token', port = 0 } = {}) {
   const listRows = () => [...runs.values()].map((run) => run.rows.get('run'));
 
   async function answer(request, response) {
-    response.setHeader('Content-Security-Policy', POLICY);
+    response.setHeader('Content-Security-Policy', policy);
     response.setHeader('X-Content-Type-Options', 'nosniff');
     const url = new URL(request.url, 'http://x');
     if (!url.pathname.startsWith('/api/')) return file(url.pathname, response);

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { STATIC, fixture, startMock } from '../mock.mjs';
+import { POLICY, STATIC, fixture, startMock } from '../mock.mjs';
 import { open } from './support.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -35,7 +35,7 @@ async function visit(hash = '#/', { width = 1440, height = 900, theme = 'light',
   const page = await context.newPage();
   page.problems = [];
   page.on('pageerror', (error) => page.problems.push(error.message));
-  page.on('console', (message) => /Content Security Policy|Trusted|Refused/i.test(message.text()) && page.problems.push(message.text()));
+  page.on('console', (message) => /violates the following|Refused to|TrustedScript/i.test(message.text()) && page.problems.push(message.text()));
   await page.goto(`${base}/#t=${server.token}`);
   await page.waitForSelector('.link.live', { timeout: 15_000 });
   if (hash !== '#/') await page.evaluate((to) => (location.hash = to), hash);
@@ -107,6 +107,15 @@ if (mock) {
     await page.waitForSelector('button.node');
     assert.equal(await page.locator('button.node').count(), 3);
     await done(page);
+  });
+
+  await test('the picture is drawn where the policy allows no worker', async () => {
+    const strict = await startMock({ policy: POLICY.replace(" worker-src 'self';", '').replace(' surefoot-worker', '') });
+    const page = await visit(`#/run/${strict.load('healed')}`, { base: strict.base });
+    await page.waitForSelector('button.node');
+    assert.equal(await page.locator('button.node').count(), 3);
+    await page.context().close();
+    await strict.close();
   });
 
   await test('500 steps stay under 1,500 nodes, and scrolling and keys reach the last', async () => {
