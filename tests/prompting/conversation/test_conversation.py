@@ -434,3 +434,21 @@ async def test_of_a_long_file_of_tests_only_the_parts_that_matter_are_shown(calc
     assert "from calc import add" in asked
     assert "self.assertEqual(add(1, 2), 3)" in asked
     assert "test_100" not in asked
+
+
+@pytest.mark.req("X10")
+async def test_the_first_question_shows_the_changelog_s_beginning_and_names_missing_files(calc: Bench) -> None:
+    calc.write(CHANGELOG__md="# Changes\n\n## Unreleased\n" + "- something\n" * 4_000)
+    task = "Fix add in calc.py as data/sums.csv says, and add a line to the changelog."
+    await calc.talk(task, [submit(), [("cannot", {"reason": "data/sums.csv is missing"})]])
+    asked = calc.talker.requests[0].messages[1].content
+    assert "# CHANGELOG.md, lines 1 to 25 of 4003" in asked
+    assert "Named in the task and not in the folder: data/sums.csv" in asked
+
+
+async def test_a_dotted_name_of_a_function_is_not_missed_in_an_understanding(calc: Bench) -> None:
+    understood, _, plan = submit(understanding="Rename add to plus")
+    await calc.talk("Rename calc.add to plus.", [[understood, plan, FIX, FINISH], [FINISH]], checks=[CHECK])
+    result = calc.events(e.Understood)[-1].result
+    assert result.validation is not None
+    assert not [warning for warning in result.validation.warnings if "the understanding does not" in warning]

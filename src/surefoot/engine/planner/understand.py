@@ -1,5 +1,7 @@
 """Phase 1: what does the task want?"""
 
+import re
+
 from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import Verdict
 from surefoot.core.phases import ExecutionPhase, PhaseResult, UnderstandingOutput, ValidationResult
@@ -27,7 +29,9 @@ async def understand(run: Run) -> None:
         trusted = not run.profile.repairs_plans
         text, protected = run.task.text, run.protected
         output, repairs = understanding_from(draft, text, existing, protected, root=root, trusted=trusted)
-        unnamed = [path for path in files_named_in(text) if path not in existing and path not in output.target_files]
+        said = " ".join((draft.understanding, *draft.requirements, *output.target_files))
+        # `utils.parse` may be a function: its name is enough.
+        unnamed = [p for p in files_named_in(text) if p not in existing and re.split(r"[./]", p)[-1] not in said]
         warnings = [f"{REPAIRED}{repair}" for repair in repairs]
         warnings += [f"the task names {path}, the understanding does not" for path in unnamed]
         threshold = run.config.min_confidence_threshold

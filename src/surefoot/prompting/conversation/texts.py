@@ -11,6 +11,7 @@ from surefoot.prompting.context import plan_text, quoted_files, read_text, stand
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.project.folder import is_test
 from surefoot.prompting.project.repo_map import (
+    BEGINNING_LINES,
     MAX_LISTED,
     MAX_SOURCE_CHARS,
     beginning,
@@ -34,6 +35,8 @@ NAMED_FILE_CHARS = 24_000
 """How much of the files that the task names is shown at the beginning."""
 WHOLE_TESTS_CHARS = 6_000
 """A longer file of tests is shown in parts: its imports, what has to do with the task, and its end."""
+DOCUMENT_CHARS = 2_000
+"""How much of a long document is shown around the names of the task, besides its beginning."""
 FIRST_CHECK_CHARS = 2_500
 """How many characters of a failing check's output are shown before the plan is made."""
 MAX_CALLS, CALL_CHARS = 12, 600
@@ -51,7 +54,8 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
     """
     sandbox = "without access to the network" if not run.config.network else "with access to the network"
     files = visible_files(run, MAX_LISTED)
-    named = [path for path in files if path in set(files_named_in(run.task.text))]
+    words = set(files_named_in(run.task.text))
+    named = [path for path in files if path in words or _is_changelog(path, run.task.text)]
     text = render(
         "survey",
         task=run.task.text,
@@ -59,7 +63,7 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
         instructions=_instructions(run, named),
         map=repo_map(files, run.task.text, reader(run.root, MAX_SOURCE_CHARS)),
         start="The plan was given." if planned else SUBMIT,
-        files=_named_files(run, named),
+        files=_named_files(run, named) + _missing_files(files, run.task.text),
     )
     system = Message(role="system", content=render("conversation", sandbox=sandbox))
     room = run.model.traits.context_tokens * OPENING_SHARE
@@ -79,17 +83,30 @@ def _named_files(run: RunView, named: Sequence[str]) -> str:
     return "".join(parts)
 
 
+def _is_changelog(path: str, task: str) -> bool:
+    """Whether a file in the root is the list of changes that the task speaks of, as `the changelog` or by its name."""
+    stem = path.partition(".")[0].lower()
+    return stem in ("changelog", "changes", "news", "history") and stem in task.lower()
+
+
+def _missing_files(files: Sequence[str], task: str) -> str:
+    """Name the paths in the task that do not exist: they are to be made, or they are missing."""
+    missing = [path for path in files_named_in(task) if "/" in path and path not in files]
+    return f"\nNamed in the task and not in the folder: {', '.join(missing)}\n" if missing and files else ""
+
+
 def _long_tests(run: RunView, path: str) -> str:
     content = read_text(run.root, path, MAX_SOURCE_CHARS) if is_test(path) else None
     if content is None or len(content) <= WHOLE_TESTS_CHARS:
         return ""
-    return beginning(path, content) + relevant_part(path, content, run.task.text) + ending(path, content)
+    around = relevant_part(path, content, run.task.text, after=BEGINNING_LINES)
+    return beginning(path, content) + around + ending(path, content)
 
 
 def _part_of(path: str, text: str, task: str) -> str:
     defined = symbols(path, text)
     if not defined:
-        return relevant_part(path, text, task) or beginning(path, text)
+        return beginning(path, text) + relevant_part(path, text, task, DOCUMENT_CHARS, after=BEGINNING_LINES)
     quoted_by_map = {symbol.name for symbol in defined} & code_words(task)
     return "" if quoted_by_map else relevant_part(path, text, task)
 

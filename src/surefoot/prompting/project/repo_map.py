@@ -3,6 +3,7 @@
 It is built once per run and never refreshed, because it is part of the beginning of every request, which servers cache.
 """
 
+import builtins
 import math
 import re
 from collections import Counter
@@ -33,6 +34,7 @@ MAX_WORDS = 10
 IMPORT_CHARS = 3_000
 """How much of a file is searched for imports."""
 NAMED_SCORE = 1_000.0
+BEGINNING_LINES = 25
 RELEVANT_CHARS = 6_000
 """How much of a long file that the task names is quoted."""
 RELEVANT_LINES = 12
@@ -51,6 +53,8 @@ _COMMON = frozenset((
     "also", "test", "tests", "fix", "bug", "error", "function", "class", "method", "argument", "default", "value",
     "return", "returns", "update", "change", "docs", "entry",
 ))  # fmt: skip
+
+_BUILTINS = frozenset(dir(builtins))
 
 Read = Callable[[str], str | None]
 
@@ -76,7 +80,7 @@ def repo_map(files: Sequence[str], task: str, read: Read, limit: int = MAX_CHARS
     return "\n".join(parts) + _named_code(ranked[:MAX_FILES], names) + _uses(ranked, names)
 
 
-def beginning(path: str, text: str, lines: int = 25) -> str:
+def beginning(path: str, text: str, lines: int = BEGINNING_LINES) -> str:
     """Quote the first lines of a long document, such as the newest entries of a changelog."""
     rows = text.split("\n")
     return _quoted(path, 1, min(lines, len(rows)), text, "\n".join(rows[:lines]))
@@ -89,11 +93,14 @@ def ending(path: str, text: str, lines: int = 15) -> str:
     return _quoted(path, first + 1, len(rows), text, "\n".join(rows[first:]))
 
 
-def relevant_part(path: str, text: str, task: str, limit: int = RELEVANT_CHARS) -> str:
-    """Quote the lines of a long file around the names of the task; empty if it has none of them."""
-    lines, names = text.split("\n"), code_words(task)
+def relevant_part(path: str, text: str, task: str, limit: int = RELEVANT_CHARS, after: int = 0) -> str:
+    """Quote the lines of a long file around the names of the task; empty if it has none of them.
+
+    `after`: how many lines at the beginning are shown already. Names that every program has say nothing.
+    """
+    lines, names = text.split("\n"), code_words(task) - _BUILTINS
     hits = [number for number, line in enumerate(lines) if any(name in line for name in names)]
-    parts, shown = "", 0
+    parts, shown = "", after
     for number in hits:
         if number < shown:
             continue
