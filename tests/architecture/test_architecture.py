@@ -22,7 +22,7 @@ PURE = (
     *("prompting.small.prefill", "engine.verdict", "engine.scheduler.graph", "engine.scheduler.conditions"),
     *("engine.reflector.ladder", "engine.reflector.diagnose", "engine.reflector.merge"),
     *("prompting.project.asked_changes", "engine.verifier.deciding", "engine.planner.criteria"),
-    *("engine.planner.plan_criteria", "engine.planner.evidence", "engine.planner.subject", "engine.planner.coverage"),
+    *("engine.planner.plan_criteria", "engine.planner.evidence", "engine.planner.subject"),
     *("engine.planner.normalize", "engine.planner.plan_toml", "history.decisions"),
     *("engine.verifier.suite.compare", "engine.verifier.suite.python_tests", "engine.verifier.suite.report"),
     *("engine.verifier.suite.test_policy", "prompting.project.test_words", "server.view", "server.rows"),

@@ -292,7 +292,7 @@ def _step_essence(run: Any) -> Any:
 
 
 # Whether a check had to be run for its result is what was spent on it.
-_OF_TIME_AND_PLACE = {"duration_ms", "executed_at", "tree", "output_hash", "snapshot", "reused"}
+_OF_TIME_AND_PLACE = {"duration_ms", "executed_at", "tree", "exact_tree", "output_hash", "snapshot", "reused"}
 
 
 def _plain(value: Any) -> Any:

@@ -77,32 +77,48 @@ async def test_a_plan_that_goes_in_a_circle_is_refused(calc: Bench) -> None:
 
 @pytest.mark.req("P20", "P2")
 async def test_a_phase_that_never_passes_leaves_its_failed_result(calc: Bench) -> None:
-    state = await calc.talk(TASK, [submit(*CIRCLE), *[submit(*CIRCLE)[2:]] * 3], checks=[CHECK])
+    wrong = submit(understanding="Bake a cake with plums", requirements=["it is sweet"])[:1]
+    state = await calc.talk(TASK, [wrong] * 4, checks=[CHECK])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
-    plan = fold(calc.journal.read(state.run_id)).as_plan()
-    assert plan.plan is not None
-    assert plan.plan.validation is not None
-    assert (plan.plan.status, plan.plan.retry_count) == (PhaseStatus.FAILED, 3)
-    assert plan.plan.output is not None
-    assert [step.name for step in plan.plan.output.steps] == ["One", "Two"]
-    assert plan.plan.error is not None
-    assert plan.plan.error.startswith("Validation confidence too low")
-    assert not plan.plan.validation.passed
-    assert plan.plan.validation.suggestions
+    result = fold(calc.journal.read(state.run_id)).as_plan().understanding
+    assert result is not None
+    assert result.validation is not None
+    assert (result.status, result.retry_count) == (PhaseStatus.FAILED, 3)
+    assert result.output is not None
+    assert result.output.understanding == "Bake a cake with plums"
+    assert result.error is not None
+    assert result.error.startswith("Validation confidence too low")
+    assert not result.validation.passed
+    assert result.validation.suggestions
+    plan = state.as_plan()
     match plan.current_phase:
-        case ExecutionPhase.Failed(failed_at=ExecutionPhase.Planning()):
+        case ExecutionPhase.Failed(failed_at=ExecutionPhase.Understanding()):
             pass
         case other:
             pytest.fail(str(other))
     assert plan.final_validation is not None
     assert plan.final_validation.status is PhaseStatus.PENDING
-    assert state.steps == {}, "nothing is built on a refused plan"
-    again = await calc.talk_on(state.run_id, [submit()[2:], [FIX, FINISH]])
+    again = await calc.talk_on(state.run_id, [submit(understanding=TASK), [FIX, FINISH]])
     assert again.outcome is not None
     assert again.outcome.verdict is Verdict.VERIFIED
-    assert again.as_plan().plan is not None
-    assert again.as_plan().plan.status is PhaseStatus.SUCCESS  # type: ignore[union-attr]
+    assert again.as_plan().understanding is not None
+    assert again.as_plan().understanding.status is PhaseStatus.SUCCESS  # type: ignore[union-attr]
+
+
+@pytest.mark.req("A14", "P20")
+async def test_a_plan_that_never_passes_is_recorded_as_failed_and_replaced_by_one_step(calc: Bench) -> None:
+    script = [submit(*CIRCLE), *[submit(*CIRCLE)[2:]] * 3, [FIX, FINISH]]
+    state = await calc.talk(TASK, script, checks=[CHECK])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    failed, used = (event.result for event in calc.events(e.PlanMade))
+    assert failed.status is PhaseStatus.FAILED
+    assert failed.error is not None
+    assert failed.error.startswith("Validation confidence too low")
+    assert used.status is PhaseStatus.SKIPPED
+    assert len(state.steps) == 1
+    assert any("fallback plan" in warning for warning in state.warnings)
 
 
 @pytest.mark.req("P20", "P2")

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from surefoot.core.outcome import CheckResult
 from surefoot.core.phases import ValidationOutput, ValidationResult
 from surefoot.core.plan import CommandCheck, ExpressionCheck, FileCheck, ParsesCheck, TextCheck
-from surefoot.engine.planner.coverage import impossible_path
-from surefoot.engine.planner.subject import is_placeholder, same_subject
+from surefoot.engine.planner.subject import impossible_path, is_placeholder, same_subject
 from surefoot.prompting.schemas import ApproachDraft, UnderstandingDraft
 
 TOO_LOW = "Validation confidence too low"

@@ -28,7 +28,7 @@ from surefoot.core.plan import (
     StepType,
     TextCheck,
 )
-from surefoot.engine.planner.coverage import is_covered
+from surefoot.engine.planner.subject import is_covered
 from surefoot.prompting.project.asked_changes import asks_for_tests
 from surefoot.prompting.project.folder import is_test
 from surefoot.prompting.project.task_text import files_named_in, is_source

@@ -7,12 +7,12 @@ from surefoot.config.model import PhasePolicy
 from surefoot.core.phases import ExecutionPhase, PhaseResult, TaskComplexity, ValidationResult
 from surefoot.core.plan import DetailedPlan
 from surefoot.core.transitions import SETTLED, Stage
-from surefoot.engine.planner.coverage import needs_step
 from surefoot.engine.planner.criteria import REPAIRED
 from surefoot.engine.planner.fallback import fallback_plan
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
 from surefoot.engine.planner.normalize import plan_from, simple_plan
 from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan, problem_with_check
+from surefoot.engine.planner.subject import needs_step
 from surefoot.engine.planner.submitted import submitted_plan
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped

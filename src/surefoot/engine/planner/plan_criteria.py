@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 from surefoot.core.phases import ValidationResult
 from surefoot.core.plan import StepDependency
-from surefoot.engine.planner.coverage import is_covered
 from surefoot.engine.planner.criteria import Point, judge
 from surefoot.engine.planner.evidence import files_required
 from surefoot.engine.planner.normalize import clean_path
-from surefoot.engine.planner.subject import is_placeholder, subject_words
+from surefoot.engine.planner.subject import is_covered, is_placeholder, subject_words
 from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanCycle
