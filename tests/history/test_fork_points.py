@@ -26,16 +26,16 @@ async def go_on(bench: Bench, run_id: str, script: list[Any]) -> tuple[RunState,
 
 
 async def made(bench: Bench) -> RunState:
-    return await bench.talk("Make x.", [submit({"name": "One"}), MAKE], checks=[CHECK])
+    return await bench.talk("Make x.", [submit({"name": "One", "description": "make x"}), MAKE], checks=[CHECK])
 
 
 @pytest.mark.req("X3")
 @pytest.mark.parametrize(
     ("phase", "script"),
     [
-        (Stage.UNDERSTANDING, [submit({"name": "Another"}), MAKE]),
-        (Stage.APPROACH, [submit({"name": "Another"})[1:], MAKE]),
-        (Stage.PLANNING, [submit({"name": "Another"})[2:], MAKE]),
+        (Stage.UNDERSTANDING, [submit({"name": "Another", "description": "make x"}), MAKE]),
+        (Stage.APPROACH, [submit({"name": "Another", "description": "make x"})[1:], MAKE]),
+        (Stage.PLANNING, [submit({"name": "Another", "description": "make x"})[2:], MAKE]),
         (Stage.EXECUTION, [MAKE]),
         (Stage.VALIDATION, []),
     ],
@@ -57,7 +57,7 @@ async def test_fork_starts_with_any_phase(bench: Bench, tmp_path: Path, phase: S
 
 @pytest.mark.req("X3", "D9")
 async def test_fork_in_the_middle_of_a_conversation_continues_it(bench: Bench, tmp_path: Path) -> None:
-    plan = submit({"name": "One"}, {"name": "Two", "after": [1]})
+    plan = submit({"name": "One", "description": "make x"}, {"name": "Two", "description": "make two", "after": [1]})
     two = [("run_command", {"command": "touch two"}), ("finish_step", {"summary": "made two"})]
     state = await bench.talk("Make x.", [plan, MAKE, two], checks=[CHECK])
     new = await fork(bench.journal, bench.home, state.run_id, Point(step="s2"), tmp_path / "forked")

@@ -162,7 +162,7 @@ async def test_controls_have_their_effect_again(calc: Bench, monkeypatch: pytest
         calc.journal.send(created.run_id, ControlMessage(command="skip", step_id="s2", by="test"))
         return [FIX, ("run_command", {"command": "sleep 0.6"}), FINISH]
 
-    plan = submit({"name": "Fix"}, {"name": "More", "after": [1]})
+    plan = submit({"name": "Fix add"}, {"name": "Write more", "description": "more of it", "after": [1]})
     state = await calc.talk("Fix add in calc.py.", [plan, skip_next], checks=[CHECK])
     assert state.steps["s2"].status == "skipped"
     assert (await verified(calc, state, monkeypatch)).divergence is None

@@ -42,8 +42,18 @@ NEVER_ALTERED = {
     ),
     # paths
     *("changed", "deleted_files", "generated_files", "inputs", "left_behind", "modified_files", "not_captured", "path"),
-    *("paths", "protected", "protected_changes", "reads", "snapshot_excludes", "target_files", "workspace", "writes"),
-    *("folder", "left_out", "restored"),
+    *(
+        "fallback_plan",
+        "paths",
+        "protected",
+        "protected_changes",
+        "reads",
+        "snapshot_excludes",
+        "target_files",
+        "workspace",
+        "writes",
+    ),
+    *("fallback_plan", "folder", "left_out", "restored"),
     # checks, conditions, rules and prices
     *("allow", "baseline", "deny", "expression", "json_schema", "pattern", "prices", "when"),
     # ids and hashes of conversations, drafts and undos

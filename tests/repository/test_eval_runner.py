@@ -205,7 +205,9 @@ def test_surefoot_runs_through_the_gateway(gateway: Gateway, upstream: Upstream,
 
 
 @pytest.mark.parametrize(
-    ("last", "candidates", "expected"), [(RIGHT, 2, {"done with a candidate": 1}), (WRONG, 3, {"repeated": 2})]
+    ("last", "requests", "candidates", "expected"),
+    # After three candidates the step, the plan and the approach are each tried in other words.
+    [(RIGHT, 3, 2, {"done with a candidate": 1}), (WRONG, 8, 3, {"repeated": 5})],
 )
 def test_mistakes_of_the_model_are_counted(
     gateway: Gateway,
@@ -213,12 +215,12 @@ def test_mistakes_of_the_model_are_counted(
     task: Task,
     tmp_path: Path,
     last: str,
+    requests: int,
     candidates: int,
     expected: dict[str, int],
 ) -> None:
     upstream.answers = ["no code at all", WRONG, last]
     result = run_one(task, AGENTS["surefoot"], 0, gateway, Caps(), tmp_path / "s")
-    requests = 1 + candidates
     assert result.slips == {
         "asked to write": requests, "unreadable: write": 1, "candidates": candidates, **expected
     }  # fmt: skip

@@ -149,6 +149,8 @@ STARTS_PROCESSES = {
     "models/local/process.py": "Surefoot's Python with the model's server",
     "models/local/runtime.py": "Surefoot's Python, to import the model's library",
     "models/local/weights_sources.py": "pip",
+    "server/launch.py": "Surefoot's Python with a run that the page started",
+    "tools/builtin/search_worker.py": "ripgrep, found outside the workspace",
 }
 
 
