@@ -25,7 +25,9 @@ async def test_a_client_sees_the_seed_s_messages_in_order_and_the_same_rows_as_a
     for event in RUN[10:]:
         await site.append(run_id, [event])
     await client.until(lambda: client.seq == len(RUN))
-    await client.until(lambda: client.messages and client.messages[-1][0] == "task:list")
+    # Messages come beside the rows, not with them.
+    await client.until(lambda: "tool:message:complete" in [name for name, _ in client.messages])
+    await client.until(lambda: client.messages[-1][0] == "task:list")
     assert client.rows["run"]["status"] == "done"
     end: dict[str, Any] = {row["key"]: row for row in snapshot(view_of(whole_run()))}
     assert client.rows.keys() == end.keys()

@@ -56,7 +56,8 @@ class Door:
         return (
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
             f"connect-src 'self' {sockets}; worker-src 'self'; base-uri 'none'; form-action 'none'; "
-            "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html surefoot-worker"
+            "frame-ancestors 'none'; require-trusted-types-for 'script'; "
+            "trusted-types svelte-trusted-html surefoot-worker"
         )
 
 
