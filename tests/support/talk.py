@@ -8,6 +8,17 @@ from surefoot.models.items import AssistantTurn, TextPart, ToolCall, ToolResultM
 
 Call = tuple[str, dict[str, Any]]
 Script = str | list[Call] | Exception | Callable[[ModelRequest], Any]
+CALC_TEST = """import unittest
+from calc import add
+
+class Add(unittest.TestCase):
+    def test_adds(self):
+        self.assertEqual(add(1, 2), 3)
+
+if __name__ == "__main__":
+    unittest.main()
+"""
+"""A test of a module `calc`. It uses unittest, which starts faster than pytest."""
 AS_WRITTEN = "the task as it is written"
 """As the understanding of a submission: it becomes the words of the task, so that it passes its gate."""
 TALKING = ModelTraits(tools="native", context_tokens=200_000)

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from support.kit import Bench
+from support.talk import CALC_TEST as TEST
 from support.talk import results, submit
 from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import Verdict
@@ -14,16 +15,6 @@ from surefoot.journal import events as e
 from surefoot.models.items import AssistantTurn
 from surefoot.prompting.conversation.survey import KEPT
 
-TEST = """import unittest
-from calc import add
-
-class Add(unittest.TestCase):
-    def test_adds(self):
-        self.assertEqual(add(1, 2), 3)
-
-if __name__ == "__main__":
-    unittest.main()
-"""
 CHECK = "python3 test_calc.py"
 WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
 FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from support.kit import Bench
-from support.talk import TalkingModel, assert_valid, results, submit
+from support.talk import CALC_TEST, TalkingModel, assert_valid, results, submit
 from surefoot.core.outcome import Verdict
 from surefoot.engine.loop import start_run
 from surefoot.engine.runtime.run import Run
@@ -15,7 +15,6 @@ from surefoot.journal.reducers import fold
 from surefoot.models.items import AssistantTurn
 from surefoot.prompting.conversation.dialogue import Dialogue
 
-TEST = "from calc import add\nassert add(1, 2) == 3\n"
 CHECK = "python3 test_calc.py"
 FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})
 FINISH = ("finish_step", {"summary": "fixed"})
@@ -32,7 +31,7 @@ SCRIPT: list[Any] = [
 
 @pytest.fixture
 def calc(bench: Bench) -> Bench:
-    bench.write(calc__py="def add(a, b):\n    return a - b\n", test_calc__py=TEST)
+    bench.write(calc__py="def add(a, b):\n    return a - b\n", test_calc__py=CALC_TEST)
     return bench
 
 

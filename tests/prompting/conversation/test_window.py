@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from support.kit import Bench
-from support.talk import TALKING, TalkingModel, request_chars, submit
+from support.talk import CALC_TEST, TALKING, TalkingModel, request_chars, submit
 from surefoot.core.outcome import Verdict
 from surefoot.engine.loop import start_run
 from surefoot.engine.runtime.services import Services
@@ -16,7 +16,6 @@ from surefoot.models.base import ModelRequest, ModelTraits
 from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolResultMessage
 from surefoot.prompting.conversation.window import tail
 
-TEST = "from calc import add\nassert add(1, 2) == 3\n"
 CHECK = "python3 test_calc.py"
 FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})
 FINISH = ("finish_step", {"summary": "fixed"})
@@ -24,7 +23,7 @@ FINISH = ("finish_step", {"summary": "fixed"})
 
 @pytest.fixture
 def calc(bench: Bench) -> Bench:
-    bench.write(calc__py="def add(a, b):\n    return a - b\n", test_calc__py=TEST)
+    bench.write(calc__py="def add(a, b):\n    return a - b\n", test_calc__py=CALC_TEST)
     for number in range(12):
         (bench.root / f"long{number}.txt").write_text(f"line of file {number}\n" * 400)
     return bench
