@@ -11,12 +11,12 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from surefoot.core.plan import DetailedPlan, ExecutionStep, Milestone, StepDependency, StepType
 from surefoot.engine.planner.normalize import distinct
 from surefoot.engine.planner.plan_criteria import problem_with_check
-from surefoot.engine.planner.submitted import check_of
+from surefoot.engine.planner.submitted import check_of, full_step
 from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
 from surefoot.models.parsing.answer import read_json
-from surefoot.prompting.conversation.submissions import FullCheckDraft, MilestoneDraft
+from surefoot.prompting.conversation.submissions import FullCheckDraft, FullStepDraft, MilestoneDraft
 
 MAX_STEPS = 12
 
@@ -50,7 +50,9 @@ class _Step(BaseModel):
     priority: int = 0
     when: str = Field(default="", validation_alias=AliasChoices("when", "condition"))
     fallback: Any = None
-    minutes: int = Field(default=0, ge=0, validation_alias=AliasChoices("estimated_minutes", "estimated_duration"))
+    estimated_minutes: int = Field(
+        default=0, ge=0, validation_alias=AliasChoices("estimated_minutes", "estimated_duration")
+    )
 
     @field_validator("after", "tools", "expected_outputs", mode="before")
     @classmethod
@@ -106,26 +108,8 @@ def _step(draft: _Step, step_id: str, sequence: int) -> ExecutionStep:
         raise PlanError(f"step {step_id} says nothing", remedy="give it a name or a description")
     if problem := problem_with(draft.when) or next(filter(None, map(problem_with_check, draft.checks)), ""):
         raise PlanError(f"step {step_id}: {problem}")
-    return ExecutionStep(
-        id=step_id,
-        sequence=sequence,
-        name=name,
-        description=draft.description.strip(),
-        step_type=draft.type,
-        estimated_duration=draft.minutes,
-        preconditions=distinct(draft.preconditions),
-        expected_outputs=distinct([*draft.files, *draft.expected_outputs]),
-        validation_criteria=distinct(draft.validation_criteria),
-        rollback_steps=distinct(draft.rollback_steps),
-        requires_confirmation=draft.requires_confirmation,
-        allow_failure=draft.allow_failure,
-        checks=tuple(map(check_of, draft.checks)),
-        critical=draft.critical,
-        priority=draft.priority,
-        when=draft.when.strip(),
-        fallback=draft.fallback,
-        expected_tools=distinct(draft.tools),
-    )
+    fields = draft.model_dump(exclude={"id", "after", "name"})
+    return full_step(FullStepDraft(name=name, **fields), step_id, sequence)
 
 
 def _dependencies(draft: _Plan, ids: list[str]) -> list[StepDependency]:
