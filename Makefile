@@ -93,9 +93,10 @@ bench-recovery: .bench-venv/ready
 	.bench-venv/bin/python benchmarks/recovery.py --json benchmarks/results/recovery.json
 
 # The live page and the report's template, built into the package. People who install a wheel need no Node.
+# Not `npm ci`, which refuses a lock file without the optional packages of other platforms.
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	@command -v npm >/dev/null || { echo "The page is built with Node 20.19 or newer: install nodejs and npm (apt-get install nodejs npm)" >&2; exit 1; }
-	cd web && npm ci --no-audit --no-fund
+	cd web && npm install --no-save --no-audit --no-fund
 	@touch $@
 
 web: web/node_modules/.package-lock.json

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vitest/config';
-import { gzipBeside } from './build/plugins.ts';
+import { gzipBeside } from './plugins.ts';
 
 const out = process.env['SUREFOOT_WEB_OUT'] ?? fileURLToPath(new URL('../src/surefoot/server/static', import.meta.url));
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vite';
-import { oneFile } from './build/plugins.ts';
+import { oneFile } from './plugins.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const out = here('.report-build');
