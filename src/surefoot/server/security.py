@@ -52,7 +52,9 @@ class Door:
     @property
     def policy(self) -> str:
         """The content security policy."""
-        sockets = " ".join(sorted(origin.replace("http", "ws", 1) for origin in self.origins))
+        # Browsers refuse an IPv6 address in a source list; 'self' covers it.
+        named = [origin for origin in self.origins if "[" not in origin]
+        sockets = " ".join(sorted(origin.replace("http", "ws", 1) for origin in named))
         return (
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
             f"connect-src 'self' {sockets}; worker-src 'self'; base-uri 'none'; form-action 'none'; "

@@ -156,6 +156,7 @@ def phase_row(view: RunView, name: str) -> PhaseRow:
     state, span = view.state, view.phases.get(name)
     result = _result(state, name)
     validation = result.validation if result else None
+    judged = result is not None and result.status is not PhaseStatus.SKIPPED
     refused = state.refusals.get(name, [])
     duration = result.duration_ms if result else None
     if name == "execution" and span:
@@ -165,7 +166,7 @@ def phase_row(view: RunView, name: str) -> PhaseRow:
         "kind": "phase",
         "name": cast(Any, name),
         "status": cast(Any, str(_phase_status(state, name, result))),
-        "confidence": validation.confidence if validation else None,
+        "confidence": validation.confidence if validation and judged else None,
         "messages": [*(validation.messages if validation else ()), *refused],
         "warnings": list(validation.warnings) if validation else [],
         "suggestions": list(validation.suggestions) if validation else [],
