@@ -9,6 +9,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from support.recorded import asking, failed_run, phases, records, whole_run
+from surefoot.core.phases import ExecutionPhase
+from surefoot.engine.planner.gate import skipped as skip
 from surefoot.journal import events as e
 from surefoot.server.rows import Row, RunRows, RunSnapshot
 from surefoot.server.typescript import as_typescript
@@ -101,3 +103,13 @@ def test_the_fixtures_of_the_page_are_valid(path: Path) -> None:
         seq = batch["upto"]
     end = by_key(fixture["end"]["rows"])
     assert {key: rows[key] for key in end} == end
+
+
+@pytest.mark.req("P2")
+def test_a_skipped_phase_claims_no_confidence() -> None:
+    skipped = e.ApproachChosen(result=skip(ExecutionPhase.Approach(), "the task is simple"))
+    without_approach = [event for event in phases() if not isinstance(event, e.ApproachChosen)]
+    place = next(n for n, event in enumerate(without_approach) if isinstance(event, e.Understood)) + 1
+    rows = by_key(snapshot(view_of(records([*without_approach[:place], skipped, *without_approach[place:]]))))
+    assert (rows["phase:approach"]["status"], rows["phase:approach"]["confidence"]) == ("skipped", None)
+    assert rows["phase:understanding"]["confidence"] is not None
