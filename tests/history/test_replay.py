@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from support.kit import SMALL, Bench, act, done, fenced, steps
-from support.talk import submit
+from support.talk import CALC_TEST, submit
 from surefoot.core.outcome import Verdict
 from surefoot.core.plan import CommandCheck, ExecutionStep, FileCheck, StepType
 from surefoot.core.transitions import Rung
@@ -18,7 +18,6 @@ from surefoot.journal.messages import AnswerMessage, ControlMessage
 from surefoot.journal.state import RunState
 from surefoot.workspace.process import process
 
-TEST = "from calc import add\nassert add(1, 2) == 3\n"
 CHECK = "python3 test_calc.py"
 WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
 FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})
@@ -27,7 +26,7 @@ FINISH = ("finish_step", {"summary": "fixed"})
 
 @pytest.fixture
 def calc(bench: Bench) -> Bench:
-    bench.write(calc__py=WRONG, test_calc__py=TEST)
+    bench.write(calc__py=WRONG, test_calc__py=CALC_TEST)
     return bench
 
 

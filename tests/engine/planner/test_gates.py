@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from support.kit import SMALL, Bench, fenced, understanding
-from support.talk import results, submit
+from support.talk import CALC_TEST, results, submit
 from surefoot.core.outcome import Verdict
 from surefoot.core.phases import ExecutionPhase, PhaseResult, PhaseStatus
 from surefoot.core.transitions import Stage
@@ -23,7 +23,7 @@ TASK = "Fix add in calc.py."
 def calc(bench: Bench) -> Bench:
     bench.write(
         calc__py="def add(a, b):\n    return a - b\n",
-        test_calc__py="from calc import add\nassert add(1, 2) == 3\n",
+        test_calc__py=CALC_TEST,
     )
     return bench
 
@@ -246,9 +246,7 @@ async def test_what_the_engine_changes_in_a_plan_is_told(calc: Bench) -> None:
 
 @pytest.mark.req("P4")
 async def test_a_right_task_in_another_language_is_not_refused(bench: Bench) -> None:
-    bench.write(
-        calc__py="def add(a, b):\n    return a - b\n", test_calc__py="from calc import add\nassert add(1, 2) == 3\n"
-    )
+    bench.write(calc__py="def add(a, b):\n    return a - b\n", test_calc__py=CALC_TEST)
     plan = submit(understanding="The sum is wrong because of the sign", requirements=["1 and 2 give 3"])
     state = await bench.talk("修复计算器模块里加法函数的错误，保证测试通过。", [plan, [FIX, FINISH]], checks=[CHECK])
     assert state.outcome is not None

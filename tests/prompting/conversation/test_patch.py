@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 
 from support.kit import NO_RETRIES, Bench, PreparedPerson
-from support.talk import results, submit
+from support.talk import CALC_TEST, results, submit
 from surefoot.core.outcome import Verdict
 from surefoot.journal import events as e
 from surefoot.models.base import ModelTraits
 
 TRAINED = ModelTraits(tools="native", context_tokens=200_000, edit_format="apply_patch")
-TEST = "from calc import add\nassert add(1, 2) == 3\n"
 CHECK = "python3 test_calc.py"
 WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
 HUNK = "@@ def add(a, b):\n-    return a - b\n+    return a + b\n"
@@ -23,7 +22,7 @@ FINISH = ("finish_step", {"summary": "fixed"})
 
 @pytest.fixture
 def calc(bench: Bench) -> Bench:
-    bench.write(calc__py=WRONG, test_calc__py=TEST)
+    bench.write(calc__py=WRONG, test_calc__py=CALC_TEST)
     return bench
 
 
