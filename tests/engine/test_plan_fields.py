@@ -92,7 +92,7 @@ async def test_a_condition_that_cannot_be_evaluated_is_a_named_outcome(bench: Be
 
 
 @pytest.mark.req("P16")
-async def test_a_condition_without_a_result_does_not_come_back_on_resume(bench: Bench) -> None:
+async def test_a_condition_without_a_result_skips_its_step_and_the_run_ends(bench: Bench) -> None:
     """The same in a given plan, with a model that calls no tools."""
     steps = (
         ExecutionStep(id="a", name="a", tool="list_files", when="False"),

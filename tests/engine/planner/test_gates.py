@@ -122,7 +122,7 @@ async def test_a_plan_that_never_passes_is_recorded_as_failed_and_replaced_by_on
 
 
 @pytest.mark.req("P20", "P2")
-async def test_a_small_model_that_never_understands_leaves_a_failed_result(calc: Bench) -> None:
+async def test_a_model_without_tool_calls_that_never_understands_leaves_a_failed_result(calc: Bench) -> None:
     wrong = understanding("calc.py", requirements=[])
     state = await calc.run(TASK, [wrong] * 4, checks=[CHECK])
     result = state.as_plan().understanding

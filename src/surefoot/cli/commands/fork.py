@@ -2,12 +2,15 @@
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from surefoot.cli.options import PHASE_NAMES, all_option, display_options, model_option
 from surefoot.errors import UsageError
+
+if TYPE_CHECKING:
+    from surefoot.history.fork import Point
 
 
 @click.command()
@@ -55,15 +58,11 @@ def fork(
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run, load_run
     from surefoot.config import paths
-    from surefoot.core.transitions import Stage
-    from surefoot.history.fork import Point
     from surefoot.history.fork import fork as create_fork
 
     if not start and any(options.values()):
         raise UsageError("options for watching a run need --run", remedy="add --run to start it immediately")
-    if sum(map(bool, (step, decision, phase, question))) != 1:
-        remedy = "with one of --at STEP, --decision N, --phase PHASE and --question ID"
-        raise UsageError("say where the new run starts", remedy=remedy)
+    point = _point(step, decision, phase, question)
     journal = open_journal()
     try:
         found = find_run(journal, run_id, all_folders=all_folders)
@@ -74,7 +73,7 @@ def fork(
                 journal,
                 paths.state_home(),
                 found.run_id,
-                Point(step=step, decision=decision or 0, phase=Stage(phase) if phase else None, question=question),
+                point,
                 folder,
                 model=model or "",
                 answer=answer,
@@ -87,3 +86,13 @@ def fork(
         click.echo(f"created run {new_id}; continue with: cd {shlex.quote(target)} && surefoot resume {new_id}")
         return 0
     return asyncio.run(run_in_foreground(prepare_resume(load_run(new_id), model, options)))
+
+
+def _point(step: str, decision: int | None, phase: str | None, question: str) -> "Point":
+    from surefoot.core.transitions import Stage
+    from surefoot.history.fork import Point
+
+    if sum(map(bool, (step, decision, phase, question))) != 1:
+        remedy = "with one of --at STEP, --decision N, --phase PHASE and --question ID"
+        raise UsageError("say where the new run starts", remedy=remedy)
+    return Point(step=step, decision=decision or 0, phase=Stage(phase) if phase else None, question=question)
