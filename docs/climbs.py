@@ -64,6 +64,8 @@ class Case:
     recoverable: bool = True
     confidence: float = 0.5
     small: bool = False
+    replans: bool = False
+    """The model asks for a new plan in every attempt."""
     uses: str = ""
     """The tool that each attempt tries first."""
     config: tuple[tuple[str, Any], ...] = ()
@@ -79,6 +81,7 @@ CASES = [
     Case("a result of an earlier step is missing (`dependency_error`)", "dependency_error"),
     Case("the step itself is wrong (`decomposition_error`)", "decomposition_error"),
     Case("the same, and the model is not sure (confidence 0.1)", "decomposition_error", confidence=0.1),
+    Case("the model asks for a new plan (`replan`)", replans=True),
     Case("something is missing on this machine (`environment_error`)", "environment_error"),
     Case("an unknown cause (`unknown`), in a step that is not critical", "unknown", STEP.with_(critical=False)),
     Case("a wrong parameter, in a step with `max_retries = 1`", step=STEP.with_(max_retries=1)),
@@ -147,7 +150,7 @@ def _rules(case: Case) -> Sequence[Rule]:
         decision = {"thought": "", "decision": "done", "reason": "", "tool": "", "arguments": {}}
         if case.uses and asked % 2:
             return {**decision, "decision": "act", "tool": case.uses, "arguments": {"source": f"source {asked}"}}
-        return decision
+        return {**decision, "decision": "replan", "reason": f"wrong {asked}"} if case.replans else decision
 
     cause = {
         "category": case.category,

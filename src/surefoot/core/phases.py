@@ -186,6 +186,8 @@ class StepExecutionOutput(Value):
     """True when a check that failed before the step passed after it."""
     unproven: bool = False
     """True when it succeeded and no check could tell whether it did what it should."""
+    criteria: tuple[CriterionResult, ...] = ()
+    """The criteria of the step, judged when it ended, and expected files that are not there."""
     degraded: bool = False
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from surefoot.core.outcome import CheckResult, Diagnosis, FailureKind, Outcome, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Diagnosis, FailureKind, Outcome, Verdict
 from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
@@ -237,10 +237,16 @@ def _outcome(
             *_view_warnings(state),
             *_unknown(state),
             *(f"a check of the plan itself fails: {r.check.label}" for r in advisory),
+            *(f"not met: {c.criterion} ({c.because})" for c in _unmet_criteria(state)),
             *(f"the task asks for {part}, and no such file was changed" for part in _missing_parts(state, observed)),
         ),
         diagnosis=diagnosis,
     )
+
+
+def _unmet_criteria(state: RunState) -> Iterable[CriterionResult]:
+    output = state.validation.output if state.validation else None
+    return (criterion for criterion in (output.criteria if output else ()) if criterion.met is False)
 
 
 def _missing_parts(state: RunState, observed: Observed) -> list[str]:

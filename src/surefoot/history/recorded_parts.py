@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from surefoot.core.outcome import CheckResult, FailureKind
 from surefoot.core.plan import Check, CommandCheck
@@ -310,7 +310,7 @@ class RecordedVerifier(Verifier):
     files: Files
 
     async def check(
-        self, checks: Sequence[Check], when: Literal["before", "during", "after", "final"], step_id: str = ""
+        self, checks: Sequence[Check], when: e.CheckTime, step_id: str = ""
     ) -> tuple[CheckResult, ...]:
         if not checks:
             return ()

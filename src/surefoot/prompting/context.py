@@ -219,6 +219,7 @@ def step_text(step: ExecutionStep) -> str:
     if step.writes:
         lines.append("Files to write: " + ", ".join(step.writes))
     lines += [f"Must hold: {check.label}" for check in step.checks if check.origin != "engine"]
+    lines += [f"Criterion: {criterion}" for criterion in step.validation_criteria]
     return "\n".join(lines)
 
 

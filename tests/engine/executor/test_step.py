@@ -157,30 +157,32 @@ async def test_wrong_parameter_is_adjusted(bench: Bench) -> None:
 @pytest.mark.req("R7", "R2", "R4")
 async def test_missing_upstream_data_leads_to_a_new_plan_with_the_missing_step(bench: Bench) -> None:
     """The repaired step fails too; the new plan creates the data first."""
-    features = ExecutionStep(
-        id="f",
-        name="feature_engineering",
-        description="compute features.txt from clean.txt",
-        step_type=StepType.COMMAND_EXECUTION,
-        checks=(CommandCheck(command="test -s features.txt"),),
-    )
-    compute = act("run_command", command="sort clean.txt > features.txt")
+
+    @tool
+    def feature_engineering(source: str) -> str:
+        """Compute features.txt from a file."""
+        if not (bench.root / "clean.txt").exists():
+            raise ValueError("缺少必要的前置数据")
+        return source
 
     def step(name: str, after: list[int], check: str) -> dict[str, object]:
         return {"name": name, "description": f"{name} with a command", "type": "command_execution", "file": "",
                 "after": after, "check": {"kind": "command", "value": check}}  # fmt: skip
 
+    reflection = {"category": "decomposition_error", "root_cause": "缺少必要的前置数据", "recoverable": True,
+                  "fix": "", "parameters": {}}  # fmt: skip
     replan = {"steps": [step("make clean.txt", [], "test -s clean.txt"), step("features", [1], "test -s features.txt")],
               "success_criteria": ["features.txt has content"]}  # fmt: skip
     answers = [
+        Rule("Find the cause", reflection),
+        Rule("# Tools\n", {"thought": "", "tool": "feature_engineering", "arguments": {"source": "raw.txt"}}, times=1),
         Rule("Make a plan of at most", replan),
-        Rule("Plan this one step again", step("feature_engineering", [], "test -s features.txt")),
         Rule("# Step\nmake clean.txt", act("run_command", command="printf 'b\\na\\n' > clean.txt")),
-        Rule(lambda r: "# Step\nfeatures" in r.messages[-1].content, compute),
-        Rule("Done in this step so far\n(nothing yet)", compute, times=2),
-        Rule("Choose the one next action", {**done("缺少必要的前置数据"), "decision": "replan"}),
+        Rule("# Step\nfeatures", act("run_command", command="sort clean.txt > features.txt")),
     ]
-    state = await bench.run_plan(steps(features), answers)
+    bench.toolbox = default_toolbox().with_(feature_engineering)
+    call = ExecutionStep(id="f", name="feature_engineering", tool="feature_engineering", parameters={"source": "x"})
+    state = await bench.run_plan(steps(call), answers)
     assert [r.rung for r in bench.events(e.RungChosen)] == [Rung.REPAIR_STEP, Rung.REPLAN_TASK]
     assert bench.files() == {"clean.txt": "b\na\n", "features.txt": "a\nb\n"}
     assert all(r.status is StepStatus.SUCCEEDED for r in state.steps.values())

@@ -69,11 +69,9 @@ async def test_strong_model_is_told_of_a_stand_in(bench: Bench) -> None:
 
     def work(request: ModelRequest) -> Any:
         text = request.messages[-1].content
-        if "call change_steps" in text:
-            return [("change_steps", {"steps": [{"step": "s1", "description": "count them otherwise"}]})]
-        return report if "# Step s2" in text else [("replan", {"reason": "there are no rows"})]
+        return report if "# Step s2" in text else [("cannot", {"reason": "there are no rows"})]
 
-    state = await bench.talk("Report the rows in r.txt.", [submit(*plan), *[work] * 4])
+    state = await bench.talk("Report the rows in r.txt.", [submit(*plan), *[work] * 2])
     assert state.steps["s1"].status is StepStatus.DEGRADED
     told = bench.talker.requests[-1].messages[-1].content
     assert '# Stand-ins, not real results: say so where you use them\n- measure: {"rows": 7}' in told

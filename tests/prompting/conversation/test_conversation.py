@@ -10,7 +10,7 @@ from support.talk import results, submit
 from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import Verdict
 from surefoot.core.proof import ProofLevel
-from surefoot.core.transitions import StepStatus
+from surefoot.core.transitions import Rung, StepStatus
 from surefoot.journal import events as e
 from surefoot.models.items import AssistantTurn
 from surefoot.prompting.conversation.survey import KEPT
@@ -304,21 +304,27 @@ async def test_a_fresh_start_tells_what_failed_and_that_files_are_as_before(calc
     assert sum(isinstance(item, AssistantTurn) for item in fresh.messages) == 1
 
 
-async def test_a_new_plan_continues_the_survey(calc: Bench) -> None:
-    script = [
-        submit(),
-        [("replan", {"reason": "it has to be done in two parts"})],
-        [("change_steps", {"steps": [{"step": "s1", "description": "first one half of it"}]})],
-        [("replan", {"reason": "it has to be done in two parts"})],
-        submit()[2:],
-        [FIX, FINISH],
-    ]
+@pytest.mark.req("O3", "R4")
+async def test_a_replan_is_a_new_plan_at_once_and_continues_the_survey(calc: Bench) -> None:
+    script = [submit(), [("replan", {"reason": "it has to be done in two parts"})], submit()[2:], [FIX, FINISH]]
     state = await calc.talk("Fix it.", script, checks=[CHECK])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
     assert state.task_replan_count == 1
-    asked = calc.talker.requests[4].messages[-1].content
+    assert [event.rung for event in calc.events(e.RungChosen)] == [Rung.REPLAN_TASK]
+    asked = calc.talker.requests[2].messages[-1].content
     assert "it has to be done in two parts" in asked
+
+
+@pytest.mark.req("O3", "R3", "R4")
+async def test_without_replans_left_a_replan_is_a_repair(calc: Bench) -> None:
+    replan = [("replan", {"reason": "it has to be done in two parts"})]
+    change = [("change_steps", {"steps": [{"step": "s1r1", "description": "first one half of it"}]})]
+    script = [submit(), replan, submit()[2:], replan, change, [FIX, FINISH]]
+    state = await calc.talk("Fix it.", script, checks=[CHECK])
+    assert [event.rung for event in calc.events(e.RungChosen)] == [Rung.REPLAN_TASK, Rung.REPAIR_STEP]
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
 
 
 async def test_the_plan_can_be_changed_while_it_runs(calc: Bench) -> None:

@@ -14,7 +14,7 @@ from surefoot.cli.report.text import path_line
 from surefoot.cli.report.text import shorten_start as shorten_start
 from surefoot.cli.report.text import timestamp as timestamp
 from surefoot.config.model import ReflectionConfig
-from surefoot.core.outcome import Outcome, StepReflection, Verdict
+from surefoot.core.outcome import CriterionResult, Outcome, StepReflection, Verdict
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
 from surefoot.core.plan import Milestone
 from surefoot.core.proof import ProofLevel
@@ -220,10 +220,18 @@ def step_facts(step_run: StepRun) -> list[str]:
     rows = [", ".join(facts)] if facts else []
     rows += [f"only if {line(step.when, 200)}"] if step.when else []
     rows += [f"needs: {line(text, 200)}" for text in step.preconditions]
-    rows += [f"criterion: {line(text, 200)}" for text in step.validation_criteria]
+    judged = {c.criterion: c for c in step_run.recorded_output.criteria} if step_run.recorded_output else {}
+    rows += [f"criterion: {line(text, 200)}" for text in step.validation_criteria if text not in judged]
+    rows += map(criterion, judged.values())
     if step_run.status in (StepStatus.SKIPPED, StepStatus.BLOCKED) and step_run.output and step_run.output.logs:
         rows.append(f"because {line(step_run.output.logs[0], 300)}")
     return rows
+
+
+def criterion(result: CriterionResult) -> str:
+    """`criterion: a.txt exists: met (passed: a.txt exists)`."""
+    met = {True: "met", False: "not met", None: "cannot tell"}[result.met]
+    return f"criterion: {line(result.criterion, 200)}: {met} ({line(result.because, 200)})"
 
 
 def recovery(chosen: e.RungChosen, state: RunState) -> str:

@@ -146,6 +146,8 @@ def _step_started(event: e.StepStarted, state: RunState, marks: Marks) -> list[s
 def _checks(event: e.ChecksRan, state: RunState, marks: Marks) -> list[str]:
     if event.when == "before":
         return _baseline(event, marks)
+    if event.when == "criteria":
+        return []  # the end of the step or the run says what they showed
     lines = []
     for result in event.results:
         lines.append(f"  {marks.of_check(result.passed)[0]} {fmt.line(result.check.label)}")
@@ -197,6 +199,7 @@ def _step_finished(event: e.StepFinished, state: RunState, marks: Marks) -> list
     lines = [head, f"  {changed}"] if changed else [head]
     if event.status in (StepStatus.SKIPPED, StepStatus.BLOCKED) and event.output and event.output.logs:
         lines.append(f"  {fmt.line(event.output.logs[0], 300)}")
+    lines += [f"  {fmt.criterion(result)}" for result in (event.output.criteria if event.output else ())]
     milestones = state.plan.milestones if state.plan else ()
     reached = [m for m in milestones if event.step_id in m.step_ids and fmt.is_reached(m, state)]
     return [*lines, *(f"  milestone reached: {fmt.line(milestone.name)}" for milestone in reached)]

@@ -16,6 +16,7 @@ from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.idle import nothing_done
 from surefoot.engine.executor.loop import StepFailed, all_green, has_had_its_action, red_failure, with_evidence
 from surefoot.engine.executor.own_evidence import derived_checks, own_red, unwritten
+from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
 from surefoot.engine.runtime.run import Run
@@ -173,6 +174,9 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
             return False
         if (missing_part := unwritten(run, step_run)) and not _was_told(step_run):
             await _refuse(run, step_run, proposal, missing_part)
+            return False
+        if not _was_told(step_run) and (not_met := unmet(await judge_step(run, step_run))):
+            await _refuse(run, step_run, proposal, f"{UNMET}: {not_met}")
             return False
         if missing := await _missing_parts(run, step_run):
             reason = f"the task asks for {', '.join(missing)}, and no such file was changed"

@@ -9,6 +9,7 @@ from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.invention import found_nothing, invented_source, unreachable_source
 from surefoot.engine.executor.own_evidence import own_red
+from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
 from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
@@ -122,8 +123,7 @@ async def _carry_out(
         message = proposal.thought or "the plan does not work"
         raise StepFailed(Failure(kind=FailureKind.REPLAN_REQUESTED, message=message))
     if proposal.decision == "done":
-        await _accept_done(run, step_run, checks, attempt, proposal)
-        return True
+        return await _accept_done(run, step_run, checks, attempt, proposal)
     repeats = "" if attempt.has_new_parts else _repeats(step_run, proposal)
     reviewed, refusal = (proposal, repeats) if repeats else await review(run, step_id, proposal)
     if refusal:
@@ -220,12 +220,18 @@ def _wasred_failure(step_run: StepRun) -> bool:
 
 async def _accept_done(
     run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt, proposal: Proposal
-) -> None:
-    """The model says that the step is done. That counts only if no check contradicts it."""
+) -> bool:
+    """The model says that the step is done. That counts only if no check contradicts it; of a criterion that is not
+    met it is told once."""
     attempt.results = await run.verifier.check(checks, "after", step_run.step.id)
+    told = any(UNMET in reason for reason in step_run.refused)
+    if all_green(attempt.results) and not told and (not_met := unmet(await judge_step(run, step_run))):
+        await _refuse(run, step_run, proposal, f"{UNMET}: {not_met}", attempt)
+        return False
     run.note(e.Decided(step_id=step_run.step.id, decision="done", thought=proposal.thought))
     if not all_green(attempt.results):
         raise StepFailed(red_failure(attempt.results, "the model says it is done, and the checks say it is not"))
+    return True
 
 
 def all_green(results: Sequence[CheckResult]) -> bool:

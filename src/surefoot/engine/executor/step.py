@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surefoot.core.outcome import CheckResult, Failure, FailureKind, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict
 from surefoot.core.phases import EXECUTION_STATUS, StepExecutionOutput
 from surefoot.core.plan import Check, ExecutionStep, StepKind, StepType
 from surefoot.core.questions import is_yes
@@ -15,6 +15,7 @@ from surefoot.engine.executor.conversation import converse
 from surefoot.engine.executor.idle import nothing_done
 from surefoot.engine.executor.loop import StepFailed, act, all_green, call_once, red_failure
 from surefoot.engine.executor.own_evidence import derived_checks, lack_of_evidence
+from surefoot.engine.executor.step_criteria import failure_to_tell, judge_step, unmet
 from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.reflector.restore import restore_step
 from surefoot.engine.reflector.rollback import abandon
@@ -49,13 +50,16 @@ async def run_step(run: Run, step_id: str) -> None:
     checks = checks_of(run, step_run.step)
     await _begin(run, step_id, checks)
     started = time.perf_counter()
-    failure = None
+    failure: Failure | None = None
+    criteria: tuple[CriterionResult, ...] = ()
     limit = run.config.step_timeout_seconds
     timeout = run.timeouts.start(step_id, task, limit)
     try:
         run.artifacts.needed_by(step_id)
         await _WAYS.get(run.step_kind(step_run), act)(run, step_run, checks)
         failure = nothing_done(run, step_run) or await _examine(run, step_run, checks)
+        criteria = await judge_step(run, step_run)
+        failure = failure or failure_to_tell(run, step_run, criteria)
     except asyncio.CancelledError:
         if timeout.caused_cancellation:
             failure = _timed_out(limit)
@@ -80,7 +84,7 @@ async def run_step(run: Run, step_id: str) -> None:
     finally:
         # The time of a person who is asked about the step later, while it is undone, is not the step's.
         run.timeouts.end(step_id)
-    await _settle(run, step_id, failure, round((time.perf_counter() - started) * 1000))
+    await _settle(run, step_id, failure, criteria, round((time.perf_counter() - started) * 1000))
 
 
 async def _examine(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Failure | None:
@@ -195,13 +199,19 @@ def writes_of(run: Run, step_run: StepRun) -> frozenset[str] | None:
     return frozenset(step_run.step.writes) if run.step_kind(step_run) is StepKind.FILE else None
 
 
-async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: int) -> None:
+async def _settle(
+    run: Run, step_id: str, failure: Failure | None, criteria: tuple[CriterionResult, ...], duration_ms: int
+) -> None:
     step_run = run.state.steps[step_id]
     outputs = outputs_of(step_run.actions)
     status = StepStatus.SUCCEEDED
     if failure is not None:
         status = StepStatus.PARTIAL if step_run.step.allow_failure else StepStatus.FAILED
-    elif step_run.step.tool and not step_run.snapshot and not step_run.checks and run.artifacts.is_inline(outputs):
+    elif (
+        step_run.step.tool
+        and not (step_run.snapshot or step_run.checks or criteria)
+        and run.artifacts.is_inline(outputs)
+    ):
         expires_at = run.artifacts.expiry(step_run.step)
         end = _finished(
             step_id=step_id,
@@ -221,7 +231,7 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
             step_id=step_id,
             status=status,
             attempt=step_run.attempt,
-            output=_observe(run, step_run, status, after, outputs),
+            output=_observe(run, step_run, status, after, outputs, criteria),
             duration_ms=duration_ms,
             failure=failure,
             checks=step_run.checks,
@@ -232,7 +242,12 @@ async def _settle(run: Run, step_id: str, failure: Failure | None, duration_ms: 
 
 
 def _observe(
-    run: Run, step_run: StepRun, status: StepStatus, after: str, outputs: dict[str, Any]
+    run: Run,
+    step_run: StepRun,
+    status: StepStatus,
+    after: str,
+    outputs: dict[str, Any],
+    criteria: tuple[CriterionResult, ...],
 ) -> StepExecutionOutput:
     """Describe what the step did: files from comparing the workspace before and after, commands as they ran."""
     files: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
@@ -242,6 +257,8 @@ def _observe(
             if declared is not None and change.path not in declared:
                 continue
             files[change.kind if change.kind in files else "changed"].append(as_text(change.path))
+    succeeded, not_met = status is StepStatus.SUCCEEDED, bool(unmet(criteria))
+    unchecked_step = not step_run.step.tool and not (step_run.checks or step_run.baseline)
     return _output(
         step_id=step_run.step.id,
         status=EXECUTION_STATUS[status],
@@ -251,10 +268,9 @@ def _observe(
         modified_files=tuple(files["changed"]),
         deleted_files=tuple(files["removed"]),
         executed_commands=commands_of(step_run.actions),
-        proven=status is StepStatus.SUCCEEDED and _proven(step_run.baseline, step_run.checks),
-        unproven=status is StepStatus.SUCCEEDED
-        and not step_run.step.tool
-        and not (step_run.checks or step_run.baseline),
+        proven=succeeded and not not_met and _proven(step_run.baseline, step_run.checks),
+        unproven=succeeded and (not_met or unchecked_step),
+        criteria=criteria,
     )
 
 

@@ -36,6 +36,13 @@ _CHECKS_PASS = re.compile(
 _RUNS_TESTS = re.compile(r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|ctest|test)\b|[/_]?test_|\btests?[/.]")
 
 
+_PRINTS = re.compile(
+    r"\b(?:prints?|printed|outputs?|shows?|displays?|reports?|stdout)\b|输出|打印|显示",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'|“([^”]+)”|「([^」]+)」")
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What the engine has seen when criteria are evaluated."""
@@ -49,6 +56,8 @@ class Evidence:
     """Files that the run has made or changed, and that exist."""
     tests: Sequence[str] = ()
     """Tests that failed before the run and pass now."""
+    printed: Sequence[tuple[str, str]] = ()
+    """Commands that ended well, each with what it printed."""
 
 
 def evaluate(criteria: Sequence[str], evidence: Evidence) -> tuple[CriterionResult, ...]:
@@ -88,6 +97,10 @@ def _evaluate(criterion: str, evidence: Evidence) -> CriterionResult:
         return _result(criterion, False, f"failed: {deciding[0].check.label}")
     if red:
         return _result(criterion, None, f"a check of the plan itself fails: {red[0].check.label}")
+    if (texts := _wanted_output(criterion)) and (command := _printed_by(texts, evidence)):
+        return _result(criterion, True, f"printed by: {command}")
+    # That a command ended well does not show what it printed.
+    relevant = [r for r in relevant if not texts or not isinstance(r.check, CommandCheck)]
     if relevant:
         return _result(criterion, True, f"passed: {relevant[0].check.label}")
     if (files := asserted_files(criterion)) and all(path in evidence.files for path in files):
@@ -115,6 +128,22 @@ def _relevant(criterion: str, evidence: Evidence) -> list[CheckResult]:
     about = [result for result in evidence.results if files and _path_of(result) in files]
     about += [r for r in evidence.results if isinstance(r.check, TextCheck) and _has_pattern(criterion, r.check)]
     return about or [result for result in commands if _is_about(criterion, result.check.label)]
+
+
+def _wanted_output(criterion: str) -> list[str]:
+    """Return the quoted texts of a criterion that says what a command prints."""
+    if _NEGATED.search(_QUOTED.sub("", criterion)) or not _PRINTS.search(_QUOTED.sub("", criterion)):
+        return []
+    return [text for groups in _QUOTED.findall(criterion) if (text := next(filter(None, groups), "").strip())]
+
+
+def _printed_by(texts: Sequence[str], evidence: Evidence) -> str:
+    """Return a command that ended well and printed these texts. The criterion may quote the command itself too."""
+    for command, output in evidence.printed:
+        wanted = [text for text in texts if not f"{command} ".startswith(f"{text} ")]
+        if wanted and all(text in output for text in wanted):
+            return command
+    return ""
 
 
 def _path_of(result: CheckResult) -> str:

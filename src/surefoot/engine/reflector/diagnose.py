@@ -11,7 +11,7 @@ _ERROR_LINE = re.compile(r"^\s*(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception|Failure
 _CONTENT_ERRORS = re.compile(
     r"AssertionError|assert |SyntaxError|IndentationError|NameError|TypeError|ValueError|AttributeError|KeyError|"
     r"IndexError|ZeroDivisionError|RecursionError|ImportError: cannot import|FAILED|does not exist|"
-    r"is empty|exit code|matches"
+    r"is empty|exit code|matches|does not meet its criterion"
 )
 _HANGING = re.compile(r"no end after \d+")
 _UNAVAILABLE = re.compile(

@@ -4,7 +4,7 @@ The first row of `TABLE` whose condition holds decides. Layer 1: parameter and t
 remain, once with several candidates if checks can judge them: as the last retry, or as the first one where the
 strategy's profile says so. Layer 2: the step is repaired. Dependency and decomposition errors go straight there, unless
 the diagnosis is a guess: then a retry, which is cheaper, comes first. Layer 3: the task is replanned, then planned with
-the next alternative of its approach. A new plan starts with fresh counters of its steps. Finally the run ends with a
+the next alternative of its approach. A model that asks for a new plan gets one at once, while replans remain. A new plan starts with fresh counters of its steps. Finally the run ends with a
 diagnosis. With step-level reflection switched off, layers 1 and 2 are left out. Every rung that can be taken again has
 a counter with a limit, so recovery always ends.
 """
@@ -56,6 +56,8 @@ class Facts:
     candidates_in_earlier_plan: bool = False
     """An earlier plan of this run had candidates. Where they come first, its successor is one more try and no climb of
     its own."""
+    replan_requested: bool = False
+    """The model asked for a new plan."""
     may_change_plan: bool = True
     """False for a plan that is to be run as given."""
 
@@ -128,11 +130,16 @@ class Facts:
         """Layer 3: another plan or approach may still help."""
         return self.may_change_plan and not self.hopeless
 
+    @property
+    def replans_left(self) -> bool:
+        return self.may_replan and self.task_replan_count < self.limits.max_task_replanning_attempts
+
 
 _STRAIGHT_TO_REPAIR = (ErrorCategory.DEPENDENCY_ERROR, ErrorCategory.DECOMPOSITION_ERROR)
 
 TABLE: tuple[tuple[Rung, str, Callable[[Facts], bool]], ...] = (
     (Rung.RETRY_LATER, "the error is temporary and waiting may be enough", lambda f: f.may_wait),
+    (Rung.REPLAN_TASK, "the model asks for a new plan", lambda f: f.replan_requested and f.replans_left),
     (
         Rung.ALTERNATIVE_TOOL,
         "the tool failed and there is another one for the job",
@@ -152,11 +159,7 @@ TABLE: tuple[tuple[Rung, str, Callable[[Facts], bool]], ...] = (
     (Rung.FALLBACK, "the step declares a stand-in result", lambda f: f.has_fallback),
     (Rung.FAILURE_BRANCH, "the plan has steps for this failure", lambda f: f.has_failure_branch),
     (Rung.SKIP_STEP, "the step is not critical", lambda f: not f.critical),
-    (
-        Rung.REPLAN_TASK,
-        "the plan no longer leads to the goal",
-        lambda f: f.may_replan and f.task_replan_count < f.limits.max_task_replanning_attempts,
-    ),
+    (Rung.REPLAN_TASK, "the plan no longer leads to the goal", lambda f: f.replans_left),
     (
         Rung.NEXT_APPROACH,
         "the approach did not work and there is another",

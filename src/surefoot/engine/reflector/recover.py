@@ -128,6 +128,7 @@ def _facts(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflec
         candidates_in_earlier_plan=profile.candidates_first and state.had_candidates and later_plan,
         approach_index=state.approach_index,
         alternatives=_alternatives(run),
+        replan_requested=failure.kind is FailureKind.REPLAN_REQUESTED,
         may_change_plan=run.config.dynamic,
     )
 

@@ -18,6 +18,7 @@ from surefoot.core.plan import Check, CommandCheck
 from surefoot.core.proof import SuiteEvidence
 from surefoot.core.transitions import Stage, StepStatus
 from surefoot.engine.executor.step import task_checks
+from surefoot.engine.executor.step_criteria import printed_by_checks, probe
 from surefoot.engine.planner.criteria import NOT_VERIFIED, decisive, error_of, judge_validation
 from surefoot.engine.planner.evidence import Evidence, evaluate
 from surefoot.engine.runtime.run import Run
@@ -86,14 +87,19 @@ async def _criteria(
     if not criteria:
         return ()
     changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
+    probes = await probe(run, criteria, results)
     evidence = Evidence(
-        results=results,
-        deciding=decisive(results),
+        results=(*results, *probes),
+        deciding=(*decisive(results), *probes),
         linked={c: key for c, key in zip(plan.success_criteria, plan.criterion_checks, strict=False) if key},
         files=[as_text(change.path) for change in changes if change.kind != "removed"],
         tests=tests.own_tests if tests else (),
+        printed=list(printed_by_checks(run, results)),
     )
-    return evaluate(list(criteria), evidence)
+    # What only the end of a step could tell, such as what a command printed, still counts.
+    seen = {c.criterion: c for r in run.state.steps.values() if r.recorded_output for c in r.recorded_output.criteria}
+    judged = evaluate(list(criteria), evidence)
+    return tuple(seen.get(c.criterion, c) if c.met is None else c for c in judged)
 
 
 def final_checks(run: Run) -> tuple[Check, ...]:

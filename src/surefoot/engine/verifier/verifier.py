@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.outcome import CheckResult
@@ -72,7 +72,7 @@ class Verifier:
         return self._recorder.state.config
 
     async def check(
-        self, checks: Sequence[Check], when: Literal["before", "during", "after", "final"], step_id: str = ""
+        self, checks: Sequence[Check], when: e.CheckTime, step_id: str = ""
     ) -> tuple[CheckResult, ...]:
         """Run checks, equal ones once, and record their results, in order. The final pass reuses no proof."""
         if not checks:

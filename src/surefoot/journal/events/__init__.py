@@ -50,6 +50,7 @@ from surefoot.journal.events.run import (
 from surefoot.journal.events.steps import (
     CandidateTried,
     ChecksRan,
+    CheckTime,
     Reflected,
     RolledBack,
     RungChosen,

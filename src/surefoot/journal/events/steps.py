@@ -20,10 +20,15 @@ class StepStarted(Value):
     """None for a step that names its tool, and in journals written before kinds were recorded."""
 
 
+CheckTime = Literal["before", "during", "after", "criteria", "final"]
+"""When checks ran, seen from the step or the run. `criteria`: they tell whether the criteria of a plan are met, and
+neither fail nor prove a step."""
+
+
 class ChecksRan(Value):
     type: Literal["checks_ran"] = "checks_ran"
     step_id: str = ""
-    when: Literal["before", "during", "after", "final"]
+    when: CheckTime
     results: tuple[CheckResult, ...]
     changed: tuple[str, ...] = ()
     """The paths that running the checks changed in the workspace."""

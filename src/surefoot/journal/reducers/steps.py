@@ -63,7 +63,7 @@ def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
     step_run.touched = step_run.touched.union(event.changed if event.when != "before" else ())
     if event.when == "before":
         step_run.baseline = event.results
-    else:
+    elif event.when != "criteria":
         step_run.checks = event.results
         if event.when == "after" and not all(result.passed for result in event.results):
             earlier, number = step_run.failed_checks, len(step_run.actions)

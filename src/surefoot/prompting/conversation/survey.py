@@ -58,7 +58,11 @@ class Survey:
         return conversation is not None and self._submitted(conversation, verb) is not None
 
     async def submission(self, verb: Verb, into: type[D], refusal: Refusal) -> D:
-        """Go on until the model submits what is asked for. Looks are carried out on the way."""
+        """Go on until the model submits what is asked for. Looks are carried out on the way.
+
+        Raises UnreadableAnswer for a submission that cannot be read. The gate counts it as a refused attempt, and the
+        model finds the reason in the result of its call.
+        """
         conversation = self._open()
         refused = bool(refusal.messages)
         if replanning := verb is Verb.SUBMIT_PLAN and step_to_replan(self._run.state) is not None and not refused:
@@ -67,8 +71,8 @@ class Survey:
         while True:
             await self._look(conversation)
             call = None if refused or replanning else self._submitted(conversation, verb)
-            if call is not None and (draft := self._read(conversation, call, into)) is not None:
-                return draft
+            if call is not None:
+                return self._read(conversation, call, into)
             settled = self._settled(conversation, verb, refusal if refused else Refusal())
             if not settled and conversation.turns:
                 silent += not replanning
@@ -123,15 +127,16 @@ class Survey:
         calls = [call for turn in turns for call in turn.calls if call.name == verb]
         return calls[0] if calls and calls[0].id in kept and calls[0].id not in conversation.results else None
 
-    def _read(self, conversation: Conversation, call: ToolCall, into: type[D]) -> D | None:
+    def _read(self, conversation: Conversation, call: ToolCall, into: type[D]) -> D:
         """Read a submission. If it cannot be read, the call's result says why."""
         try:
             if call.problem:
                 raise ValueError(call.problem)
             return into.model_validate(call.arguments)
         except (ValidationError, ValueError) as error:
-            self._dialogue.answer(conversation, call, f"This cannot be used: {_problem(error)}", ok=False)
-            return None
+            problem = _problem(error)
+            self._dialogue.answer(conversation, call, f"This cannot be used: {problem}", ok=False)
+            raise UnreadableAnswer(problem, answer=str(call.arguments)) from error
 
     async def _look(self, conversation: Conversation) -> None:
         """Carry out the calls that only read, and refuse the others until the plan is accepted."""

@@ -113,7 +113,7 @@ def _messages(view: RunView, event: e.Event) -> list[tuple[str, dict[str, Any]]]
         case e.Reflected():
             reflection = event.reflection
             return _update(view, event.step_id, reason=reflection.root_cause, category=str(reflection.category))
-        case e.ChecksRan() if event.step_id and event.when != "before":
+        case e.ChecksRan() if event.step_id and event.when not in ("before", "criteria"):
             passed = sum(result.passed for result in event.results)
             return _update(view, event.step_id, checks={"passed": passed, "total": len(event.results)})
         case e.ModelRetried():
