@@ -309,9 +309,7 @@ class RecordedVerifier(Verifier):
     journal: ReplayJournal
     files: Files
 
-    async def check(
-        self, checks: Sequence[Check], when: e.CheckTime, step_id: str = ""
-    ) -> tuple[CheckResult, ...]:
+    async def check(self, checks: Sequence[Check], when: e.CheckTime, step_id: str = "") -> tuple[CheckResult, ...]:
         if not checks:
             return ()
         recording = self.journal.recording

@@ -12,6 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from surefoot.core.phases import TaskComplexity
 from surefoot.core.plan import StepType
+from surefoot.models.json_schema import map_schema, without_references
 
 
 class Draft(BaseModel):
@@ -166,29 +167,19 @@ class ReflectionDraft(Draft):
         return min(max(number / 100 if number > 1 else number, 0.0), 1.0)
 
 
+_LEFT_OUT = frozenset({"title", "default", "description", "minLength"})
+
+
 def schema_of(draft: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema without titles and references, in the subset that servers' grammars understand."""
-    schema = draft.model_json_schema()
-    definitions = schema.pop("$defs", {})
 
-    def plain(node: Any) -> Any:
-        if isinstance(node, list):
-            return [plain(item) for item in node]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node:
-            return plain(definitions[node["$ref"].rsplit("/", 1)[-1]])
-        if len(node.get("allOf", ())) == 1:
-            return plain(node["allOf"][0])
-        kept = {k: plain(v) for k, v in node.items() if k not in ("title", "default", "description", "minLength")}
-        # A field may be called "title" too; inside `properties` it stays.
-        if isinstance(node.get("properties"), dict):
-            kept["properties"] = {k: plain(v) for k, v in node["properties"].items()}
+    def plain(node: dict[str, Any]) -> dict[str, Any]:
+        kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}
+        if isinstance(kept.get("properties"), dict):
             # Constrained decoding writes required fields, in order. Small models leave optional ones out.
-            kept["required"] = list(node["properties"])
-            kept["additionalProperties"] = False
+            kept |= {"required": list(kept["properties"]), "additionalProperties": False}
         return kept
 
-    result = plain(schema)
-    assert isinstance(result, dict)
-    return result
+    schema = map_schema(without_references(draft.model_json_schema()), plain)
+    assert isinstance(schema, dict)
+    return schema

@@ -104,6 +104,7 @@ async def test_an_expected_file_that_is_missing_is_told_and_a_deleted_one_is_not
 @pytest.mark.parametrize("kind", ["actions", "file"])
 async def test_a_model_without_tool_calls_is_told_too(bench: Bench, kind: str) -> None:
     """An action loop is told inside the attempt, a step of one answer by the next attempt's question."""
+    answers: list[Any]
     step = ExecutionStep(id="s", name="Write a.txt", description="Write it.", validation_criteria=("`grep y a.txt`",))
     if kind == "actions":
         step = step.with_(step_type=StepType.COMMAND_EXECUTION)
@@ -135,9 +136,7 @@ async def test_where_nobody_can_be_told_the_step_is_done_unproven(bench: Bench) 
 @pytest.mark.req("P21")
 async def test_a_criterion_can_speak_of_the_results_of_its_own_step(bench: Bench) -> None:
     bench.write(a__txt="x\n")
-    call = ExecutionStep(
-        id="c", name="List", tool="list_files", validation_criteria=('outputs["c"]["result"] != ""',)
-    )
+    call = ExecutionStep(id="c", name="List", tool="list_files", validation_criteria=('outputs["c"]["result"] != ""',))
     wrong = call.with_(id="d", validation_criteria=('outputs["c"]["result"] == "other"',))
     state = await bench.run_plan(steps(call, wrong, after=[("d", "c")]))
     assert [c.met for c in criteria(state, "c").values()] == [True]

@@ -47,3 +47,19 @@ async def test_one_unreadable_submission_is_corrected_in_place(bench: Bench) -> 
     assert len(bench.talker.requests) == 3
     assert state.planning is not None
     assert (state.planning.status, state.planning.retry_count) == (PhaseStatus.SUCCESS, 1)
+
+
+@pytest.mark.req("X11")
+async def test_output_of_a_finish_in_the_planning_reply_is_shown_once(bench: Bench) -> None:
+    bench.write(fails__py="raise SystemExit('the sum is odd')\n")
+    write = ("write_file", {"path": "a.txt", "content": "x"})
+    finish = ("finish_step", {"summary": "done"})
+    mend = ("write_file", {"path": "fails.py", "content": "pass\n"})
+    script = [[*submit(), write, finish], [mend, finish]]
+    state = await bench.talk("Write a.txt.", script, checks=["python3 fails.py"])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    new = [item.content for item in bench.talker.requests[1].messages[3:]]
+    assert "\n".join(new).count("the sum is odd") == 1
+    assert "Not done, this fails" in "\n".join(new)
+    assert any("# Step s1" in text for text in new)

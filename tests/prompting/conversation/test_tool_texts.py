@@ -18,7 +18,7 @@ from surefoot.prompting.conversation.verbs import specifications
 from surefoot.tools.context import ToolContext
 from surefoot.tools.registry import default_toolbox
 
-MAX_CHARS = 9_000
+MAX_CHARS = 9_300
 Format = Literal["edit_file", "apply_patch"]
 
 

@@ -37,6 +37,7 @@ MAX_REFUSALS = 8
 """How many refused calls end an attempt."""
 ALL_GREEN = "All checks pass."
 NO_CHECKS = "There are no checks for this step."
+REPLACE_CHECK = "If a check of the plan is wrong, not the work: give the step other checks with change_steps, and why."
 ONE_ACTION = "Not executed: the plan is static, and this step has had its one action."
 
 
@@ -45,6 +46,7 @@ async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None
     if chooses_candidate(step_run):
         await _take_candidate(run, step_run, checks)
         return
+    checks = list(checks)
     results = step_run.checks or step_run.baseline
     while True:
         _check_limits(run, step_run, results)
@@ -86,7 +88,7 @@ async def _end_after_one_action(run: Run, step_run: StepRun, checks: Sequence[Ch
         raise StepFailed(Failure(kind=FailureKind.TOOL_ERROR, message=message, tool=action.tool))
 
 
-async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], proposals: Sequence[Proposal]) -> bool:
+async def _carry_out(run: Run, step_run: StepRun, checks: list[Check], proposals: Sequence[Proposal]) -> bool:
     """Carry out one turn of the model: looks together, everything else in order. Returns True if the step is done."""
     failed_write = failed_command = ""
     for is_look, group in groupby(proposals, key=lambda proposal: _only_reads(run, proposal)):
@@ -140,8 +142,9 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str) 
     run.strategy.answer(step_run, proposal, f"Refused: {reason}.{hint}", ok=False)
 
 
-async def _request(run: Run, step_run: StepRun, checks: Sequence[Check], proposal: Proposal) -> bool:
-    """Do what the model asks of the engine. Returns True if the step is done."""
+async def _request(run: Run, step_run: StepRun, checks: list[Check], proposal: Proposal) -> bool:
+    """Do what the model asks of the engine. Returns True if the step is done. A revision of the plan may change
+    `checks`."""
     step_id = step_run.step.id
     match proposal.decision:
         case "done":
@@ -152,7 +155,13 @@ async def _request(run: Run, step_run: StepRun, checks: Sequence[Check], proposa
             run.strategy.answer(step_run, proposal, text, ok=all_green(results))
         case "revise":
             assert proposal.revision is not None
+            before = step_run.step
             text = await revise(run, step_id, proposal.revision)
+            replaced, new = ({c.key: c for c in step.checks} for step in (before, step_run.step))
+            if replaced.keys() != new.keys():
+                others = [check for check in checks if check.key not in replaced]
+                checks[:] = [*(check for check in new.values() if run.verifier.may_run(check)), *others]
+                text = f"this step is now checked by: {', '.join(check.label for check in checks)}\n{text}"
             run.strategy.answer(step_run, proposal, text, ok=True)
         case "replan" | "cannot" as decision:
             run.note(e.Decided(step_id=step_id, decision="replan", thought=proposal.thought))
@@ -194,7 +203,9 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
     if not run.config.dynamic:
         raise StepFailed(red_failure(results, "its checks fail"))
     same = "\n\nNothing has changed since you last finished the step." if equal > 1 else ""
-    run.strategy.answer(step_run, proposal, f"Not done, this fails:\n\n{failing_part(results)}{same}", ok=False)
+    planned = any(not r.passed and r.check in step_run.step.checks and r.check.origin == "plan" for r in results)
+    hint = f"\n\n{REPLACE_CHECK}" if planned else ""
+    run.strategy.answer(step_run, proposal, f"Not done, this fails:\n\n{failing_part(results)}{same}{hint}", ok=False)
     return False
 
 

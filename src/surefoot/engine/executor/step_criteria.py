@@ -23,7 +23,7 @@ OUTPUT_CHARS = 200_000
 
 
 async def judge_step(run: Run, step_run: StepRun) -> tuple[CriterionResult, ...]:
-    """Judge the criteria of a step as it is now, and name the files that the plan expects of it and that are missing."""
+    """Judge the criteria of a step as it is now, and name the expected files that are missing."""
     step = step_run.step
     missing = [path for path in expected_files(step) if not _was_made(run, step_run, path)]
     judged = tuple(

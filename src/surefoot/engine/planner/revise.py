@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from surefoot.core.plan import Condition, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.normalize import fresh_id, step_from, step_of
+from surefoot.engine.planner.plan_criteria import problem_with_check
 from surefoot.engine.planner.submitted import changed_step, full_step
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.scheduler.graph import check_acyclic
@@ -13,7 +14,7 @@ from surefoot.journal import events as e
 from surefoot.journal.reducers import revised
 from surefoot.prompting.context import plan_text
 from surefoot.prompting.conversation.submissions import FullChangeDraft, FullStepDraft, Revision
-from surefoot.prompting.schemas import StepDecision
+from surefoot.prompting.schemas import ChangeDraft, StepDecision
 
 UNCHANGED = "the plan was not changed"
 
@@ -26,13 +27,13 @@ async def revise(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
     if not draft.add_steps and not draft.change_steps and not draft.remove_steps:
         return UNCHANGED
     assert run.state.plan is not None
-    if problem := _refused(run, draft):
+    if problem := _refused(run, step_id, draft):
         run.note(e.Warned(message=f"{UNCHANGED}: {problem}"))
         return f"{UNCHANGED}: {problem}"
-    revision = _revision(run, run.state.plan, step_id, draft)
-    if not revision.added and not revision.changed and not revision.removed:
-        return f"{UNCHANGED}: no such step is still to be done, or it is in the plan already"
     try:
+        revision = _revision(run, run.state.plan, step_id, draft)
+        if not revision.added and not revision.changed and not revision.removed:
+            return f"{UNCHANGED}: no such step is still to be done, or it is in the plan already"
         changed = revised(run.state.plan, revision)
         check_acyclic((step.id for step in changed.steps), changed.dependencies)
     except (PlanError, ValueError) as error:
@@ -42,8 +43,13 @@ async def revise(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
     return f"the plan is now:\n{plan_text(run.state)}"
 
 
-def _refused(run: Run, draft: StepDecision | Revision) -> str:
+def _refused(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
     config = run.config
+    drafts = [d for d in (*draft.add_steps, *draft.change_steps) if isinstance(d, FullStepDraft)]
+    if problem := next(filter(None, (problem_with_check(check) for d in drafts for check in d.checks)), ""):
+        return problem
+    if not draft.reason.strip() and any(_is_current(run, step_id, change) for change in draft.change_steps):
+        return "say in `reason` why the checks of this step are wrong"
     if not config.dynamic:
         return "it is static (dynamic = false)"
     if run.state.revisions >= config.max_plan_revisions:
@@ -73,7 +79,7 @@ def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision | 
         reason=draft.reason or draft.thought or "the model asked for it",
         after=step_id,
         added=tuple(added),
-        changed=_changed(run, draft, removed),
+        changed=_changed(run, step_id, draft, removed),
         removed=removed,
         waits_for=_dependencies(run, plan, step_id, [step.id for step in added], removed),
     )
@@ -83,10 +89,18 @@ def _removable(run: Run, draft: StepDecision | Revision) -> tuple[str, ...]:
     return tuple(step.id for name in dict.fromkeys(draft.remove_steps) if (step := _pending(run, name)))
 
 
-def _changed(run: Run, draft: StepDecision | Revision, removed: tuple[str, ...]) -> tuple[ExecutionStep, ...]:
-    """Return the changed steps. Checks that others asked for stay."""
+def _changed(
+    run: Run, step_id: str, draft: StepDecision | Revision, removed: tuple[str, ...]
+) -> tuple[ExecutionStep, ...]:
+    """Return the changed steps. Checks that others asked for stay. Of the current step only the checks of the plan can
+    be replaced, in a conversation: the plan may be wrong about them."""
     changed: dict[str, ExecutionStep] = {}
     for change in draft.change_steps:
+        if isinstance(change, FullChangeDraft) and _is_current(run, step_id, change):
+            current = run.state.steps[step_id].step
+            new = changed_step(FullChangeDraft(step=step_id, checks=change.checks), current)
+            changed |= {step_id: new} if new != current else {}
+            continue
         old = _pending(run, change.step)
         if old is not None and old.id not in removed:
             now = changed.get(old.id, old)
@@ -96,6 +110,11 @@ def _changed(run: Run, draft: StepDecision | Revision, removed: tuple[str, ...])
                 new = step_from(change, now, run.protected)
             changed |= {old.id: new} if new != old else {}
     return tuple(changed.values())
+
+
+def _is_current(run: Run, step_id: str, change: ChangeDraft | FullChangeDraft) -> bool:
+    """Whether a change is meant for the step that asks for it."""
+    return change.step.strip().lower() in (step_id.lower(), run.state.steps[step_id].step.name.lower())
 
 
 def _pending(run: Run, name: str) -> ExecutionStep | None:

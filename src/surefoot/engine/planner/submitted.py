@@ -88,7 +88,12 @@ def changed_step(draft: FullChangeDraft, old: ExecutionStep) -> ExecutionStep:
     return old.with_(**changes)
 
 
-_FIELDS = {"type": "step_type", "files": "expected_outputs", "estimated_minutes": "estimated_duration"}
+_FIELDS = {
+    "type": "step_type",
+    "files": "expected_outputs",
+    "estimated_minutes": "estimated_duration",
+    "tools": "expected_tools",
+}
 """Fields of a step that have another name in a draft."""
 
 

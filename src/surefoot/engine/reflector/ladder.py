@@ -2,11 +2,12 @@
 
 The first row of `TABLE` whose condition holds decides. Layer 1: parameter and tool errors are retried while retries
 remain, once with several candidates if checks can judge them: as the last retry, or as the first one where the
-strategy's profile says so. Layer 2: the step is repaired. Dependency and decomposition errors go straight there, unless
-the diagnosis is a guess: then a retry, which is cheaper, comes first. Layer 3: the task is replanned, then planned with
-the next alternative of its approach. A model that asks for a new plan gets one at once, while replans remain. A new plan starts with fresh counters of its steps. Finally the run ends with a
-diagnosis. With step-level reflection switched off, layers 1 and 2 are left out. Every rung that can be taken again has
-a counter with a limit, so recovery always ends.
+strategy's profile says so. Layer 2: the step is repaired. Dependency and decomposition errors go straight there,
+unless the diagnosis is a guess: then a retry, which is cheaper, comes first. Layer 3: the task is replanned, then
+planned with the next alternative of its approach. A model that asks for a new plan gets one at once, while replans
+remain. A new plan starts with fresh counters of its steps. Finally the run ends with a diagnosis. With step-level
+reflection switched off, layers 1 and 2 are left out. Every rung that can be taken again has a counter with a limit, so
+recovery always ends.
 """
 
 from collections.abc import Callable

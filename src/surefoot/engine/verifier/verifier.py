@@ -71,9 +71,7 @@ class Verifier:
     def _config(self) -> ExecutionConfig:
         return self._recorder.state.config
 
-    async def check(
-        self, checks: Sequence[Check], when: e.CheckTime, step_id: str = ""
-    ) -> tuple[CheckResult, ...]:
+    async def check(self, checks: Sequence[Check], when: e.CheckTime, step_id: str = "") -> tuple[CheckResult, ...]:
         """Run checks, equal ones once, and record their results, in order. The final pass reuses no proof."""
         if not checks:
             return ()

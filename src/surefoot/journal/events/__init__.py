@@ -72,6 +72,7 @@ __all__ = [
     "ApproachChosen",
     "CallAnswered",
     "CandidateTried",
+    "CheckTime",
     "ChecksRan",
     "CompensationFinished",
     "CompensationStarted",

@@ -91,7 +91,8 @@ class ConversationStrategy:
             answers = self._dialogue.settled(conversation)
             if any(call.name == Verb.SUBMIT_PLAN for call in self._dialogue.open_calls(conversation)):
                 # The step began in the turn that submitted the plan.
-                answers.append(self._said(step_start(self.run, step_run)))
+                shown = [item.content for item in answers]
+                answers.append(self._said(step_start(self.run, step_run, shown)))
             spoke = isinstance(self._dialogue.items(conversation)[-1], AssistantTurn)
             if spoke and not answers:
                 answers = [Message(role="user", content=GO_ON)]

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, JsonValue, model_validator
 
 from surefoot.core.plan import StepType
+from surefoot.models.json_schema import map_schema, without_references
 from surefoot.prompting.schemas import (
     AlternativeDraft,
     ApproachDraft,
@@ -121,29 +122,22 @@ class FullReflectionDraft(ReflectionDraft):
 def tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a draft as the parameters of a tool: without references, and without what the engine
     checks or fills in anyway, because it is part of every request."""
-    schema = draft.model_json_schema()
-    definitions = schema.pop("$defs", {})
 
-    def plain(node: Any) -> Any:
-        if isinstance(node, list):
-            return [plain(item) for item in node]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node:
-            rest = {key: value for key, value in node.items() if key == "description"}
-            return {**plain(definitions[node["$ref"].rsplit("/", 1)[-1]]), **rest}
-        kept = {key: plain(value) for key, value in node.items() if key not in _LEFT_OUT}
-        if isinstance(node.get("properties"), dict):
-            fields = {key: value for key, value in node["properties"].items() if not value.get("brief")}
-            kept["properties"] = {key: plain(value) for key, value in fields.items()}
-            kept.pop("description", None)
-            if seldom := [_named(key, value) for key, value in node["properties"].items() if value.get("brief")]:
-                kept["description"] = f"Also: {', '.join(seldom)}"
+    def plain(node: dict[str, Any]) -> dict[str, Any]:
+        kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}
+        if not isinstance(fields := node.get("properties"), dict):
+            return kept
+        kept["properties"] = {key: value for key, value in fields.items() if not value.get("brief")}
+        kept.pop("description", None)
+        if seldom := [_named(key, value) for key, value in fields.items() if value.get("brief")]:
+            # Grammars of servers write only what a schema names, unless it says that there may be more.
+            kept |= {"description": f"Also: {', '.join(seldom)}", "additionalProperties": True}
         return kept
 
-    result: dict[str, Any] = plain(schema)
-    result.setdefault("properties", {})
-    return result
+    schema = map_schema(without_references(draft.model_json_schema()), plain)
+    assert isinstance(schema, dict)
+    schema.setdefault("properties", {})
+    return schema
 
 
 def _named(name: str, schema: dict[str, Any]) -> str:

@@ -140,8 +140,8 @@ def _instructions(run: RunView, named: Sequence[str]) -> str:
     return quoted
 
 
-def step_start(run: RunView, step_run: StepRun) -> str:
-    """Tell the model which step is next, what must hold, and what fails now."""
+def step_start(run: RunView, step_run: StepRun, shown: Sequence[str] = ()) -> str:
+    """Tell the model which step is next, what must hold, and what fails now, unless `shown` says it already."""
     step, state = step_run.step, run.state
     lines = [f"# Step {step.id}: {step.name}"]
     if len(state.steps) > 1:
@@ -157,7 +157,9 @@ def step_start(run: RunView, step_run: StepRun) -> str:
         lines.append("finish_step runs these checks:\n" + "\n".join(map(_check_line, results)))
     else:
         lines.append("There is no check for this step. Show by a command that it works before you finish it.")
-    lines += [f"This fails now:\n{failing}" for failing in [failing_part(results)] if failing]
+    failing = failing_part(results)
+    if failing and not any(failing in text for text in shown):
+        lines.append(f"This fails now:\n{failing}")
     return "\n\n".join(lines)
 
 

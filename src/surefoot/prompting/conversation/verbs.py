@@ -79,7 +79,10 @@ _VERBS: dict[Verb, tuple[type[Draft], str]] = {
     ),
     Verb.REPLAN: (ReasonDraft, "The plan does not work: end this step and plan what is left anew."),
     Verb.ADD_STEPS: (AddStepsDraft, "Add steps after the current one, in this order."),
-    Verb.CHANGE_STEPS: (ChangeStepsDraft, "Change steps that have not begun."),
+    Verb.CHANGE_STEPS: (
+        ChangeStepsDraft,
+        "Change steps that have not begun; of the current one only its checks, with the reason.",
+    ),
     Verb.REMOVE_STEPS: (RemoveStepsDraft, "Remove steps that have not begun."),
     Verb.CANNOT: (
         ReasonDraft,
@@ -89,9 +92,10 @@ _VERBS: dict[Verb, tuple[type[Draft], str]] = {
     Verb.DIAGNOSE: (FullReflectionDraft, "Only when asked: why an attempt failed, and what to change."),
 }
 _STEP = {"name": {"type": "string"}, "description": {"type": "string"}}
-_ADDED = {"type": "object", "properties": _STEP, "required": ["name"]}
-_CHANGED = {"type": "object", "properties": {"step": {"type": "string", "description": "its id"}, **_STEP}}
-_AT_THE_END = {"type": "object", "properties": {"value": {"type": "string"}}}
+_MORE = {"type": "object", "additionalProperties": True}
+_ADDED = {**_MORE, "properties": _STEP, "required": ["name"]}
+_CHANGED = {**_MORE, "properties": {"step": {"type": "string", "description": "its id"}, **_STEP}}
+_AT_THE_END = {**_MORE, "properties": {"value": {"type": "string"}}}
 _BRIEF: dict[Verb, dict[str, Any]] = {
     Verb.SUBMIT_PLAN: {"checks": {"type": "array", "description": "at the end, like a step's", "items": _AT_THE_END}},
     Verb.ADD_STEPS: {"steps": {"type": "array", "description": "as in submit_plan", "items": _ADDED}},

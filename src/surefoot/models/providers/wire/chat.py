@@ -6,10 +6,10 @@ from typing import Any
 
 from surefoot.models.base import FinishReason, Live, Usage
 from surefoot.models.items import AssistantTurn, Item, Message, ReasoningPart, TextPart, ToolResultMessage, ToolSpec
+from surefoot.models.json_schema import without_references
 from surefoot.models.parsing.thinking import without_thinking
 from surefoot.models.providers.families import Family
 from surefoot.models.providers.messages import CONTINUE, SEPARATOR
-from surefoot.models.providers.wire.schema import without_references
 from surefoot.models.providers.wire.turns import NO_OUTPUT, Piece, RawCall, visible, wire_arguments, wire_id
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")

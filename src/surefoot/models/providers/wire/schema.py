@@ -4,23 +4,31 @@ import hashlib
 import json
 from typing import Any
 
-_MAX_DEPTH = 32
+from surefoot.models.json_schema import schemas_in
+
+_STRICT_KEYWORDS = frozenset(
+    (
+        *("type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const"),
+        *("description", "title", "$ref", "$defs", "definitions", "minItems", "maxItems", "minimum", "maximum"),
+    )
+)
+"""What strict mode knows. Others, such as `default`, `minLength`, `oneOf` and `allOf`, are refused by some servers."""
+_SAYS_WHAT = ("type", "anyOf", "enum", "const", "$ref")
 
 
-def fits_strict_mode(schema: Any) -> bool:
-    """Strict mode requires at every depth that objects are closed and all their properties required."""
-    if isinstance(schema, list):
-        return all(fits_strict_mode(part) for part in schema)
-    if not isinstance(schema, dict):
+def fits_strict_mode(schema: dict[str, Any]) -> bool:
+    """Whether a schema can be enforced: at every depth it says what a value is, in keywords that strict mode knows,
+    objects are closed, and all their properties are required."""
+    return schema.get("type") == "object" and all(map(_is_strict, schemas_in(schema)))
+
+
+def _is_strict(part: dict[str, Any]) -> bool:
+    if not part.keys() <= _STRICT_KEYWORDS or not any(key in part for key in _SAYS_WHAT):
+        return False
+    if part.get("type") != "object" and "properties" not in part:
         return True
-    if schema.get("type") == "object" or "properties" in schema:
-        properties = schema.get("properties", {})
-        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties):
-            return False
-    # Only values are visited, because a property itself may be called "properties" or "type".
-    named = [part for key in ("properties", "$defs", "definitions") for part in schema.get(key, {}).values()]
-    nested = [schema[key] for key in ("items", "prefixItems", "anyOf", "oneOf", "allOf", "not") if key in schema]
-    return fits_strict_mode(named + nested)
+    all_required = set(part.get("required", ())) == set(part.get("properties", {}))
+    return all_required and part.get("additionalProperties") is False
 
 
 def has_shape(answer: str, schema: dict[str, Any]) -> bool:
@@ -39,26 +47,3 @@ def has_shape(answer: str, schema: dict[str, Any]) -> bool:
 
 def schema_key(schema: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(schema, sort_keys=True).encode()).hexdigest()
-
-
-def without_references(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its `$ref`s replaced by what they refer to. A recursive part becomes an object of any form."""
-    definitions = {**schema.get("definitions", {}), **schema.get("$defs", {})}
-    inlined = _inline({k: v for k, v in schema.items() if k not in ("$defs", "definitions")}, definitions, ())
-    assert isinstance(inlined, dict)
-    return inlined
-
-
-def _inline(part: Any, definitions: dict[str, Any], inside: tuple[str, ...]) -> Any:
-    if isinstance(part, list):
-        return [_inline(item, definitions, inside) for item in part]
-    if not isinstance(part, dict):
-        return part
-    reference = part.get("$ref")
-    if not isinstance(reference, str):
-        return {key: _inline(value, definitions, inside) for key, value in part.items()}
-    name = reference.rpartition("/")[2]
-    if name in inside or name not in definitions or len(inside) > _MAX_DEPTH:
-        return {"type": "object"}
-    beside = {key: value for key, value in part.items() if key != "$ref"}
-    return {**_inline(definitions[name], definitions, (*inside, name)), **beside}

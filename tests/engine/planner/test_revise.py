@@ -1,0 +1,95 @@
+"""Revisions that a conversation asks for: the checks of the current step, and changes that cannot be used."""
+
+from typing import Any
+
+import pytest
+
+from support.kit import Bench
+from support.talk import results, submit
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import StepStatus
+from surefoot.engine.executor.conversation import REPLACE_CHECK
+from surefoot.journal import events as e
+
+WRITE = ("write_file", {"path": "a.txt", "content": "x\n"})
+FINISH = ("finish_step", {"summary": "done"})
+WRONG = {"kind": "command", "value": "grep -q y a.txt"}
+RIGHT = {"kind": "command", "value": "grep -q x a.txt"}
+OTHER = {"name": "Announce it", "description": "write b.txt", "after": [1]}
+
+
+def change(**fields: Any) -> tuple[str, dict[str, Any]]:
+    reason = fields.pop("reason", "the file has an x, not a y")
+    return "change_steps", {"steps": [{"step": "s1", **fields}], "reason": reason}
+
+
+def plan_of(*checks: dict[str, str]) -> list[Any]:
+    return submit({"name": "Write a.txt", "description": "Write x into it.", "checks": list(checks)})
+
+
+@pytest.mark.req("D3")
+async def test_a_wrong_check_of_the_plan_is_replaced_while_its_step_runs(bench: Bench) -> None:
+    script = [plan_of(WRONG), [WRITE, FINISH], [change(checks=[RIGHT]), FINISH]]
+    state = await bench.talk("Write x into a.txt.", script)
+    (refused,) = [t for t in results(bench.talker.requests[2]) if t.startswith("Not done")]
+    assert REPLACE_CHECK in refused
+    assert state.steps["s1"].status is StepStatus.SUCCEEDED
+    assert state.steps["s1"].attempt == 1
+    (revised,) = bench.events(e.PlanRevised)
+    assert (revised.by, revised.reason) == ("model", "the file has an x, not a y")
+    assert [check.label for check in revised.changed[0].checks] == [RIGHT["value"]]
+    assert state.revisions == 1
+    final = [r.check.label for r in bench.events(e.ChecksRan)[-1].results]
+    assert final == [RIGHT["value"]]
+
+
+@pytest.mark.req("D3", "X1")
+async def test_a_check_of_the_user_is_never_replaced(bench: Bench) -> None:
+    make_b = ("run_command", {"command": "echo z > b"})
+    script = [plan_of(WRONG), [WRITE, change(checks=[RIGHT]), FINISH], [make_b, FINISH]]
+    state = await bench.talk("Write x into a.txt.", script, checks=["grep -q z b"])
+    told = results(bench.talker.requests[2])
+    assert told[1].startswith("this step is now checked by: grep -q x a.txt, grep -q z b")
+    assert "$ grep -q z b" in told[2]
+    assert REPLACE_CHECK not in told[2], "the plan's check passes"
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.req("D3")
+async def test_replacing_needs_a_reason_and_only_checks_of_the_current_step_change(bench: Bench) -> None:
+    script = [
+        plan_of(WRONG),
+        [WRITE, change(checks=[RIGHT], reason="")],
+        [change(checks=[RIGHT], description="something else"), FINISH],
+    ]
+    state = await bench.talk("Write x into a.txt.", script)
+    assert results(bench.talker.requests[2])[1] == (
+        "the plan was not changed: say in `reason` why the checks of this step are wrong"
+    )
+    assert state.steps["s1"].status is StepStatus.SUCCEEDED
+    assert state.steps["s1"].step.description == "Write x into it."
+
+
+@pytest.mark.req("D3", "O2")
+@pytest.mark.parametrize("verb", ["add_steps", "change_steps"])
+async def test_a_check_that_cannot_be_run_is_refused_and_the_run_goes_on(bench: Bench, verb: str) -> None:
+    step = {"step": "s2", "name": "Announce it too", "description": "more", "checks": [{"value": " "}]}
+    plan = submit({"name": "Write a.txt", "description": "Write x into it."}, OTHER)
+    work = [("write_file", {"path": "b.txt", "content": "x\n"}), FINISH]
+    state = await bench.talk("Write a.txt.", [plan, [(verb, {"steps": [step]}), WRITE, FINISH], work])
+    told = [text for text in results(bench.talker.requests[2]) if "the plan was not changed" in text]
+    assert told == ["the plan was not changed: a check of the kind command without a value"]
+    assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED] * 2
+
+
+@pytest.mark.req("D3", "O13")
+async def test_every_given_field_of_a_changed_step_counts(bench: Bench) -> None:
+    plan = submit({"name": "Write a.txt", "description": "Write x into it."}, OTHER)
+    fields = {"tools": ["write_file"], "estimated_minutes": 3, "files": ["b.txt"], "type": "testing", "priority": 2}
+    changed = ("change_steps", {"steps": [{"step": "s2", **fields}], "reason": "more is known"})
+    work = [("write_file", {"path": "b.txt", "content": "x\n"}), FINISH]
+    state = await bench.talk("Write a.txt.", [plan, [changed, WRITE, FINISH], work])
+    step = state.steps["s2"].step
+    assert (step.expected_tools, step.estimated_duration, step.expected_outputs) == (("write_file",), 3, ("b.txt",))
+    assert (step.step_type, step.priority, step.name) == ("testing", 2, "Announce it")
