@@ -46,7 +46,7 @@ def _print_requirements(terminalreporter: Any) -> None:
     terminalreporter.section("requirements")
     for requirement in requirements():
         proofs = tests.get(requirement.id, {})
-        state = f"{len(proofs)} tests" if requirement.is_built else "not built yet"
+        state = f"{len(proofs)} test{'' if len(proofs) == 1 else 's'}" if requirement.is_built else "not built yet"
         terminalreporter.write_line(f"{requirement.id:<4} {state:<14} {requirement.text}")
         for test, outcome in sorted(proofs.items()):
             terminalreporter.write_line(f"       {'' if outcome == 'passed' else outcome + ' '}{test}")

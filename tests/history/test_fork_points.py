@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.kit import Bench
+from support.kit import Bench, PreparedPerson
 from support.talk import TalkingModel, submit
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Stage
@@ -91,3 +91,14 @@ async def test_fork_answers_a_question_differently_with_other_settings(bench: Be
     assert "alpha-name" not in str(model.requests[-1].messages)
     assert after.outcome is not None
     assert after.outcome.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.req("X3", "P12")
+async def test_fork_at_a_question_inside_a_step_has_the_files_of_that_moment(bench: Bench, tmp_path: Path) -> None:
+    bench.person = PreparedPerson("alpha")
+    ask = [("run_command", {"command": "echo half > half.txt"}), ("ask_user", {"question": "Which name?"})]
+    state = await bench.talk("Make x.", [submit(), ask, MAKE], checks=[CHECK])
+    (question,) = state.questions.values()
+    target = tmp_path / "forked"
+    await fork(bench.journal, bench.home, state.run_id, Point(question=question.id), target, answer="omega")
+    assert {path.name: path.read_text() for path in target.iterdir()} == {"half.txt": "half\n"}

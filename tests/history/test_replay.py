@@ -5,14 +5,17 @@ from typing import Any
 
 import pytest
 
-from support.kit import SMALL, Bench, act, done, fenced, steps
+from support.kit import SMALL, Bench, PreparedPerson, act, done, fenced, steps
 from support.talk import CALC_TEST, submit
 from surefoot.core.outcome import Verdict
 from surefoot.core.plan import CommandCheck, ExecutionStep, FileCheck, StepType
-from surefoot.core.transitions import Rung
+from surefoot.core.transitions import Rung, Stage
 from surefoot.engine.loop import start_run
 from surefoot.engine.reflector import recover
+from surefoot.history.fork import Point, fork
+from surefoot.history.recording import decision_of
 from surefoot.history.replay import Verification, play, verify
+from surefoot.history.timeline import build_timeline
 from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage, ControlMessage
 from surefoot.journal.state import RunState
@@ -175,3 +178,72 @@ async def test_play_shows_every_event_in_order_at_any_speed(calc: Bench) -> None
     await play(records, lambda record: shown.append(record.seq))
     await play(records, lambda record: shown.append(record.seq), speed=1_000)
     assert shown == [*range(1, len(records) + 1)] * 2
+
+
+async def forked(calc: Bench, state: RunState, point: Point, script: list[Any], **more: Any) -> RunState:
+    """Fork a run, and let the new one go on."""
+    target = calc.root.with_name("forked")
+    new = await fork(calc.journal, calc.home, state.run_id, point, target, **more)
+    calc.root = target
+    return await calc.talk_on(new, script)
+
+
+NOTE = [("write_file", {"path": "note.txt", "content": "n"}), FINISH]
+PLAN = submit({"name": "Fix add"}, {"name": "Note it", "description": "write note.txt", "after": [1]})
+
+
+@pytest.mark.req("X3")
+@pytest.mark.parametrize(
+    ("point", "script"),
+    [
+        (Point(step="s2"), [NOTE]),
+        (Point(step="s1"), [[FIX, FINISH], NOTE]),
+        (Point(decision=2), [[FIX, FINISH], NOTE]),
+        (Point(phase=Stage.PLANNING), [PLAN[2:], [FIX, FINISH], NOTE]),
+        (Point(phase=Stage.VALIDATION), []),
+    ],
+    ids=["second step", "first step", "in a step", "planning", "validation"],
+)
+async def test_fork_is_decided_in_the_same_way(
+    calc: Bench, monkeypatch: pytest.MonkeyPatch, point: Point, script: list[Any]
+) -> None:
+    first = [("run_command", {"command": "echo left > left.txt"}), ("read_file", {"path": "calc.py"})]
+    state = await calc.talk("Fix add in calc.py.", [PLAN, first, [FIX, FINISH], NOTE], checks=[CHECK])
+    after = await forked(calc, state, point, script)
+    assert after.outcome is not None
+    assert after.outcome.verdict is Verdict.VERIFIED
+    result = await verified(calc, after, monkeypatch)
+    assert result.divergence is None
+    assert result.other_questions == ()
+    assert 2 <= result.compared <= sum(decision_of(r.event) is not None for r in calc.journal.read(after.run_id))
+    monkeypatch.setattr("surefoot.engine.verifier.validate.final_checks", lambda run: ())
+    found = (await verified(calc, after, monkeypatch)).divergence
+    assert found is not None, "what today's code decides differently in a fork is found"
+
+
+@pytest.mark.req("X3", "P13")
+async def test_fork_whose_step_is_rolled_back_and_answered_otherwise_is_verified(
+    calc: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The snapshot that the rollback restores was taken in the run that was forked."""
+    calc.person = PreparedPerson("alpha")
+    ask = [("run_command", {"command": "echo x > half.txt"}), ("ask_user", {"question": "Which name?"})]
+    state = await calc.talk("Fix add in calc.py.", [submit(), ask, [FIX, FINISH]], checks=[CHECK])
+    (question,) = state.questions.values()
+    stuck = [[FINISH]] * 3
+    script = [*stuck, [("change_steps", {"steps": [{"step": "s1", "description": "in one go"}]})], [FIX, FINISH]]
+    after = await forked(calc, state, Point(question=question.id), script, answer="omega")
+    assert "half.txt" in calc.events(e.RolledBack)[-1].paths
+    assert not (calc.root / "half.txt").exists()
+    assert (await verified(calc, after, monkeypatch)).divergence is None
+
+
+@pytest.mark.req("X3")
+async def test_snapshot_of_a_fork_is_kept_while_the_fork_is(calc: Bench) -> None:
+    state = await calc.talk("Fix add in calc.py.", [submit(), [FIX, FINISH]], checks=[CHECK])
+    new = await fork(calc.journal, calc.home, state.run_id, Point(step="s1"), calc.root.with_name("forked"))
+    created = next(iter(calc.journal.read(new))).event
+    assert isinstance(created, e.RunCreated)
+    assert created.forked_at in build_timeline(calc.journal.read(new)).snapshots
+    result = await verify(calc.journal, calc.home, new)
+    assert (result.compared, result.divergence) == (0, None), "nothing was decided in it yet"

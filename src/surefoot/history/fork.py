@@ -86,7 +86,8 @@ async def fork(
     assert isinstance(created, e.RunCreated)
     target = target.expanduser().absolute()
     storage = snapshot_storage(home)
-    storage.copy_to(place.workspace.resolve(storage), target)
+    snapshot = place.workspace.resolve(storage)
+    storage.copy_to(snapshot, target)
     copied = list(_copied(before))
     if point.phase in _SURVEYED:
         # One turn of the model may have submitted several phases. It has to be asked anew for those that follow.
@@ -100,6 +101,7 @@ async def fork(
             "surefoot": __version__,
             "based_on": run_id,
             "copied": len(copied) + len(place.added),
+            "forked_at": snapshot,
         }
     )
     events = [new, *copied, *place.added]
@@ -145,7 +147,9 @@ def _before_question(records: Sequence[e.Record], prefix: str, answer: str) -> _
     record = asked[0]
     question = record.event
     assert isinstance(question, e.QuestionAsked)
-    workspace = _workspace_at(records, record.seq, question.step_id)
+    # A question that a tool asks names no step: it belongs to the one that is running.
+    running = fold(r for r in records if r.seq < record.seq).running
+    workspace = _workspace_at(records, record.seq, question.step_id or next(iter(running), ""))
     added = (question, e.QuestionAnswered(question_id=question.question_id, answer=answer, by="fork")) if answer else ()
     return _Place(workspace, record.seq, added)
 

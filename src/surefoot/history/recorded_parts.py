@@ -52,6 +52,10 @@ class ReplayJournal(MemoryJournal):
         self.files = files
         self.recording = Recording((), is_last=True)
 
+    async def take_over(self, run_id: str, events: Sequence[e.Event]) -> None:
+        """Write the events that a fork was made with. Nobody decided them in this run, so they are not compared."""
+        await super().append(run_id, events)
+
     async def append(self, run_id: str, events: Sequence[e.Event]) -> list[e.Record]:
         for event in events:
             self.recording.match(event)
@@ -206,10 +210,16 @@ async def wait_for_control(recording: Recording) -> None:
 
 
 def recorded_toolbox(
-    records: Sequence[e.Record], get_blob: GetBlob, files: Files, journal: ReplayJournal, toolbox: Toolbox | None
+    records: Sequence[e.Record],
+    get_blob: GetBlob,
+    files: Files,
+    journal: ReplayJournal,
+    toolbox: Toolbox | None,
+    copied: int = 0,
 ) -> Toolbox:
-    """The tools of the run, with the recorded results. A tool that is not known here is declared from the record."""
-    results = _RecordedResults(records, get_blob, files, journal)
+    """The tools of the run, with the recorded results. A tool that is not known here is declared from the record. The
+    results of the `copied` records at the beginning are part of the state already."""
+    results = _RecordedResults(records[copied:], get_blob, files, journal)
     known = list(toolbox or default_toolbox())
     names = {tool.name for tool in known}
     for record in records:

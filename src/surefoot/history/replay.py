@@ -28,13 +28,14 @@ from surefoot.history.recorded_parts import (
     recorded_toolbox,
 )
 from surefoot.history.recording import Divergence, Halted, Recording, segments
-from surefoot.history.timeline import snapshot_storage
+from surefoot.history.timeline import build_timeline, snapshot_storage
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 from surefoot.tools.registry import Toolbox
 from surefoot.workspace.lock import WorkspaceLock
+from surefoot.workspace.snapshots.snapshot import Workspace
 
 MAX_PAUSE_SECONDS = 3.0
 """A pause in the record that is longer, such as a night in which nobody answered, is played as this."""
@@ -73,15 +74,11 @@ class Verification:
 
 async def verify(journal: Journal, home: Path, run_id: str, toolbox: Toolbox | None = None) -> Verification:
     """Make every decision of a run again, from the recorded answers and results. `toolbox` has the tools of the run, if
-    they are not the built-in ones."""
+    they are not the built-in ones. What a fork was made with is where it starts; the run that it was forked from can be
+    verified by itself."""
     records = list(journal.read(run_id))
     created = records[0].event
     assert isinstance(created, e.RunCreated)
-    if created.copied:
-        raise UsageError(
-            f"run {run_id} is a fork, and its beginning belongs to run {created.based_on}",
-            remedy=f"verify that one: surefoot replay {created.based_on} --verify",
-        )
     with tempfile.TemporaryDirectory(prefix="surefoot-replay-") as folder:
         replay = _Replay(journal, home, Path(folder), records, created, toolbox)
         return await replay.run()
@@ -99,36 +96,71 @@ class _Replay:
     ) -> None:
         self._records = records
         self._created = created
-        self._parts = segments(records)
+        self._copied = created.copied + 1 if created.copied else 0
+        """How many records are the beginning of a fork."""
+        self._parts = segments(records[self._copied :])
         self._root, self._home = folder / "workspace", folder / "home"
         self._home.mkdir()
-        self._files = Files(snapshot_storage(home), self._root, records)
+        storage = snapshot_storage(home)
+        self._files = Files(storage, self._root, records)
         try:
-            self._files.start(created.snapshot)
+            self._files.start(self._start(storage))
+            if self._copied:
+                self._adopt(storage)
         except WorkspaceError as error:
             raise UsageError(
                 f"the files of run {created.run_id} are no longer stored: {error}",
                 remedy="it can be played, but not verified: leave out --verify",
             ) from error
         self._journal = ReplayJournal(journal, self._files)
-        self._model = RecordedModel(records, journal.get_blob)
+        self._model = RecordedModel(records[self._copied :], journal.get_blob)
         self._person = RecordedPerson(records)
-        self._toolbox = recorded_toolbox(records, journal.get_blob, self._files, self._journal, toolbox)
+        get_blob = journal.get_blob
+        self._toolbox = recorded_toolbox(records, get_blob, self._files, self._journal, toolbox, self._copied)
+
+    def _start(self, storage: Workspace) -> str:
+        """The snapshot of the files with which the run began."""
+        if not self._copied:
+            return self._created.snapshot
+        head = self._records[: self._copied]
+        return self._created.forked_at or build_timeline(head).last_known.resolve(storage)
+
+    def _adopt(self, storage: Workspace) -> None:
+        """Take over the snapshots that the events of a fork's beginning name: the run is compared with its start, and a
+        step that was under way may be rolled back."""
+        own = snapshot_storage(self._home)
+        for snapshot in build_timeline(self._records[: self._copied]).snapshots:
+            is_start = snapshot == self._created.snapshot
+            with contextlib.nullcontext() if is_start else contextlib.suppress(WorkspaceError):
+                own.adopt(storage, snapshot)
 
     async def run(self) -> Verification:
         compared = 0
         divergence = None
+        if self._copied:
+            await self._journal.take_over(self._created.run_id, list(self._beginning()))
         for number, recording in enumerate(self._parts):
             self._journal.recording = recording
             self._model.begin(recording.records[0].event)
             with contextlib.suppress(Halted):
-                await (self._first() if number == 0 else self._next(recording))
+                await (self._next(recording) if number or self._copied else self._first())
             await self._journal.flush()
             compared += recording.compared
             divergence = recording.divergence if recording.ended_outside else recording.leftover()
             if divergence is not None:
                 break
         return Verification(len(self._records), compared, divergence, tuple(self._other_questions()))
+
+    def _beginning(self) -> Iterator[e.Event]:
+        """The events that a fork was made with. Results that have expired since had not when it ran."""
+        task = self._created.task.with_(workspace=str(self._root))
+        yield self._created.model_copy(update={"task": task, "config": _quiet(self._created.config)})
+        for record in self._records[1 : self._copied]:
+            event = record.event
+            if isinstance(event, e.StepFinished):
+                artifact = event.artifact.with_(expires_at=None) if event.artifact else None
+                event = event.model_copy(update={"expires_at": None, "artifact": artifact})
+            yield event
 
     async def _first(self) -> RunState:
         created, task = self._created, self._created.task.with_(workspace=str(self._root))
@@ -177,7 +209,8 @@ class _Replay:
         if not ended or not entered or entered[-1] is Stage.UNDERSTANDING:
             return None
         recording.ended_outside = False
-        before = entered[-2] if len(entered) > 1 else self._created.starts_at
+        started_at = fold(self._records[: self._copied]).stage if self._copied else self._created.starts_at
+        before = entered[-2] if len(entered) > 1 else started_at
         return before if before in order else None
 
     def _services(self) -> Services:
@@ -193,7 +226,8 @@ class _Replay:
             yield record.event
 
     def _other_questions(self) -> Iterable[int]:
-        own = [r.event for r in self._journal.read(self._created.run_id) if isinstance(r.event, e.ModelAnswered)]
+        replayed = list(self._journal.read(self._created.run_id))[self._copied :]
+        own = [record.event for record in replayed if isinstance(record.event, e.ModelAnswered)]
         by_answer = {record.seq: record.event for record in self._records if isinstance(record.event, e.ModelAnswered)}
         for event, seq in zip(own, self._model.used, strict=False):
             recorded = by_answer[seq]

@@ -103,6 +103,8 @@ def build_timeline(records: Iterable[e.Record]) -> Timeline:
             case e.RunCreated():
                 _reach(timeline, event.snapshot)
                 timeline.start = timeline.last_known
+                if event.forked_at:
+                    timeline.snapshots.setdefault(event.forked_at)
             case e.StepStarted():
                 step = timeline.steps.setdefault(
                     event.step_id, StepTimeline(first=timeline.last_known, first_event=seq)

@@ -60,13 +60,14 @@ async def test_a_check_of_the_user_is_never_replaced(bench: Bench) -> None:
 async def test_replacing_needs_a_reason_and_only_checks_of_the_current_step_change(bench: Bench) -> None:
     script = [
         plan_of(WRONG),
-        [WRITE, change(checks=[RIGHT], reason="")],
+        [WRITE, change(checks=[RIGHT], reason=""), change(description="something else")],
         [change(checks=[RIGHT], description="something else"), FINISH],
     ]
     state = await bench.talk("Write x into a.txt.", script)
-    assert results(bench.talker.requests[2])[1] == (
-        "the plan was not changed: say in `reason` why the checks of this step are wrong"
-    )
+    assert results(bench.talker.requests[2])[1:] == [
+        "the plan was not changed: say in `reason` why the checks of this step are wrong",
+        "the plan was not changed: this step has begun: only its checks can be replaced",
+    ]
     assert state.steps["s1"].status is StepStatus.SUCCEEDED
     assert state.steps["s1"].step.description == "Write x into it."
 

@@ -14,7 +14,7 @@ from surefoot.journal import events as e
 from surefoot.journal.reducers import revised
 from surefoot.prompting.context import plan_text
 from surefoot.prompting.conversation.submissions import FullChangeDraft, FullStepDraft, Revision
-from surefoot.prompting.schemas import ChangeDraft, StepDecision
+from surefoot.prompting.schemas import StepDecision
 
 UNCHANGED = "the plan was not changed"
 
@@ -48,7 +48,10 @@ def _refused(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
     drafts = [d for d in (*draft.add_steps, *draft.change_steps) if isinstance(d, FullStepDraft)]
     if problem := next(filter(None, (problem_with_check(check) for d in drafts for check in d.checks)), ""):
         return problem
-    if not draft.reason.strip() and any(_is_current(run, step_id, change) for change in draft.change_steps):
+    current = [c for c in draft.change_steps if isinstance(c, FullChangeDraft) and _is_current(run, step_id, c)]
+    if any(not change.checks for change in current):
+        return "this step has begun: only its checks can be replaced"
+    if current and not draft.reason.strip():
         return "say in `reason` why the checks of this step are wrong"
     if not config.dynamic:
         return "it is static (dynamic = false)"
@@ -112,7 +115,7 @@ def _changed(
     return tuple(changed.values())
 
 
-def _is_current(run: Run, step_id: str, change: ChangeDraft | FullChangeDraft) -> bool:
+def _is_current(run: Run, step_id: str, change: FullChangeDraft) -> bool:
     """Whether a change is meant for the step that asks for it."""
     return change.step.strip().lower() in (step_id.lower(), run.state.steps[step_id].step.name.lower())
 

@@ -32,6 +32,8 @@ class RunCreated(Value):
     """The run whose earlier phases this one reuses."""
     copied: int = 0
     """For a fork: how many of the next events were copied from that run."""
+    forked_at: str = ""
+    """For a fork: the snapshot that its folder was made from. Empty in journals written before this was recorded."""
     model_traits: dict[str, Any] = Field(default_factory=dict)
     """The traits of the model that are not the usual ones (`models/base.py`). They decide how it is asked."""
     isolation: str = ""

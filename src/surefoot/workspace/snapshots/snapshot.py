@@ -203,6 +203,14 @@ class Workspace:
             entries = overlay(first.entries, second.entries, paths)
             return self._manifests.save(entries, first.excludes, first.excluded, lenient=True)
 
+    def adopt(self, source: "Workspace", snapshot_id: str) -> None:
+        """Take over a snapshot, under its id, from the storage of another home."""
+        with self._operation("copy a snapshot"):
+            manifest = source.manifest(snapshot_id)
+            for digest in source._manifests.needed_blobs(snapshot_id) - {""}:
+                self.blobs.put(source.blobs.get(digest))
+            self._manifests.save(manifest.entries, manifest.excludes, manifest.excluded)
+
     def tree_hash(self) -> str:
         """Return a hash of the current tree, without times. Stores nothing."""
         return self.look().tree
