@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from surefoot.prompting.context import read_text
-from surefoot.prompting.project.repo_map import MAX_CHARS, beginning, code_words, relevant_part, repo_map
+from surefoot.prompting.project.ranking import code_words
+from surefoot.prompting.project.repo_map import MAX_CHARS, beginning, relevant_part, repo_map
 from surefoot.prompting.project.symbols import symbols
 from surefoot.tools.fs.fileio import reader
 

@@ -25,7 +25,7 @@ from surefoot.core.plan import (
 )
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.runtime.run import Run
-from surefoot.engine.verifier.verifier import expired
+from surefoot.engine.verifier.proofs import expired
 from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.state import RunState

@@ -11,7 +11,7 @@ from surefoot.cli.report.hiding import as_json
 from surefoot.cli.report.symbols import Marks
 from surefoot.core.outcome import CheckResult
 from surefoot.core.plan import CommandCheck
-from surefoot.engine.verifier.verifier import expired
+from surefoot.engine.verifier.proofs import expired
 from surefoot.history.timeline import workspace_of
 from surefoot.journal.state import RunState
 from surefoot.workspace.snapshots.look import Look

@@ -8,11 +8,10 @@ the proofs of all commands. The final pass runs everything.
 """
 
 import asyncio
-import hashlib
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from surefoot.core.policy import rule_on
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.scheduler.conditions import evaluate
 from surefoot.engine.verifier.file_checks import OneFile, problem_with, see
+from surefoot.engine.verifier.proofs import Proof, RecordedReads, declared, depends_on, recorded_proof
 from surefoot.engine.verifier.scratch import Place, Scratch
 from surefoot.engine.verifier.suite.report import read_report
 from surefoot.journal import events as e
@@ -43,9 +43,6 @@ MIN_SECONDS = 30
 """The time limit of a command on a copy: so many times as long as it ever took in the workspace, but at least this, so
 that a candidate with an endless loop does not hold up the others."""
 
-_Proof = tuple[str, str]
-"""The key of a check, and a hash of all that its result depends on."""
-
 
 class Verifier:
     """Runs the checks of one run and remembers their proofs."""
@@ -63,7 +60,7 @@ class Verifier:
         self._place = place
         self._artifacts = artifacts
         self._scratch = scratch
-        self._known: dict[_Proof, CheckResult] = {}
+        self._known: dict[Proof, CheckResult] = {}
         self._longest: dict[str, float] = {}
         """The longest time that each command has taken, in seconds."""
 
@@ -115,7 +112,7 @@ class Verifier:
             match record.event:
                 case e.ChecksRan(changed=()) as ran:
                     for result in ran.results:
-                        if result.passed and not result.reused and (proof := _recorded_proof(result)):
+                        if result.passed and not result.reused and (proof := recorded_proof(result)):
                             self._known[proof] = result
                 case (
                     e.ActionStarted(action_id=call, tool=tool) | e.CompensationStarted(compensation_id=call, tool=tool)
@@ -174,7 +171,7 @@ class Verifier:
 
     def _expression(self, check: ExpressionCheck) -> CheckResult:
         """Results of steps are small and at hand, so no proof is kept."""
-        looked = _RecordedReads(self._artifacts)
+        looked = RecordedReads(self._artifacts)
         try:
             value = evaluate(check.expression, {"outputs": looked})
         except Exception as error:
@@ -246,65 +243,6 @@ class Verifier:
         return tuple(
             as_text(change.path) for change in await asyncio.to_thread(self._workspace.changes, step_run.snapshot)
         )
-
-
-def _recorded_proof(result: CheckResult) -> _Proof | None:
-    """Return the key of a proof from an earlier process; None if the journal does not say what it depends on."""
-    match result.check:
-        case ExpressionCheck():
-            return None
-        case CommandCheck(reads=()):
-            return (result.check.key, result.exact_tree) if result.exact_tree else None
-    return (result.check.key, json.dumps(result.inputs)) if result.inputs else None
-
-
-def depends_on(check: CommandCheck, look: Look) -> _Proof | None:
-    """Return the key of a command's proof; None if something that it depends on can change unseen."""
-    if check.reads:
-        inputs = declared(check, look)
-        return (check.key, json.dumps(inputs)) if inputs is not None else None
-    return (check.key, look.exactly) if look.exactly is not None else None
-
-
-def declared(check: CommandCheck, look: Look) -> dict[str, str] | None:
-    """Return the hash of each pattern that the check declares to read; None if the tree cannot tell."""
-    parts = {pattern: look.part(pattern) for pattern in check.reads}
-    known = {pattern: part for pattern, part in parts.items() if part is not None}
-    return known if len(known) == len(parts) else None
-
-
-def expired(result: CheckResult, root: Path, look: Look) -> list[str]:
-    """List the inputs of a result that have changed since. The result holds as long as there are none."""
-    match result.check:
-        case CommandCheck() if result.inputs:
-            return [pattern for pattern, digest in result.inputs.items() if look.part(pattern) != digest]
-        case CommandCheck():
-            return [] if look.tree == result.tree else ["the workspace"]
-        case ExpressionCheck():
-            return []
-        case _:
-            now = see(root, result.check).inputs
-            return [path for path, digest in result.inputs.items() if now.get(path) != digest]
-
-
-class _RecordedReads(Mapping[str, Any]):
-    """A mapping of step results that records which ones were read."""
-
-    def __init__(self, outputs: Mapping[str, Any]) -> None:
-        self._outputs = outputs
-        self.inputs: dict[str, str] = {}
-
-    def __getitem__(self, step_id: str) -> Any:
-        value = self._outputs[step_id]
-        content = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
-        self.inputs[f"outputs.{step_id}"] = hashlib.sha256(content.encode()).hexdigest()
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._outputs)
-
-    def __len__(self) -> int:
-        return len(self._outputs)
 
 
 def ran_no_test(command: str, output: str) -> bool:

@@ -10,12 +10,12 @@ from surefoot.models.items import Item, Message
 from surefoot.prompting.context import plan_text, quoted_files, read_text, stand_ins_for, visible_files
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.project.folder import is_test
+from surefoot.prompting.project.ranking import code_words
 from surefoot.prompting.project.repo_map import (
     BEGINNING_LINES,
     MAX_LISTED,
     MAX_SOURCE_CHARS,
     beginning,
-    code_words,
     ending,
     relevant_part,
     repo_map,

@@ -1,0 +1,74 @@
+"""What the result of a check depends on: the key under which it is kept, and when it expires."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from surefoot.core.outcome import CheckResult
+from surefoot.core.plan import CommandCheck, ExpressionCheck
+from surefoot.engine.verifier.file_checks import see
+from surefoot.workspace.snapshots.look import Look
+
+Proof = tuple[str, str]
+"""The key of a check, and a hash of all that its result depends on."""
+
+
+def recorded_proof(result: CheckResult) -> Proof | None:
+    """Return the key of a proof from an earlier process; None if the journal does not say what it depends on."""
+    match result.check:
+        case ExpressionCheck():
+            return None
+        case CommandCheck(reads=()):
+            return (result.check.key, result.exact_tree) if result.exact_tree else None
+    return (result.check.key, json.dumps(result.inputs)) if result.inputs else None
+
+
+def depends_on(check: CommandCheck, look: Look) -> Proof | None:
+    """Return the key of a command's proof; None if something that it depends on can change unseen."""
+    if check.reads:
+        inputs = declared(check, look)
+        return (check.key, json.dumps(inputs)) if inputs is not None else None
+    return (check.key, look.exactly) if look.exactly is not None else None
+
+
+def declared(check: CommandCheck, look: Look) -> dict[str, str] | None:
+    """Return the hash of each pattern that the check declares to read; None if the tree cannot tell."""
+    parts = {pattern: look.part(pattern) for pattern in check.reads}
+    known = {pattern: part for pattern, part in parts.items() if part is not None}
+    return known if len(known) == len(parts) else None
+
+
+def expired(result: CheckResult, root: Path, look: Look) -> list[str]:
+    """List the inputs of a result that have changed since. The result holds as long as there are none."""
+    match result.check:
+        case CommandCheck() if result.inputs:
+            return [pattern for pattern, digest in result.inputs.items() if look.part(pattern) != digest]
+        case CommandCheck():
+            return [] if look.tree == result.tree else ["the workspace"]
+        case ExpressionCheck():
+            return []
+        case _:
+            now = see(root, result.check).inputs
+            return [path for path, digest in result.inputs.items() if now.get(path) != digest]
+
+
+class RecordedReads(Mapping[str, Any]):
+    """A mapping of step results that records which ones were read."""
+
+    def __init__(self, outputs: Mapping[str, Any]) -> None:
+        self._outputs = outputs
+        self.inputs: dict[str, str] = {}
+
+    def __getitem__(self, step_id: str) -> Any:
+        value = self._outputs[step_id]
+        content = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+        self.inputs[f"outputs.{step_id}"] = hashlib.sha256(content.encode()).hexdigest()
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._outputs)
+
+    def __len__(self) -> int:
+        return len(self._outputs)
