@@ -30,22 +30,23 @@ from surefoot.core.plan import (
 )
 from surefoot.engine.planner.subject import is_covered
 from surefoot.prompting.project.asked_changes import asks_for_tests
+from surefoot.prompting.project.file_roles import is_input, is_made_by_program, needs_step
 from surefoot.prompting.project.folder import is_test
-from surefoot.prompting.project.task_text import files_named_in, is_source
+from surefoot.prompting.project.task_text import files_named_in, is_computed
 from surefoot.prompting.schemas import ApproachDraft, CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
 
 _PSEUDO_CODE = re.compile(r"^[A-Za-z_]\w*\(.*\)$")
 _WRITES_FILES = (StepType.CODE_GENERATION, StepType.CONFIGURATION, StepType.FILE_OPERATION)
 
 
-def plain_understanding(task: str, path: str) -> UnderstandingOutput:
+def plain_understanding(task: str, paths: Sequence[str] = ()) -> UnderstandingOutput:
     """Return the understanding of a task that needs no analysis: its own words."""
     return UnderstandingOutput(
         understanding=task,
         key_requirements=(task,),
         task_type="write_code",
         complexity=TaskComplexity.SIMPLE,
-        target_files=(path,) if path else (),
+        target_files=tuple(paths),
     )
 
 
@@ -100,7 +101,17 @@ def _targets(
     files: Sequence[str], task: str, existing: Collection[str], protected: Collection[str], repairs: list[str]
 ) -> list[str]:
     named, known = files_named_in(task), set(existing)
-    targets = [path for path in files if path not in protected and (path in known or not is_source(path, task))]
+    new = [path for path in named if path not in known]
+    targets = [
+        path
+        for path in files
+        if path not in protected
+        and (
+            needs_step(path, task, known)
+            if path in known
+            else not is_input(path, task) and not is_made_by_program(path, task, new)
+        )
+    ]
     kept = [f for f in targets if f in named or f in known or f.rsplit("/", 1)[-1] in named] or targets
     if left_out := [path for path in distinct(files) if path not in kept]:
         why = "given tests, files that are only read, or files that neither the task nor the folder has"
@@ -119,26 +130,32 @@ def approach_from(draft: ApproachDraft) -> ApproachOutput:
     )
 
 
-def simple_plan(task: str, targets: Sequence[str], protected: Collection[str]) -> DetailedPlan:
-    """Return the plan of a task that needs no planning: one step per file, or one step for everything."""
+def simple_plan(
+    task: str, targets: Sequence[str], protected: Collection[str], existing: Collection[str] = ()
+) -> DetailedPlan:
+    """Return the plan of a task that needs no planning: one step per file, one for all files that a program computes
+    from those that exist, or one step for everything."""
     files = [f for f in targets if f not in protected]
     if not files:
         step = ExecutionStep(id="s1", name="Do the task", description=task, step_type=StepType.COMMAND_EXECUTION)
         return DetailedPlan(steps=(step,))
+    computed = [path for path in files if path not in existing and is_computed(path, task, existing)]
+    groups = [[path] for path in files if path not in computed] + ([computed] if computed else [])
+    groups.sort(key=lambda group: files.index(group[0]))
     steps = tuple(
         ExecutionStep(
             id=f"s{i}",
             sequence=i - 1,
-            name=f"Write {path}",
-            description=f"Write {path} so that the task is fulfilled." if len(files) > 1 else task,
+            name=f"Write {' and '.join(group)}",
+            description=f"Write {' and '.join(group)} so that the task is fulfilled." if len(groups) > 1 else task,
             step_type=StepType.CODE_GENERATION,
-            writes=(path,),
-            expected_outputs=(path,),
-            checks=(_file_check(path),),
+            writes=tuple(group),
+            expected_outputs=tuple(group),
+            checks=tuple(map(_file_check, group)),
         )
-        for i, path in enumerate(files, 1)
+        for i, group in enumerate(groups, 1)
     )
-    chain = tuple(StepDependency(step_id=f"s{i + 1}", depends_on=f"s{i}") for i in range(1, len(files)))
+    chain = tuple(StepDependency(step_id=f"s{i + 1}", depends_on=f"s{i}") for i in range(1, len(groups)))
     return DetailedPlan(steps=steps, dependencies=chain)
 
 
