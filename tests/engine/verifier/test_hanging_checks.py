@@ -1,6 +1,7 @@
 """A check that never ends costs its time limit once: later looks at the same tree, and candidates, wait less."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.engine.loop import start_run
 from surefoot.engine.verifier import verifier
 from surefoot.journal import events as e
+from surefoot.workspace.process.process import Limits, ProcessResult, run_process
 
 ENDLESS = "def half(n):\n    while n:\n        pass\n    return 0\n"
 CHECK = "python3 -c 'import half; assert half.half(4) == 2, half.half(4)'"
@@ -17,15 +19,14 @@ LIMIT, HUNG = 3, 0.5
 
 
 @pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, float]]:
-    """The time limits of commands that did not end, each with whether it was a look at the workspace."""
-    seen: list[tuple[bool, float]] = []
-    run_process = verifier.run_process
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time limits of the commands that did not end."""
+    seen: list[float] = []
 
-    async def watched(*args: object, **options: object) -> object:
-        done = await run_process(*args, **options)  # type: ignore[arg-type]
+    async def watched(*args: Any, limits: Limits, **options: Any) -> ProcessResult:
+        done = await run_process(*args, limits=limits, **options)
         if done.timed_out:
-            seen.append((str(options["cwd"]).endswith("/work"), options["limits"].timeout))  # type: ignore[attr-defined]
+            seen.append(limits.timeout)
         return done
 
     monkeypatch.setattr(verifier, "run_process", watched)
@@ -34,7 +35,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, float]]:
 
 
 @pytest.mark.req("D4", "R8")
-async def test_a_hanging_check_costs_its_limit_once_per_tree(bench: Bench, waits: list[tuple[bool, float]]) -> None:
+async def test_a_hanging_check_costs_its_limit_once_per_tree(bench: Bench, waits: list[float]) -> None:
     bench.write(half__py=ENDLESS)
     answers = [fenced(ENDLESS.replace("return 0", f"return {n}")) for n in (1, 2)]
     right = fenced("def half(n):\n    return n / 2\n")
@@ -45,16 +46,16 @@ async def test_a_hanging_check_costs_its_limit_once_per_tree(bench: Bench, waits
     assert state.outcome.verdict is Verdict.VERIFIED
     looks = [ran for ran in bench.events(e.ChecksRan) if not ran.results[-1].passed]
     assert len(looks) > 2, "the tree is looked at before the run, before the step and after the answer"
-    full = [limit for _, limit in waits if limit == LIMIT]
+    full = [limit for limit in waits if limit == LIMIT]
     assert len(full) == 2, f"once for the tree as it was, once for the first answer: {waits}"
-    assert {limit for _, limit in waits if limit != LIMIT} == {HUNG}
+    assert {limit for limit in waits if limit != LIMIT} == {HUNG}
     assert len(waits) > len(full)
     first, *_ = candidates_of(bench)
     assert f"did not end within {HUNG:g} s" in first.results[-1].detail
 
 
 @pytest.mark.req("R8", "O6")
-async def test_the_model_is_told_that_the_check_did_not_end(bench: Bench, waits: list[tuple[bool, float]]) -> None:
+async def test_the_model_is_told_that_the_check_did_not_end(bench: Bench, waits: list[float]) -> None:
     bench.write(half__py=ENDLESS)
     services = bench.services([fenced("def half(n):\n    return n / 2\n")], traits=SMALL)
     await start_run(
@@ -66,7 +67,7 @@ async def test_the_model_is_told_that_the_check_did_not_end(bench: Bench, waits:
 
 
 @pytest.mark.req("D4")
-async def test_a_check_that_ended_before_gets_ten_times_that(bench: Bench, waits: list[tuple[bool, float]]) -> None:
+async def test_a_check_that_ended_before_gets_ten_times_that(bench: Bench, waits: list[float]) -> None:
     """A slow check must not be taken for a hanging one."""
     bench.write(half__py="def half(n):\n    return 0\n")
     slow = f"sleep 0.2; {CHECK}"
@@ -76,6 +77,6 @@ async def test_a_check_that_ended_before_gets_ten_times_that(bench: Bench, waits
     state = await start_run(services, task, bench.config(command_timeout_seconds=6))
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    shorter = [limit for _, limit in waits if limit < 6]
+    shorter = [limit for limit in waits if limit < 6]
     assert shorter
     assert min(shorter) >= 0.2 * verifier.PATIENCE
