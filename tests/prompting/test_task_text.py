@@ -11,7 +11,6 @@ from surefoot.prompting.project.task_text import (
     is_computed,
     is_named_in,
     is_source,
-    plain_target,
     to_be_left_alone,
 )
 
@@ -135,29 +134,6 @@ def test_files_that_the_task_reads(path: str, task: str, source: bool) -> None:
 )
 def test_files_that_are_computed_from_others(path: str, task: str, others: list[str], computed: bool) -> None:
     assert is_computed(path, task, others) is computed
-
-
-@pytest.mark.parametrize(
-    ("task", "existing", "target"),
-    [
-        ("Write stats.py as SPEC.md says.", ["SPEC.md", "test_stats.py"], "stats.py"),
-        ("The last page is lost. Make the tests pass.", ["paging.py", "test_stats.py"], "paging.py"),
-        ("Fix paging.py", ["paging.py", "test_stats.py"], "paging.py"),
-        ("Make a file SHA256SUMS for release/, like release/a.txt.", ["release/a.txt", "release/b"], "SHA256SUMS"),
-        ("Fix paging.py", ["paging.py", "list.py"], ""),
-        ("Write a.py and b.py", [], ""),
-        ("Write report.json from sales.csv", ["sales.csv"], "report.json"),
-        ("Write report.json and report.md from sales.csv", ["sales.csv"], ""),
-        ("Write report.json and clean up sales.csv", [], ""),
-        ("Join by customers.id and write late.csv from orders.csv", ["orders.csv", "customers.csv"], "late.csv"),
-        ('Count the words in notes/ as counts.json, like {"a.txt": 2}', ["notes/a.txt"], "counts.json"),
-        ("Add an option to cli.py and say so in README.md", ["cli.py", "README.md"], ""),
-        ("Write cli.py on top of core.py", ["core.py"], ""),
-        ("What is this?", ["a.py", "b.py"], ""),
-    ],
-)
-def test_target_of_a_plain_task(task: str, existing: list[str], target: str) -> None:
-    assert plain_target(task, existing, ["test_stats.py"]) == target
 
 
 @pytest.mark.parametrize(

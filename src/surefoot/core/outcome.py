@@ -67,6 +67,10 @@ class Failure(Value):
     """Quoted output: the failing assertion, the error line."""
     tool: str = ""
     temporary: bool = False
+    made: tuple[str, ...] = ()
+    """Files that the attempt made although others are missing."""
+    missing: tuple[str, ...] = ()
+    """Files that the attempt should have made and did not, if it made others."""
 
 
 class ErrorCategory(StrEnum):

@@ -89,7 +89,7 @@ async def test_endless_candidate_ends_before_the_command_timeout(bench: Bench, m
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
     first, _ = candidates_of(bench)
-    match = re.search(r"no end after ([\d.]+) s", first.results[-1].detail)
+    match = re.search(r"did not end within ([\d.]+) s", first.results[-1].detail)
     assert match
     assert float(match[1]) < 120
 

@@ -49,7 +49,7 @@ DIAGNOSES = [
      PARAMETER, "sums"),
     ("a file that a tool reads", failed("read: No such file or directory: 'a.csv'", FailureKind.TOOL_ERROR,
      message="read: No such file or directory: 'a.csv'"), DEPENDENCY, "a.csv"),
-    ("a check without an end", failed("python3 -m unittest\nno end after 120 s"), PARAMETER, "no end after 120 s"),
+    ("an endless check", failed("python3 -m unittest\ndid not end within 120 s"), PARAMETER, "not end within 120 s"),
     ("a missing program", failed("sh: 1: docker: command not found"), ENVIRONMENT, "docker"),
     ("no rights", failed("PermissionError: [Errno 13] Permission denied: '/etc/x'"), ENVIRONMENT, "PermissionError"),
     ("a timeout", failed("", FailureKind.TIMEOUT), TOOL, "checks fail"),

@@ -12,6 +12,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.phases import AlternativeApproach, ApproachOutput, ExecutionPhase, PhaseResult, PhaseStatus
 from surefoot.core.plan import DetailedPlan, ExecutionStep
 from surefoot.core.transitions import Rung, Stage
+from surefoot.engine.executor.loop import MAX_REFUSALS
 from surefoot.engine.loop import start_run
 from surefoot.engine.planner.gate import skipped
 from surefoot.journal import events as e
@@ -118,6 +119,19 @@ async def test_small_model_climbs_every_rung_at_the_default_limits(bench: Bench)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
     assert bench.files() == {}
+
+
+@pytest.mark.req("R10", "R8")
+async def test_small_model_that_repeats_itself_is_asked_four_times_more(bench: Bench) -> None:
+    """An answer that has failed is not carried out again. The repaired step asks for another one, warmer, until
+    `MAX_REFUSALS` answers were refused; the step of the new plan knows no earlier answer, so it takes one."""
+    task = bench.task("Write sum.txt.", [CHECK])
+    state = await start_run(bench.services([WRONG[0]] * 20, traits=SMALL), task, bench.config())
+    assert rungs_of(bench) == [Rung.CANDIDATES, REPAIR, REPLAN, GIVE_UP]
+    assert state.model_calls == 1 + 3 + MAX_REFUSALS + 1 == 8
+    repaired = [request.temperature or 0.0 for request in bench.model.requests[4:7]]
+    assert repaired == [0.7, 1.0, 1.0], "warmer, up to the limit"
+    assert len(bench.events(e.ActionRefused)) == MAX_REFUSALS
 
 
 @pytest.mark.req("R10", "R4")

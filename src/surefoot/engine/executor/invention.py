@@ -29,8 +29,8 @@ def unreachable_source(run: Run, step_run: StepRun) -> str:
     return f"{address} cannot be reached: commands have no network" if address else ""
 
 
-def found_nothing(run: Run, step_run: StepRun, results: Sequence[CheckResult]) -> bool:
-    """Whether a program ended well and wrote nothing, because it found nothing to write.
+def found_nothing(run: Run, step_run: StepRun, results: Sequence[CheckResult], made: Sequence[str]) -> bool:
+    """Whether a program ended well and made nothing, because it found nothing to write.
 
     Asked again, a model that invents data writes something at last. It is not asked again if no check of the user
     could tell that the result is wrong.
@@ -41,7 +41,7 @@ def found_nothing(run: Run, step_run: StepRun, results: Sequence[CheckResult]) -
     if run.step_kind(step_run) is not StepKind.PROGRAM:
         return False
     judged = any(result.check.origin in ("user", "project") for result in results)
-    return not judged and not (run.root / step_run.step.writes[0]).exists()
+    return not judged and not made
 
 
 def invented_source(run: Run, root: Path) -> str:

@@ -8,6 +8,7 @@ from surefoot.core.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.invention import found_nothing, invented_source, unreachable_source
+from surefoot.engine.executor.missing_outputs import outputs_of_attempt
 from surefoot.engine.executor.own_evidence import own_red
 from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
 from surefoot.engine.planner.criteria import decisive
@@ -177,8 +178,9 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     if last.tool == "run_python" and (name := invented_source(run, run.root)):
         raise StepFailed(Failure(kind=FailureKind.DENIED, message=f"{name} is not there, and was made up to be read"))
     attempt.results = await run.verifier.check(checks, "after", step_run.step.id)
-    if found_nothing(run, step_run, attempt.results):
-        message = f"the program ended well and wrote no {step_run.step.writes[0]}: what it looked for may not be there"
+    made, missing = await outputs_of_attempt(run, step_run)
+    if missing and found_nothing(run, step_run, attempt.results, made):
+        message = f"the program ended well and wrote no {missing[0]}: what it looked for may not be there"
         raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     is_one_answer = run.step_kind(step_run).is_one_answer
     if all_green(attempt.results) and not own_red(step_run.step, attempt.results):
@@ -188,6 +190,9 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     attempt.red_rounds += _counts_as_round(last)
     _require_progress(attempt)
     if is_one_answer and attempt.red_rounds >= _allowed_red_rounds(run, last):
+        if made and missing:
+            message = f"it made {', '.join(made)}, but not {', '.join(missing)}, and its checks fail"
+            raise StepFailed(red_failure(attempt.results, message).with_(made=made, missing=missing))
         raise StepFailed(red_failure(attempt.results, "its checks fail"))
     return False
 

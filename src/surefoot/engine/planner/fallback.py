@@ -14,6 +14,7 @@ from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import ModelError, PlanError
 from surefoot.journal import events as e
 from surefoot.prompting.context import step_to_replan
+from surefoot.prompting.project.folder import list_files
 
 NAME = "fallback plan"
 """How messages and results call it."""
@@ -36,7 +37,7 @@ async def fallback_plan(run: Run, required: Sequence[str], error: Stopped | Mode
     elif isinstance(error, ModelError):
         raise error
     else:
-        plan = simple_plan(run.task.text, required, run.protected)
+        plan = simple_plan(run.task.text, required, run.protected, list_files(run.root))
         what = f"{NAME}: the whole task as {'one step' if len(plan.steps) == 1 else 'one step a file'}"
     reason = error.reason if isinstance(error, Stopped) else f"the model could not be asked: {error}"
     run.note(e.Warned(message=f"{reason}; going on with the {what}"))

@@ -23,32 +23,39 @@ from surefoot.core.plan import (
 from surefoot.engine.planner.subject import is_covered
 from surefoot.prompting.project.asked_changes import asks_for_tests
 from surefoot.prompting.project.folder import is_test
+from surefoot.prompting.project.task_text import is_computed
 from surefoot.prompting.schemas import CheckDraft, PlanDraft, StepDraft
 
 _PSEUDO_CODE = re.compile(r"^[A-Za-z_]\w*\(.*\)$")
 _WRITES_FILES = (StepType.CODE_GENERATION, StepType.CONFIGURATION, StepType.FILE_OPERATION)
 
 
-def simple_plan(task: str, targets: Sequence[str], protected: Collection[str]) -> DetailedPlan:
-    """Return the plan of a task that needs no planning: one step per file, or one step for everything."""
+def simple_plan(
+    task: str, targets: Sequence[str], protected: Collection[str], existing: Collection[str] = ()
+) -> DetailedPlan:
+    """Return the plan of a task that needs no planning: one step per file, one for all files that a program computes
+    from those that exist, or one step for everything."""
     files = [f for f in targets if f not in protected]
     if not files:
         step = ExecutionStep(id="s1", name="Do the task", description=task, step_type=StepType.COMMAND_EXECUTION)
         return DetailedPlan(steps=(step,))
+    computed = [path for path in files if path not in existing and is_computed(path, task, existing)]
+    groups = [[path] for path in files if path not in computed] + ([computed] if computed else [])
+    groups.sort(key=lambda group: files.index(group[0]))
     steps = tuple(
         ExecutionStep(
             id=f"s{i}",
             sequence=i - 1,
-            name=f"Write {path}",
-            description=f"Write {path} so that the task is fulfilled." if len(files) > 1 else task,
+            name=f"Write {' and '.join(group)}",
+            description=f"Write {' and '.join(group)} so that the task is fulfilled." if len(groups) > 1 else task,
             step_type=StepType.CODE_GENERATION,
-            writes=(path,),
-            expected_outputs=(path,),
-            checks=(_file_check(path),),
+            writes=tuple(group),
+            expected_outputs=tuple(group),
+            checks=tuple(map(_file_check, group)),
         )
-        for i, path in enumerate(files, 1)
+        for i, group in enumerate(groups, 1)
     )
-    chain = tuple(StepDependency(step_id=f"s{i + 1}", depends_on=f"s{i}") for i in range(1, len(files)))
+    chain = tuple(StepDependency(step_id=f"s{i + 1}", depends_on=f"s{i}") for i in range(1, len(groups)))
     return DetailedPlan(steps=steps, dependencies=chain)
 
 

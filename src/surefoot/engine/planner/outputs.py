@@ -12,18 +12,19 @@ from surefoot.core.phases import (
     UnderstandingOutput,
 )
 from surefoot.engine.planner.normalize import clean_path, distinct
-from surefoot.prompting.project.task_text import files_named_in, is_source
+from surefoot.prompting.project.file_roles import is_input, is_made_by_program, needs_step
+from surefoot.prompting.project.task_text import files_named_in
 from surefoot.prompting.schemas import ApproachDraft, UnderstandingDraft
 
 
-def plain_understanding(task: str, path: str) -> UnderstandingOutput:
+def plain_understanding(task: str, paths: Sequence[str] = ()) -> UnderstandingOutput:
     """Return the understanding of a task that needs no analysis: its own words."""
     return UnderstandingOutput(
         understanding=task,
         key_requirements=(task,),
         task_type="write_code",
         complexity=TaskComplexity.SIMPLE,
-        target_files=(path,) if path else (),
+        target_files=tuple(paths),
     )
 
 
@@ -78,7 +79,17 @@ def _targets(
     files: Sequence[str], task: str, existing: Collection[str], protected: Collection[str], repairs: list[str]
 ) -> list[str]:
     named, known = files_named_in(task), set(existing)
-    targets = [path for path in files if path not in protected and (path in known or not is_source(path, task))]
+    new = [path for path in named if path not in known]
+    targets = [
+        path
+        for path in files
+        if path not in protected
+        and (
+            needs_step(path, task, known)
+            if path in known
+            else not is_input(path, task) and not is_made_by_program(path, task, new)
+        )
+    ]
     kept = [f for f in targets if f in named or f in known or f.rsplit("/", 1)[-1] in named] or targets
     if left_out := [path for path in distinct(files) if path not in kept]:
         why = "given tests, files that are only read, or files that neither the task nor the folder has"

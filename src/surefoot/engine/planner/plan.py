@@ -12,7 +12,6 @@ from surefoot.engine.planner.fallback import fallback_plan
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
 from surefoot.engine.planner.normalize import plan_from, simple_plan
 from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan, problem_with_check
-from surefoot.engine.planner.subject import needs_step
 from surefoot.engine.planner.submitted import submitted_plan
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
@@ -21,9 +20,8 @@ from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.prompting.context import step_to_replan, understood
 from surefoot.prompting.conversation.submissions import FullPlanDraft
-from surefoot.prompting.project.asked_changes import asks_to_change
+from surefoot.prompting.project.file_roles import needs_step, new_files_asked_for
 from surefoot.prompting.project.folder import list_files
-from surefoot.prompting.project.task_text import files_named_in
 from surefoot.prompting.schemas import PlanDraft
 
 
@@ -43,7 +41,8 @@ async def make_plan(run: Run) -> None:
 
     replanning = step_to_replan(run.state) is not None
     if run.state.plan is None and not replanning and (reason := _reason_to_skip(run)):
-        plan = simple_plan(run.task.text, required if run.profile.repairs_plans else (), run.protected)
+        files = required if run.profile.repairs_plans else ()
+        plan = simple_plan(run.task.text, files, run.protected, list_files(run.root))
         await run.record(e.PlanMade(result=skipped(ExecutionPhase.Planning(), reason, plan)))
     while (
         run.state.plan is None
@@ -69,14 +68,16 @@ async def make_plan(run: Run) -> None:
 
 def _files_to_make(run: Run) -> list[str]:
     """Return the files that the plan has to make or change, as far as the task's words tell."""
-    existing = list_files(run.root)
-    if run.profile.repairs_plans:
-        done = {path for r in run.state.steps.values() if r.status in SETTLED for path in r.step.writes}
-        targets = [path for path in understood(run.state).target_files if path not in done]
-        return [path for path in targets if needs_step(path, run.task.text, existing)] or list(targets)
-    # A model that submits whole plans knows which files exist. Only what the task wants made can be forgotten.
-    text = run.task.text
-    return [path for path in files_named_in(text) if path not in existing and asks_to_change(path, text)]
+    existing, text = list_files(run.root), run.task.text
+    asked = new_files_asked_for(text, existing)
+    if not run.profile.repairs_plans:
+        # A model that submits whole plans knows which files exist. Only what the task wants made can be forgotten.
+        return asked
+    done = {path for r in run.state.steps.values() if r.status in SETTLED for path in r.step.writes}
+    understood_files = understood(run.state).target_files
+    # A task that was not analysed is one free answer, unless its words leave no choice.
+    targets = dict.fromkeys([*understood_files, *asked]) if understood_files else {}
+    return [path for path in targets if path not in done and needs_step(path, text, existing)]
 
 
 def _facts(run: Run, required: Sequence[str], attempt: int) -> PlanFacts:

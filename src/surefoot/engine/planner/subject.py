@@ -12,8 +12,7 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from surefoot.prompting.conversation.submissions import FullStepDraft
-from surefoot.prompting.project.asked_changes import asks_to_change
-from surefoot.prompting.project.task_text import files_named_in, is_named_in, is_source
+from surefoot.prompting.project.task_text import files_named_in, is_named_in
 from surefoot.prompting.schemas import StepDraft
 
 MIN_WORDS = 6
@@ -120,13 +119,6 @@ _GENERIC = _words(
 """Words that many tasks share: they show neither that two texts are about the same thing nor that they are not."""
 
 
-_READS = re.compile(
-    r"\b(?:read|reads|reading|load|loads|parse|parses|use|uses|using|from|according to|given|based on|see|described in|"
-    r"following|compare|with the (?:data|numbers|values|rows) (?:in|of)|as in|like in|specified in|defined in)\b"
-    r"[^,;]{0,40}$|读取?[^，。；]{0,8}$|根据[^，。；]{0,8}$|从[^，。；]{0,8}$|参考[^，。；]{0,8}$|按照?[^，。；]{0,8}$",
-    re.IGNORECASE,
-)
-"""Words in front of a file that is only looked at."""
 _MAX_PATH = 300
 
 
@@ -142,20 +134,6 @@ def _speaks_of(path: str, step: StepDraft | FullStepDraft) -> bool:
     else:
         texts = [step.name, step.description, step.file, step.check.value]
     return any(is_named_in(path, text) for text in texts)
-
-
-def needs_step(path: str, task: str, existing: Collection[str]) -> bool:
-    """Whether a file that is to be made or changed needs a step of its own. One that exists, and that the task only
-    reads, does not."""
-    if path not in existing or not is_named_in(path, task):
-        return True
-    return asks_to_change(path, task) or not (is_source(path, task) or _is_only_read(path, task))
-
-
-def _is_only_read(path: str, task: str) -> bool:
-    name = path.rsplit("/", 1)[-1]
-    found = list(re.finditer(rf"(?<![\w.-])(?:[\w./-]+/)?{re.escape(name)}", task))
-    return bool(found) and all(_READS.search(task[: match.start()].rstrip("`'\" ")[-80:]) for match in found)
 
 
 def impossible_path(path: str, task: str, root: str, existing: Collection[str]) -> bool:

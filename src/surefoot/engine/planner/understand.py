@@ -14,8 +14,9 @@ from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.journal import events as e
 from surefoot.prompting.context import fits_in_prompt, understood
+from surefoot.prompting.project.file_roles import plain_targets
 from surefoot.prompting.project.folder import list_files
-from surefoot.prompting.project.task_text import files_named_in, plain_target
+from surefoot.prompting.project.task_text import files_named_in
 from surefoot.prompting.schemas import UnderstandingDraft
 
 ASSUMED = "nobody was asked '{question}'; assumed: the task as it is written, in its most usual reading"
@@ -41,16 +42,16 @@ async def understand(run: Run) -> None:
         return e.Understood(result=result)
 
     if run.state.understanding is None and not run.config.enable_planning:
-        plain = plain_understanding(run.task.text, "")
+        plain = plain_understanding(run.task.text)
         reason = "planning is switched off"
         await run.record(e.Understood(result=skipped(ExecutionPhase.Understanding(), reason, plain)))
     if run.state.understanding is None and _may_skip(run):
-        path = plain_target(run.task.text, existing, run.protected)
+        paths = plain_targets(run.task.text, existing, run.protected)
         # Without checks nobody could tell whether a task that names no file was understood.
-        if path or (run.task.checks and fits_in_prompt(run, existing)):
-            about = f"about {path}" if path else "about a folder that can be seen at once"
+        if paths or (run.task.checks and fits_in_prompt(run, existing)):
+            about = f"about {' and '.join(paths)}" if paths else "about a folder that can be seen at once"
             reason = f"the task is {about}" + (" and how it is checked is given" if run.task.checks else "")
-            plain = plain_understanding(run.task.text, path)
+            plain = plain_understanding(run.task.text, paths)
             await run.record(e.Understood(result=skipped(ExecutionPhase.Understanding(), reason, plain)))
     while (result := run.state.understanding) is None or await _is_rejected(run, result):
         phase = ExecutionPhase.Understanding()

@@ -13,7 +13,7 @@ _CONTENT_ERRORS = re.compile(
     r"IndexError|ZeroDivisionError|RecursionError|ImportError: cannot import|FAILED|does not exist|"
     r"is empty|exit code|matches|does not meet its criterion"
 )
-_HANGING = re.compile(r"no end after \d+")
+_HANGING = re.compile(r"did not end within \d+")
 _UNAVAILABLE = re.compile(
     r"command not found|not found in PATH|Permission denied|No space left|cannot allocate", re.IGNORECASE
 )

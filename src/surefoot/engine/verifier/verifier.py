@@ -42,6 +42,9 @@ PATIENCE = 10
 MIN_SECONDS = 30
 """The time limit of a command on a copy: so many times as long as it ever took in the workspace, but at least this, so
 that a candidate with an endless loop does not hold up the others."""
+HUNG_SECONDS = 10
+"""The same for a command that has run into its limit once, and the limit in the workspace as long as the tree on which
+it did so is unchanged."""
 
 
 class Verifier:
@@ -63,6 +66,8 @@ class Verifier:
         self._known: dict[Proof, CheckResult] = {}
         self._longest: dict[str, float] = {}
         """The longest time that each command has taken, in seconds."""
+        self._hung: dict[str, dict[str, CheckResult]] = {}
+        """The commands that ran into their time limit, with the result by tree."""
 
     @property
     def _config(self) -> ExecutionConfig:
@@ -88,14 +93,22 @@ class Verifier:
         for check in checks:
             match check:
                 case CommandCheck():
-                    patience = max(self._longest.get(check.key, 0.0) * PATIENCE, MIN_SECONDS)
-                    found.append(await self._command(check, place, patience))
+                    found.append(await self._command(check, place))
                 case ExpressionCheck():
                     found.append(self._expression(check))
                 case _:
                     problem = await problem_with(check, see(place.root, check))
                     found.append(CheckResult(check=check, passed=not problem, detail=problem))
         return tuple(found)
+
+    def _time_limit(self, check: CommandCheck, tree: str) -> float:
+        """Return the time limit of a command: the configured one for a tree of the workspace that it has not seen."""
+        most = self._config.command_timeout_seconds
+        hung = self._hung.get(check.key)
+        if tree and tree not in (hung or {}):
+            return most
+        least = MIN_SECONDS if hung is None else HUNG_SECONDS
+        return min(most, max(self._longest.get(check.key, 0.0) * PATIENCE, least))
 
     def after_call(self, tool: Tool) -> None:
         """Drop the proofs of commands if a call may have had effects outside the workspace's snapshots."""
@@ -148,9 +161,9 @@ class Verifier:
                     return known.with_(tree=look.tree, reused=True)
                 if check.origin == "plan":
                     async with self._scratch.copy(f"{step_id or 'final'}.check") as place:
-                        result = await self._command(check, place)
+                        result = await self._command(check, place, tree=look.tree)
                 else:
-                    result = await self._command(check, self._place)
+                    result = await self._command(check, self._place, tree=look.tree)
                 result = result.with_(inputs=declared(check, look) or {}, exact_tree=look.exactly or "")
             case ExpressionCheck():
                 result = self._expression(check)
@@ -180,9 +193,10 @@ class Verifier:
         detail = "" if value else f"is {value!r}"
         return CheckResult(check=check, passed=bool(value), detail=detail, inputs=looked.inputs)
 
-    async def _command(self, check: CommandCheck, place: Place, patience: float | None = None) -> CheckResult:
+    async def _command(self, check: CommandCheck, place: Place, tree: str = "") -> CheckResult:
+        """Run a command. `tree`: the workspace that it looks at; empty for any other tree."""
         config = self._config
-        timeout = min(config.command_timeout_seconds, patience or config.command_timeout_seconds)
+        timeout = self._time_limit(check, tree)
         started = time.monotonic()
         done = await run_process(
             shell_argv(check.command),
@@ -208,11 +222,11 @@ class Verifier:
         if passed and ran_no_test(check.command, done.output):
             passed, detail = False, f"it ended with {done.exit_code}, but no test was run"
         if done.timed_out:
-            detail = f"no end after {timeout:g} s\n{detail}"
+            detail = f"did not end within {timeout:g} s: an endless loop, or it waits for something\n{detail}"
         elif not passed and not detail:
             detail = f"exit code {done.exit_code}, no output"
         blob = self._recorder.journal.put_blob(output.encode())
-        return CheckResult(
+        result = CheckResult(
             check=check,
             passed=passed,
             detail=detail,
@@ -220,6 +234,11 @@ class Verifier:
             output_hash=blob,
             counts=read_report(done.output).counts,
         )
+        if not done.timed_out:
+            return result
+        trees = self._hung.setdefault(check.key, {})
+        # Of several looks at one tree the first was the longest, and says most.
+        return trees.setdefault(tree, result) if tree else result
 
     async def _remember_commands(self, found: Sequence[CheckResult], before: Look, step_id: str) -> tuple[str, ...]:
         """Keep the proofs of commands, except of those whose inputs changed while they ran. Returns what changed:

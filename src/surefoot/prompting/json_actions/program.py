@@ -17,25 +17,30 @@ _PROGRAM = "program.py"
 
 
 async def ask_for_program(run: RunView, briefing: str, step_run: StepRun, failed: str, temperature: float) -> Proposal:
-    path = step_run.step.writes[0]
+    paths = quoted_paths(step_run)
     question = render(
         "compute",
         step=step_text(step_run.step),
         context=results_of_dependencies(run, step_run.step.id),
         last=_last_program(run, step_run),
         failed=failed,
-        path=path,
+        path=paths,
     )
     text = f"{briefing}\n\n{question}"
     prompt = Prompt(purpose=Purpose.WRITE, text=text, step_id=step_run.step.id, temperature=temperature)
-    return read_program(await ask_text(run, prompt), path)
+    return read_program(await ask_text(run, prompt), paths)
 
 
-def read_program(reply: ModelReply, path: str) -> Proposal:
+def quoted_paths(step_run: StepRun) -> str:
+    """Name the files that the program has to make, in backticks."""
+    return " and ".join(f"`{path}`" for path in step_run.step.writes)
+
+
+def read_program(reply: ModelReply, paths: str) -> Proposal:
     code = read_fenced(reply.text, _PROGRAM)
     if code is None or reply.finish_reason == "length":
         what = "has no fenced code block" if code is None else "was cut off"
-        raise UnreadableAnswer(f"the answer {what}: the program that makes {path} is wanted", answer=reply.text)
+        raise UnreadableAnswer(f"the answer {what}: the program that makes {paths} is wanted", answer=reply.text)
     return Proposal("act", "run_python", {}, with_missing_imports(code))
 
 

@@ -28,7 +28,7 @@ from surefoot.prompting.context import (
 from surefoot.prompting.json_actions.file_body import ask_for_file
 from surefoot.prompting.json_actions.program import ask_for_program
 from surefoot.prompting.profile import Profile
-from surefoot.prompting.project.step_kind import is_computed_file
+from surefoot.prompting.project.step_kind import is_computed_step
 from surefoot.prompting.proposal import Proposal
 from surefoot.prompting.schemas import (
     ApproachDraft,
@@ -89,7 +89,7 @@ class JsonActions:
     def step_kind(self, step: ExecutionStep) -> StepKind:
         if step.tool:
             return StepKind.CALL
-        if is_computed_file(self.run, step):
+        if is_computed_step(self.run, step):
             return StepKind.PROGRAM
         return StepKind.FILE if len(step.writes) == 1 else StepKind.ACTIONS
 

@@ -8,6 +8,7 @@ import json
 import os
 import stat
 from collections import Counter
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,19 @@ MAX_FIELDS = 40
 SAMPLED = 2_000
 """How many records are looked at for their fields."""
 MAX_DEPTH = 4
-_SUFFIXES = {".csv": ",", ".tsv": "\t", ".json": "", ".jsonl": "", ".ndjson": "", ".geojson": ""}
+MAX_LINE_CHARS = 200
+HEAD_LINES, TAIL_LINES = 8, 2
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_SUFFIXES = (*_DELIMITERS, ".json", ".jsonl", ".ndjson", ".geojson", ".log", ".txt")
+
+
+def is_data(path: str) -> bool:
+    """Whether a file is data by its name, so that a preview says what there is to know. A text may be anything."""
+    return Path(path).suffix.lower() in _SUFFIXES and not path.lower().endswith(".txt")
 
 
 def data_preview(root: Path, path: str, limit: int) -> str | None:
-    """Describe a CSV, TSV, JSON or JSON lines file in at most `limit` characters; None if it is none, or unreadable."""
+    """Describe a file of data or of lines in at most `limit` characters; None if it is none, or unreadable."""
     suffix = Path(path).suffix.lower()
     if suffix not in _SUFFIXES:
         return None
@@ -35,13 +44,24 @@ def data_preview(root: Path, path: str, limit: int) -> str | None:
         data = _beginning(root, path)
         cut = len(data) > MAX_BYTES
         text = data[:MAX_BYTES].decode(errors="ignore" if cut else "strict")
-        describe = _table if _SUFFIXES[suffix] else _lines if suffix in (".jsonl", ".ndjson") else _document
-        rows = describe(text, _SUFFIXES[suffix], cut)
+        rows = _describe(suffix)(text, _DELIMITERS.get(suffix, ""), cut)
     except (OSError, ValueError, ToolError, RecursionError, csv.Error):
         return None
     while rows and sum(len(row) + 1 for row in rows) > limit:
         rows.pop()
     return "\n".join(rows) or None
+
+
+def _describe(suffix: str) -> Callable[[str, str, bool], list[str]]:
+    if suffix in (".log", ".txt"):
+        return _text
+    return _table if suffix in _DELIMITERS else _lines if suffix in (".jsonl", ".ndjson") else _document
+
+
+def _text(text: str, _: str, cut: bool) -> list[str]:
+    lines = [line if len(line) <= MAX_LINE_CHARS else f"({len(line):,} characters)" for line in text.splitlines()]
+    last = [] if cut else ["the last lines:", *lines[-TAIL_LINES:]]
+    return [f"{_count(len(lines), cut)} lines", "the first lines:", *lines[:HEAD_LINES], *last]
 
 
 def _beginning(root: Path, path: str) -> bytes:

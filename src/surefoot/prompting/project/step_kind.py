@@ -1,4 +1,4 @@
-"""Decides whether the file of a step is computed from other files, by the words of the task."""
+"""Decides whether the files of a step are computed from other files, by the words of the task."""
 
 from surefoot.core.plan import ExecutionStep
 from surefoot.prompting.project.folder import list_files
@@ -6,15 +6,13 @@ from surefoot.prompting.project.task_text import files_named_in, is_computed
 from surefoot.prompting.view import RunView
 
 
-def is_computed_file(run: RunView, step: ExecutionStep) -> bool:
-    """Whether the one new file of a step is computed from others that the task or the step mentions."""
-    if len(step.writes) != 1 or step.tool:
+def is_computed_step(run: RunView, step: ExecutionStep) -> bool:
+    """Whether all files of a step are new, and computed from others that the task or the step mentions."""
+    if not step.writes or step.tool or set(step.writes) & set(run.files_before()):
         return False
-    path = step.writes[0]
-    if path in run.files_before():
-        return False  # it is changed, not made
-    others = [name for name in list_files(run.root) if name != path]
-    return is_computed(path, f"{run.task.text}\n{step.description}", [*others, *missing_sources(run)])
+    others = [*(name for name in list_files(run.root) if name not in step.writes), *missing_sources(run)]
+    text = f"{run.task.text}\n{step.description}"
+    return all(is_computed(path, text, others) for path in step.writes)
 
 
 def missing_sources(run: RunView) -> set[str]:

@@ -1,4 +1,4 @@
-"""What the words of a task say about files: which it names, the one it is about, which are results of others. Pure."""
+"""What the words of a task say about files: which it names, which are results of others. Pure."""
 
 import re
 from collections.abc import Collection
@@ -102,20 +102,6 @@ def _is_or_is_in(path: str, name: str) -> bool:
     return bool(name) and (path == name or path.startswith(f"{name}/") or ("." in name and path.endswith(f"/{name}")))
 
 
-def plain_target(task: str, existing: Collection[str], protected: Collection[str]) -> str:
-    """The one file that the task is about, where its words and the folder leave no choice; else nothing."""
-    known = {*existing, *(path.rsplit("/", 1)[-1] for path in existing)}
-    # `customers.id` is a field of customers.csv and no file: what is not there must look like one.
-    named = [f for f in files_named_in(task) if f not in protected and (f in known or _kind(f) in _KINDS)]
-    new = [path for path in named if path not in known]
-    sources = [path for path in existing if _kind(path) in _CODE and path not in protected]
-    if len(new) == 1 and _kind(new[0]) in _CODE and all(_kind(path) in _PROSE for path in named if path not in new):
-        return new[0]
-    if len(new) == 1 and is_computed(new[0], task, existing):
-        return new[0]
-    return sources[0] if len(sources) == 1 and set(named) <= set(sources) else ""
-
-
 def is_computed(path: str, text: str, others: Collection[str]) -> bool:
     """Whether a new file is a result of others that the task speaks of: then a program should make it. A model that
     types in what it should have computed gets it wrong as soon as there is more than a little of it."""
@@ -151,6 +137,19 @@ def fetched_from(text: str, existing: Collection[str]) -> str:
 def _is_spoken_of(path: str, text: str) -> bool:
     folder, _, name = path.rpartition("/")
     return name in text or (bool(folder) and f"{folder.split('/')[0]}/" in text)
+
+
+def is_code(path: str) -> bool:
+    return _kind(path) in _CODE
+
+
+def is_prose(path: str) -> bool:
+    return _kind(path) in _PROSE
+
+
+def is_file_like(name: str) -> bool:
+    """Whether a name has a suffix that files have, or none."""
+    return _kind(name) in _KINDS
 
 
 def _kind(path: str) -> str:

@@ -66,7 +66,9 @@ def what_refutes(step_run: StepRun) -> str:
 
 def _parts(run: RunView, failed: StepRun, after: list[int]) -> list[StepDraft]:
     """Return the failed step in other words; as one step per file, if the task's files are known and few."""
-    targets = understood(run.state).target_files if run.step_kind(failed) is StepKind.FREE_ANSWER else ()
+    targets = failed.step.writes
+    if run.step_kind(failed) is StepKind.FREE_ANSWER:
+        targets = understood(run.state).target_files
     files = [path for path in targets if not is_test(path) and path not in run.state.protected]
     if not 1 < len(files) <= MAX_FILES:
         description = _described(run.state, failed, AFRESH)

@@ -41,6 +41,15 @@ def plain_question(
     return f"{question}\n\n{form}\n"
 
 
+def missing_outputs(step_run: StepRun) -> str:
+    """Name what the last attempt made and what it did not; empty unless it made some of its files."""
+    last = step_run.failures[-1] if step_run.failures else None
+    if last is None or not last.missing:
+        return ""
+    made, missing = (" and ".join(f"`{path}`" for path in paths) for paths in (last.made, last.missing))
+    return f"\n# Missing so far\nThe last answer made {made}, but not {missing}. All of them are wanted.\n"
+
+
 def refusal_in(answer: str) -> Proposal | None:
     """Return a request to replan if the answer says, in the asked form, that the task cannot be done."""
     if not answer.lstrip("#*` ").upper().startswith(_CANNOT):

@@ -9,7 +9,7 @@ from surefoot.journal.state import StepRun
 from surefoot.prompting.ask import Prompt, ask_text
 from surefoot.prompting.context import budget_chars, failures, read_text, results_of_dependencies, step_to_replan
 from surefoot.prompting.json_actions.file_body import ask_for_file, is_long
-from surefoot.prompting.json_actions.program import ask_for_program, read_program
+from surefoot.prompting.json_actions.program import ask_for_program, quoted_paths, read_program
 from surefoot.prompting.json_actions.strategy import JsonActions, attempt_temperature
 from surefoot.prompting.profile import Profile
 from surefoot.prompting.proposal import Proposal
@@ -23,7 +23,7 @@ from surefoot.prompting.small.other_wording import (
     replanned_task,
     what_refutes,
 )
-from surefoot.prompting.small.question import add_imports, plain_question
+from surefoot.prompting.small.question import add_imports, missing_outputs, plain_question
 from surefoot.prompting.strategy import Refusal, Turn
 from surefoot.prompting.templates import render
 from surefoot.tools.text.missing import says_missing
@@ -103,7 +103,7 @@ class SmallStrategy(JsonActions):
         """Ask for all files and commands of a step at once."""
         # That a file to be made is missing says nothing, and would be taken for part of the task.
         exists = not any(says_missing(result.detail) for result in results if not result.passed)
-        failing = failures(step_run, results, exists=exists)
+        failing = failures(step_run, results, exists=exists) + missing_outputs(step_run)
         return ask_for_free_answer(self.run, step_run, failing + self._refuted(step_run), temperature)
 
     def file(
@@ -132,7 +132,7 @@ class SmallStrategy(JsonActions):
 
     def program(self, step_run: StepRun, results: Sequence[CheckResult], temperature: float) -> Awaitable[Proposal]:
         # What earlier attempts taught would be about a program that the model is not shown.
-        failing = failures(step_run, results, exists=False)
+        failing = failures(step_run, results, exists=False) + missing_outputs(step_run)
         return ask_for_program(self.run, self.briefing, step_run, failing + self._refuted(step_run), temperature)
 
     def _refuted(self, step_run: StepRun) -> str:
@@ -140,7 +140,7 @@ class SmallStrategy(JsonActions):
 
     async def _plain_program(self, step_run: StepRun, temperature: float) -> Proposal:
         """Ask plainly: the model makes other mistakes then, which is what candidates are for."""
-        path = step_run.step.writes[0]
-        text = plain_question(self.run, step_run, "", render("program", path=path))
+        paths = quoted_paths(step_run)
+        text = plain_question(self.run, step_run, missing_outputs(step_run), render("program", path=paths))
         prompt = Prompt(purpose=Purpose.WRITE, text=text, step_id=step_run.step.id, temperature=temperature, bare=True)
-        return read_program(await ask_text(self.run, prompt), path)
+        return read_program(await ask_text(self.run, prompt), paths)

@@ -205,8 +205,8 @@ async def test_regressions_are_unknown_where_the_tests_take_too_long(bench: Benc
     outcome = outcome_of(await run(bench, write(adder__py=GOOD_ADD), checks=(ADD_CHECK,), baseline_seconds=2))
     assert outcome.verdict is Verdict.VERIFIED
     assert outcome.tests is not None
-    assert outcome.tests.regressions_unknown == "before the run: no end after 2 s"
-    assert any("regressions: unknown, because before the run: no end after 2 s" in w for w in outcome.warnings)
+    assert outcome.tests.regressions_unknown == "before the run: did not end within 2 s"
+    assert any("regressions: unknown, because before the run: did not end within 2 s" in w for w in outcome.warnings)
 
 
 async def test_the_comparison_can_be_switched_off_or_given(bench: Bench) -> None:

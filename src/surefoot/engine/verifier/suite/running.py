@@ -110,7 +110,7 @@ class SuiteRunner:
             network=config.network,
         )
         if done.timed_out:
-            return SuiteRun(SuiteReport(), None, done.output, f"no end after {seconds:.0f} s")
+            return SuiteRun(SuiteReport(), None, done.output, f"did not end within {seconds:.0f} s")
         if done.exit_code in (126, 127):
             return SuiteRun(SuiteReport(), done.exit_code, done.output, "the command cannot be run")
         report = _reported(copy.folder / name) or read_report(done.output)

@@ -1,0 +1,10 @@
+from fees import EXPRESS, SETUP
+from palette import COST
+from shapes import box_area
+
+
+def price(width, height, colour, express=False):
+    if colour not in COST:
+        raise ValueError(f"unknown colour: {colour}")
+    cents = box_area(width, height) * COST[colour] + SETUP
+    return cents + EXPRESS if express else cents

@@ -1,0 +1,4 @@
+"""Fees in cents."""
+
+SETUP = 250
+EXPRESS = 700

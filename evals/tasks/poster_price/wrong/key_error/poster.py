@@ -1,0 +1,8 @@
+from fees import EXPRESS, SETUP
+from palette import COST
+from shapes import box_area
+
+
+def price(width, height, colour, express=False):
+    cents = box_area(width, height) * COST[colour] + SETUP
+    return cents + EXPRESS if express else cents
