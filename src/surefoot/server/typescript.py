@@ -5,7 +5,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from typing_extensions import is_typeddict
 
-from surefoot.server import rows
+from surefoot.view import rows
 
 _HEAD = "// Written by `python -m surefoot.server.typescript` from src/surefoot/server. Do not edit."
 _NAMES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "unknown"}
