@@ -106,7 +106,7 @@ def _recovery(view: RunView, step_id: str, tried: Try) -> Recovery:
         "step": step_id,
         "name": step_run.step.name if step_run else view.gone[step_id]["name"],
         "attempt": tried.number,
-        "category": str(tried.reflection.category) if tried.reflection else str(failure.kind),
+        "category": str(failure.kind),
         "message": failure.message,
         "root_cause": tried.reflection.root_cause if tried.reflection else "",
         "rung": tried.rung,

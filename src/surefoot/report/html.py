@@ -59,12 +59,12 @@ def noscript(report: Report) -> Iterator[str]:
     """Outcome, steps, proofs and diagnosis as plain tables. Every text is escaped."""
     words = Words(report)
     run = words.run
-    yield f"<h1>{_escape(words.verdict)}: {_escape(run['title'], 200)}</h1>"
-    yield from (f"<p>{_escape(line)}</p>" for line in (run["summary"], words.state) if line)
+    yield f"<h1>{_escape(words.verdict)} – {_escape(run['title'], 200)}</h1>"
+    yield from (f"<p>{_escape(line)}</p>" for line in (words.summary, words.state) if line)
     facts = [
         ("Proof", words.proof),
         ("Spent", words.spent),
-        ("Lost", words.lost),
+        ("Failed attempts", words.lost),
         ("Task", run["task"]),
         ("Run", run["id"]),
         ("Model", ", ".join(report["environment"]["model"])),

@@ -82,12 +82,12 @@ def _cell(value: str) -> str:
 
 
 def _head(words: Words) -> Iterator[str]:
-    yield f"### {words.verdict}: {text(words.run['title'])}"
+    yield f"### {words.verdict} – {text(words.run['title'])}"
     yield ""
     if words.proof:
         yield f"**Proof {words.proof}.**"
-    if words.run["summary"]:
-        yield f"{text(words.run['summary'], 600)}"
+    if words.summary:
+        yield text(words.summary, 600)
     if words.state:
         yield f"**{words.state}**"
     yield ""
@@ -174,7 +174,7 @@ def _recoveries(words: Words) -> Iterator[str]:
         )
         for each in words.report["recoveries"]
     )
-    yield from _table(("failed", "cause", "then", "cost", "money"), rows)
+    yield from _table(("failed", "cause", "then", "used", "cost"), rows)
 
 
 def _revisions(words: Words) -> Iterator[str]:

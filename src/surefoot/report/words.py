@@ -21,6 +21,7 @@ _STATUS = {
     "failed": "Failed",
     "done": "Done",
 }
+_DONE = (Verdict.VERIFIED, Verdict.UNVERIFIED)
 _SIGNS = {"red": "red", "green": "green", None: "not run"}
 _OMITTED = {
     "outputs": "{n} left out for their size ({size} characters)",
@@ -86,9 +87,15 @@ class Words:
 
     @property
     def proof(self) -> str:
-        """The level of proof in words; empty while there is none."""
+        """The level of proof in words; empty for a run that is not done."""
         letter = self.run["proof"]
-        return f"{letter}: {PROOF_LABELS[_LETTERS[letter]]}" if letter else ""
+        return f"{letter}: {PROOF_LABELS[_LETTERS[letter]]}" if letter and self.run["verdict"] in _DONE else ""
+
+    @property
+    def summary(self) -> str:
+        """The outcome in one sentence; empty if the diagnosis says the same."""
+        diagnosis = self.run["diagnosis"]
+        return "" if diagnosis and diagnosis["what_failed"] == self.run["summary"] else self.run["summary"]
 
     @property
     def state(self) -> str:

@@ -4,12 +4,24 @@ import { t } from './i18n/index.svelte';
 import type { CommandAnswer, Conversation, FileDiff, Info, Report, RunList, StepDetail } from './model';
 import type { RunView } from './run.svelte';
 import type { Source } from './source';
+import { visibleText } from './visible';
 
 /** Unpack base64 of gzip of JSON. */
 export async function unpack(text: string): Promise<Report> {
   const packed = Uint8Array.from(atob(text.replace(/\s+/g, '')), (character) => character.charCodeAt(0));
   const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return JSON.parse(await new Response(plain).text()) as Report;
+  return clear(JSON.parse(await new Response(plain).text()) as Report);
+}
+
+/** What is shown as it is elsewhere: components show hidden characters in these, or nobody reads them. */
+const AS_IT_IS = new Set(['diff', 'step_diffs', 'blobs', 'conversation', 'log', 'detail', 'key', 'id', 'step', 'needs']);
+
+/** Names and messages in which no character can turn the text around it. */
+function clear<T>(value: T): T {
+  if (typeof value === 'string') return visibleText(value) as T;
+  if (Array.isArray(value)) return value.map(clear) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, AS_IT_IS.has(name) ? item : clear(item)])) as T;
 }
 
 const refuse = (): Promise<never> => Promise.reject(new Error('a report cannot do this'));
