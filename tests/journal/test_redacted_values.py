@@ -38,6 +38,7 @@ NEVER_ALTERED = {
         "degraded_steps",
         "unproven_steps",
         "isolation",
+        "system",
         "model_traits",
     ),
     # paths

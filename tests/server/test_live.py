@@ -11,7 +11,7 @@ import pytest
 from server.conftest import Site
 from support.recorded import records, whole_run
 from support.stories import CHECK, TASK, TEST, UNDERSTANDING, adder
-from surefoot.server.view.fold import snapshot, view_of
+from surefoot.view.fold import snapshot, view_of
 
 RUN = [record.event for record in whole_run()]
 

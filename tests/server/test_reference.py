@@ -13,7 +13,7 @@ from surefoot.cli.views.jsonl import as_object, line_schema
 from surefoot.core.plan import DetailedPlan
 from surefoot.journal import events as e
 from surefoot.server.http import Api, openapi
-from surefoot.server.view.fold import view_of
+from surefoot.view.fold import view_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 PROTOCOL = (DOCS / "protocol.md").read_text("utf-8")

@@ -12,10 +12,10 @@ from support.recorded import asking, failed_run, phases, records, whole_run
 from surefoot.core.phases import ExecutionPhase
 from surefoot.engine.planner.gate import skipped as skip
 from surefoot.journal import events as e
-from surefoot.server.rows import Row, RunRows, RunSnapshot
+from surefoot.view.rows import Row, RunRows, RunSnapshot
 from surefoot.server.typescript import as_typescript
-from surefoot.server.view.fold import advance, changed_since, snapshot, view_of
-from surefoot.server.view.state import RunView
+from surefoot.view.fold import advance, changed_since, snapshot, view_of
+from surefoot.view.state import RunView
 
 WEB = Path(__file__).parents[2] / "web"
 RUNS: dict[str, Callable[[], list[e.Record]]] = {

@@ -1,5 +1,6 @@
 import { mount } from 'svelte';
 import './app.css';
+import './report.css';
 import { ReportSource, unpack } from './lib/embedded';
 import { words } from './lib/i18n/index.svelte';
 import { router } from './lib/route.svelte';
@@ -13,6 +14,7 @@ words.start(null);
 unpack(text).then(
   (data) => {
     holder?.remove();
+    document.body.classList.add('running');
     if (!location.hash.startsWith('#/run/')) history.replaceState(null, '', `#/run/${encodeURIComponent(data.run)}`);
     router.start();
     mount(ReportApp, { target: document.body, props: { source: new ReportSource(data) } });

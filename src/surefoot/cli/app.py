@@ -20,6 +20,7 @@ from surefoot.cli.commands.fork import fork
 from surefoot.cli.commands.inspect import list_runs, show
 from surefoot.cli.commands.model import model
 from surefoot.cli.commands.replay import replay
+from surefoot.cli.commands.report import report
 from surefoot.cli.commands.retry import retry
 from surefoot.cli.commands.run import plan, resume, run
 from surefoot.cli.commands.serve import schema, serve
@@ -85,6 +86,7 @@ for command in (
     show,
     watch,
     serve,
+    report,
     diff,
     undo,
     replay,

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import secrets
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -85,6 +86,7 @@ async def start_run(
             based_on=based_on,
             model_traits=traits_of(services.model),
             isolation=run.sandbox.name if run.sandbox else "",
+            system=_system(),
         )
         await run.record(created, *given)
         note_incidents(run, finished)
@@ -145,7 +147,14 @@ def _resumed(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
         config=config,
         model_traits=traits_of(run.model),
         isolation=run.sandbox.name if run.sandbox else "",
+        system=_system(),
     )
+
+
+def _system() -> str:
+    """`Python 3.11.2 on Linux 6.1.0 x86_64`."""
+    machine = os.uname()
+    return f"Python {sys.version.split()[0]} on {machine.sysname} {machine.release} {machine.machine}"
 
 
 def traits_of(model: LanguageModel) -> dict[str, Any]:

@@ -198,14 +198,20 @@ def find_step(state: RunState, timeline: Timeline, name: str) -> str:
 def diff_of(records: Sequence[e.Record], home: Path, step: str = "") -> str:
     """The diff of a run, or of one step. For a run that has not ended, up to now."""
     state, timeline = fold(records), build_timeline(records)
+    return diff_between(state, timeline, home, find_step(state, timeline, step) if step else "")
+
+
+def diff_between(state: RunState, timeline: Timeline, home: Path, step_id: str = "") -> str:
+    """The diff of a folded run, or of one of its started steps."""
     assert state.task is not None
-    if step:
-        step_id = find_step(state, timeline, step)
+    if step_id:
         step_run, step_timeline = state.steps.get(step_id), timeline.steps[step_id]
         running = step_run is not None and step_run.status is StepStatus.RUNNING
         before, after = step_timeline.before, None if running else step_timeline.after or step_timeline.before
     else:
         before, after = timeline.start, timeline.end if state.outcome is not None else None
+    if before == after:
+        return ""
     storage = snapshot_storage(home)
     if after is not None:
         return storage.unified_diff(before.resolve(storage), after.resolve(storage))

@@ -24,10 +24,10 @@ from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.server.hub import Hub
 from surefoot.server.launch import Driver, run_arguments, start
-from surefoot.server.rows import Accepted, Refused
-from surefoot.server.view.questions import question_hash
-from surefoot.server.view.state import RunView
 from surefoot.tools.registry import default_toolbox
+from surefoot.view.questions import question_hash
+from surefoot.view.rows import Accepted, Refused
+from surefoot.view.state import RunView
 
 Verb: TypeAlias = Literal["pause", "resume", "cancel", "undo", "fork", "edit", "skip", "retry", "answer"]
 Answer: TypeAlias = Accepted | Refused

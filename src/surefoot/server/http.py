@@ -12,11 +12,11 @@ from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.server.commands import CommandRequest, Commands, StartRequest
 from surefoot.server.content import Content
 from surefoot.server.hub import Hub
-from surefoot.server.rows import PROTOCOL, Accepted, ErrorAnswer, Refused, RunRow, RunSnapshot
 from surefoot.server.security import error_answer
 from surefoot.server.tokens import Scope, Tokens
-from surefoot.server.view.fold import snapshot
-from surefoot.server.view.making import run_row
+from surefoot.view.fold import snapshot
+from surefoot.view.making import run_row
+from surefoot.view.rows import PROTOCOL, Accepted, ErrorAnswer, Refused, RunRow, RunSnapshot
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -49,6 +49,7 @@ class Api:
             ("GET", "/api/runs/{run}/steps/{step}", self._step),
             ("GET", "/api/runs/{run}/conversation", self._conversation),
             ("GET", "/api/runs/{run}/plan", self._plan),
+            ("GET", "/api/runs/{run}/report", self._report),
             ("GET", "/api/runs/{run}/blobs/{hash}", self._blob),
             ("POST", "/api/runs/{run}/commands", self._command),
             ("POST", "/api/tokens/{scope}/revoke", self._revoke),
@@ -111,6 +112,17 @@ class Api:
         if view.state.plan is None:
             raise UsageError("the run has no plan yet")
         return _json({"plan": as_text(view.state)})
+
+    async def _report(self, request: "Request") -> "Response":
+        from starlette.responses import Response
+
+        from surefoot.report.write import CONTENT_TYPES, file_name, report_format
+
+        view = await self._hub.view(request.path_params["run"])
+        kind = report_format(request.query_params.get("format") or "html")
+        data = await self._content.report(view, kind)
+        headers = {"content-disposition": f'attachment; filename="{file_name(view.state.run_id, kind)}"'}
+        return Response(data, media_type=CONTENT_TYPES[kind], headers=headers)
 
     async def _blob(self, request: "Request") -> "Response":
         from starlette.responses import Response
@@ -227,6 +239,7 @@ _OPERATIONS: tuple[tuple[str, str, str, str, dict[str, str]], ...] = (
     ("GET", "/api/runs/{run}/steps/{step}", "A step in detail", "", {"200": ""}),
     ("GET", "/api/runs/{run}/conversation", "The conversation with the model: after", "", {"200": ""}),
     ("GET", "/api/runs/{run}/plan", "The steps to come, as text for the command edit", "", {"200": ""}),
+    ("GET", "/api/runs/{run}/report", "A report as a file: format (html, md, json)", "", {"200": "", "404": "Error"}),
     ("GET", "/api/runs/{run}/blobs/{hash}", "A stored content, as a download", "", {"200": ""}),
     ("POST", "/api/runs/{run}/commands", "Ask something of a run", "CommandRequest",
      {"200": "Accepted", "409": "Refused"}),

@@ -19,8 +19,8 @@ from surefoot.journal.redacted_values import shown
 from surefoot.journal.store.base import RunSummary
 from surefoot.journal.store.heads import Heads
 from surefoot.journal.store.reading import JournalReader
-from surefoot.server.view.fold import advance
-from surefoot.server.view.state import RunView
+from surefoot.view.fold import advance
+from surefoot.view.state import RunView
 from surefoot.workspace.lock import running_in
 
 POLL_SECONDS = 0.1

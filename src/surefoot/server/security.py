@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
 from surefoot.errors import UsageError
-from surefoot.server.rows import ErrorAnswer
 from surefoot.server.tokens import Scope, Tokens
+from surefoot.view.rows import ErrorAnswer
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

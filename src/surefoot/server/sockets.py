@@ -16,13 +16,13 @@ from pydantic import ValidationError
 from surefoot.errors import SurefootError
 from surefoot.server.commands import CommandRequest, Commands
 from surefoot.server.hub import Hub
-from surefoot.server.rows import PROTOCOL, RunRow
 from surefoot.server.security import CONNECTION, Connection
 from surefoot.server.tokens import Scope, Tokens
-from surefoot.server.view.fold import changed_since, snapshot
-from surefoot.server.view.making import run_row
-from surefoot.server.view.messages import task_list
-from surefoot.server.view.state import RunView
+from surefoot.view.fold import changed_since, snapshot
+from surefoot.view.making import run_row
+from surefoot.view.messages import task_list
+from surefoot.view.rows import PROTOCOL, RunRow
+from surefoot.view.state import RunView
 
 BATCH_SECONDS = 0.06
 BEAT_SECONDS = 10.0

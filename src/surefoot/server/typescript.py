@@ -5,19 +5,29 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from typing_extensions import is_typeddict
 
-from surefoot.server import rows
+from surefoot.report import document
+from surefoot.view import documents, rows
 
-_HEAD = "// Written by `python -m surefoot.server.typescript` from src/surefoot/server. Do not edit."
+_HEAD = "// Written by `python -m surefoot.server.typescript` from src/surefoot/view and report. Do not edit."
 _NAMES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "unknown"}
-_ALIASES = ("RunStatus", "PhaseStatusName", "StepStatusName", "Colour", "Row")
+_MODULES = (rows, documents, document)
+_ALIASES: dict[str, Any] = {
+    **{name: getattr(rows, name) for name in ("RunStatus", "PhaseStatusName", "StepStatusName", "Colour", "Row")},
+    "Omitted": document.Omitted,
+}
 
 
 def as_typescript() -> str:
-    """All row and message types, as one module."""
+    """All types of rows and messages, and of the document of a report, as one module."""
     parts = [_HEAD, f"export const PROTOCOL = {rows.PROTOCOL};"]
-    named = {name: value for name, value in vars(rows).items() if not name.startswith("_") and is_typeddict(value)}
+    named = {
+        name: value
+        for module in _MODULES
+        for name, value in vars(module).items()
+        if not name.startswith("_") and is_typeddict(value)
+    }
     parts += [_interface(name, kind) for name, kind in named.items()]
-    parts += [f"export type {name} = {_type(getattr(rows, name), top=True)};" for name in _ALIASES]
+    parts += [f"export type {name} = {_type(alias, top=True)};" for name, alias in _ALIASES.items()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -28,8 +38,8 @@ def _interface(name: str, kind: type) -> str:
 
 def _type(hint: Any, *, top: bool = False) -> str:
     if not top:
-        for name in _ALIASES:
-            if hint == getattr(rows, name):
+        for name, alias in _ALIASES.items():
+            if hint == alias:
                 return name
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:

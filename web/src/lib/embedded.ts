@@ -1,40 +1,34 @@
 // A report's data: JSON, compressed and written into the page. There is one run, and nothing can be commanded.
 
-import type { CommandAnswer, Conversation, FileDiff, Info, Message, RunList, Row, StepDetail } from './model';
+import { t } from './i18n/index.svelte';
+import type { CommandAnswer, Conversation, FileDiff, Info, Report, RunList, StepDetail } from './model';
 import type { RunView } from './run.svelte';
 import type { Source } from './source';
-
-export interface ReportData {
-  v: 1;
-  run: string;
-  seq: number;
-  rows: Row[];
-  generated_at: number;
-  version: string;
-  locale: string | null;
-  /** What was left out, in words. */
-  omitted: string[];
-  environment: Record<string, unknown> | null;
-  diff: FileDiff[];
-  step_diffs: Record<string, FileDiff[]>;
-  steps: Record<string, Omit<StepDetail, 'step'>>;
-  conversation: Message[];
-  /** Texts by hash, as far as they fit. */
-  blobs: Record<string, string>;
-}
+import { visibleText } from './visible';
 
 /** Unpack base64 of gzip of JSON. */
-export async function unpack(text: string): Promise<ReportData> {
+export async function unpack(text: string): Promise<Report> {
   const packed = Uint8Array.from(atob(text.replace(/\s+/g, '')), (character) => character.charCodeAt(0));
   const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return JSON.parse(await new Response(plain).text()) as ReportData;
+  return clear(JSON.parse(await new Response(plain).text()) as Report);
+}
+
+/** What is shown as it is elsewhere: components show hidden characters in these, or nobody reads them. */
+const AS_IT_IS = new Set(['diff', 'step_diffs', 'blobs', 'conversation', 'log', 'detail', 'key', 'id', 'step', 'needs']);
+
+/** Names and messages in which no character can turn the text around it. */
+function clear<T>(value: T): T {
+  if (typeof value === 'string') return visibleText(value) as T;
+  if (Array.isArray(value)) return value.map(clear) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, AS_IT_IS.has(name) ? item : clear(item)])) as T;
 }
 
 const refuse = (): Promise<never> => Promise.reject(new Error('a report cannot do this'));
 
 export class ReportSource implements Source {
   readonly live = false;
-  constructor(readonly data: ReportData) {}
+  constructor(readonly data: Report) {}
 
   watch(view: RunView): () => void {
     view.snapshot(this.data);
@@ -55,7 +49,7 @@ export class ReportSource implements Source {
   }
   blob(_run: string, hash: string): Promise<Blob> {
     const text = this.data.blobs[hash];
-    return text === undefined ? Promise.reject(new Error('not part of this report')) : Promise.resolve(new Blob([text]));
+    return text === undefined ? Promise.reject(new Error(t('report.notPart'))) : Promise.resolve(new Blob([text]));
   }
   info = (): Promise<Info> => refuse();
   runs = (): Promise<RunList> => refuse();

@@ -3,6 +3,12 @@
 export type {
   ActionRow,
   Bar,
+  FileDiff,
+  FinalCheck,
+  Message,
+  Omission,
+  Recovery,
+  Report,
   PhaseRow,
   OptionRow as QuestionOption,
   QuestionRow,
@@ -14,8 +20,9 @@ export type {
   StepRow,
   StreamText,
   TryRow,
+  Usage,
 } from './protocol';
-import type { ActionRow, Row, RunRow, StepRow, TryRow } from './protocol';
+import type { Message, ProofRow, Row, RunRow, StepDetail as StepDetailOf, StepRow } from './protocol';
 
 export interface Info {
   version: string;
@@ -26,58 +33,9 @@ export interface Info {
   locale_hint: string | null;
 }
 
-export interface FileDiff {
-  path: string;
-  status: 'added' | 'modified' | 'deleted' | 'renamed';
-  binary: boolean;
-  patch: string;
-  lines: number;
-  truncated: boolean;
-}
-
 /** The result of a check that the engine ran after the step's work. */
-export interface Proof {
-  label: string;
-  passed: boolean;
-  red_before: boolean;
-  /** The relevant lines of its output. */
-  detail?: string;
-  exit_code?: number | null;
-  output_hash?: string;
-  duration_ms?: number;
-  reused?: boolean;
-}
-
-export interface Artifact {
-  id: string;
-  kind?: string;
-  hash?: string;
-  size?: number;
-  summary?: string;
-}
-
-export interface StepDetail {
-  step: StepRow;
-  attempts: TryRow[];
-  actions: ActionRow[];
-  proofs: Proof[];
-  artifacts: Artifact[];
-  log: string;
-}
-
-export interface Message {
-  id: string;
-  role: string;
-  purpose: string;
-  step: string | null;
-  text: string;
-  calls: { id: string; name: string; arguments: unknown }[];
-  result_of: string | null;
-  tokens: { prompt: number; output: number; cached: number } | null;
-  at: number | null;
-  /** How many characters are left out. */
-  truncated: number;
-}
+export type Proof = ProofRow;
+export type StepDetail = Omit<StepDetailOf, 'step'> & { step: StepRow };
 
 export interface Conversation {
   messages: Message[];

@@ -1,4 +1,4 @@
-// Written by `python -m surefoot.server.typescript` from src/surefoot/server. Do not edit.
+// Written by `python -m surefoot.server.typescript` from src/surefoot/view and report. Do not edit.
 
 export const PROTOCOL = 1;
 
@@ -169,6 +169,13 @@ export interface ReflectionRow {
   suggested_fix: string;
 }
 
+export interface TryUsage {
+  calls: number;
+  tokens: Tokens;
+  cost_usd: number | null;
+  recovery_seconds: number;
+}
+
 export interface TryRow {
   key: string;
   kind: "try";
@@ -181,6 +188,7 @@ export interface TryRow {
   reflection: ReflectionRow | null;
   rung: string | null;
   rolled_back: boolean;
+  usage: TryUsage;
 }
 
 export interface ActionRow {
@@ -298,6 +306,174 @@ export interface ErrorAnswer {
   error: ErrorBody;
 }
 
+export interface FileDiff {
+  path: string;
+  status: string;
+  binary: boolean;
+  patch: string;
+  lines: number;
+  truncated: boolean;
+}
+
+export interface ProofRow {
+  label: string;
+  passed: boolean;
+  red_before: boolean;
+  detail: string;
+  exit_code: number | null;
+  output_hash: string;
+  duration_ms: number;
+  reused: boolean;
+}
+
+export interface ArtifactRow {
+  id: string;
+  kind: string;
+  hash: string;
+  size: number;
+  summary: string;
+}
+
+export interface StepDetail {
+  step: Row;
+  attempts: TryRow[];
+  actions: ActionRow[];
+  proofs: ProofRow[];
+  artifacts: ArtifactRow[];
+  log: string;
+}
+
+export interface Call {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+export interface Message {
+  id: string;
+  role: string;
+  purpose: string;
+  step: string | null;
+  text: string;
+  calls: Call[];
+  result_of: string | null;
+  tokens: Tokens | null;
+  at: number | null;
+  truncated: number;
+}
+
+export interface FinalCheck {
+  label: string;
+  passed: boolean;
+  red_before: boolean;
+  detail: string;
+  exit_code: number | null;
+  output_hash: string;
+  duration_ms: number;
+  reused: boolean;
+  before: Colour | null;
+  now: Colour | null;
+  origin: string;
+}
+
+export interface Recovery {
+  step: string;
+  name: string;
+  attempt: number;
+  category: string;
+  message: string;
+  root_cause: string;
+  rung: string | null;
+  rolled_back: boolean;
+  healed: boolean;
+  seconds: number;
+  calls: number;
+  tokens: Tokens;
+  cost_usd: number | null;
+}
+
+export interface Usage {
+  purpose: string;
+  calls: number;
+  tokens: Tokens;
+  cost_usd: number | null;
+  seconds: number;
+}
+
+export interface ChangedFiles {
+  added: string[];
+  modified: string[];
+  deleted: string[];
+}
+
+export interface SuiteRow {
+  command: string;
+  before: string;
+  after: string;
+  regressions: string[];
+  no_longer_run: string[];
+  altered: string[];
+  own_tests: string[];
+  problems: string[];
+}
+
+export interface Environment {
+  surefoot: string[];
+  system: string[];
+  model: string[];
+  traits: Record<string, unknown>;
+  sandbox: string[];
+  starts: number;
+  settings: Record<string, unknown>;
+}
+
+export interface Omission {
+  what: Omitted;
+  count: number;
+  size: number;
+}
+
+export interface ReportLimits {
+  file_bytes: number;
+  log_end_chars: number;
+  message_chars: number;
+  patch_lines: number;
+}
+
+export interface StepDocument {
+  proofs: ProofRow[];
+  artifacts: ArtifactRow[];
+  log: string;
+}
+
+export interface Report {
+  v: number;
+  run: string;
+  seq: number;
+  generated_at: number;
+  version: string;
+  locale: string | null;
+  ended: boolean;
+  rows: Row[];
+  checks: FinalCheck[];
+  tests: SuiteRow | null;
+  files: ChangedFiles;
+  notes: string[];
+  unproven_steps: string[];
+  undone: Record<string, unknown> | null;
+  recoveries: Recovery[];
+  usage: Usage[];
+  environment: Environment;
+  diff: FileDiff[];
+  diff_problem: string;
+  step_diffs: Record<string, FileDiff[]>;
+  steps: Record<string, StepDocument>;
+  conversation: Message[];
+  blobs: Record<string, string>;
+  omitted: Omission[];
+  limits: ReportLimits;
+}
+
 export type RunStatus = "running" | "waiting" | "paused" | "interrupted" | "done" | "failed" | "undone";
 
 export type PhaseStatusName = "pending" | "running" | "success" | "failed" | "skipped" | "awaiting_confirmation";
@@ -307,3 +483,5 @@ export type StepStatusName = "pending" | "running" | "succeeded" | "partial" | "
 export type Colour = "red" | "green";
 
 export type Row = RunRow | PhaseRow | StepRow | TryRow | ActionRow | QuestionRow | RevisionRow;
+
+export type Omitted = "outputs" | "output_middles" | "binary_outputs" | "lost_outputs" | "messages" | "message_ends" | "diffs" | "patches" | "actions" | "texts";

@@ -34,6 +34,12 @@ export function visibleParts(text: string): Part[] {
   return parts;
 }
 
+const TURNING = /[\u0000-\u0008\u000b-\u001f\u007f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+/** Short texts with characters that turn, join or hide others written as their numbers. */
+export function visibleText(text: string): string {
+  return text.replace(TURNING, (character) => `<U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>`);
+}
+
 export function hiddenCount(text: string): number {
   return visibleParts(text).filter((part) => part.hidden !== null).length;
 }

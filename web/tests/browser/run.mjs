@@ -1,12 +1,9 @@
 // The page in a real Chromium. Without SUREFOOT_URL a mock server with fixtures is started.
 // SUREFOOT_URL and SUREFOOT_TOKEN name a real server: then only the tests that need no fixtures run.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
-import { POLICY, STATIC, fixture, startMock } from '../mock.mjs';
+import { POLICY, startMock } from '../mock.mjs';
 import { open } from './support.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -248,32 +245,6 @@ if (mock) {
     assert.ok(own.control.watched.length > watched);
     await page.context().close();
     await own.close();
-  });
-
-  await test('a report opens from disk without a network', async () => {
-    const { end } = fixture('healed');
-    const data = { ...end, v: 1, generated_at: 1794898800, version: '0', locale: 'en', omitted: ['2 logs'], environment: { python: '3.11' }, diff: [], step_diffs: {}, steps: {}, conversation: [], blobs: {} };
-    const page = readFileSync(join(STATIC, 'report.html'), 'utf8').replace('<!--surefoot:data-->', gzipSync(JSON.stringify(data)).toString('base64'));
-    const path = join(mkdtempSync(join(tmpdir(), 'surefoot-report-')), 'report.html');
-    writeFileSync(path, page);
-    const context = await browser.newContext({ offline: true, viewport: { width: 1440, height: 900 } });
-    const tab = await context.newPage();
-    const problems = [];
-    const requests = [];
-    tab.on('pageerror', (error) => problems.push(error.message));
-    tab.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
-    tab.on('request', (request) => requests.push(request.url()));
-    await tab.goto(`file://${path}`);
-    await tab.waitForSelector('button.node');
-    await tab.getByText('verified').first().waitFor();
-    await tab.locator('button.node').nth(1).click();
-    await tab.getByText('AssertionError: add(2, 3) is -1').waitFor();
-    assert.equal(await tab.getByRole('button', { name: /^Retry/ }).count(), 0);
-    assert.deepEqual(problems, []);
-    assert.deepEqual(requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:')), []);
-    assert.deepEqual(await violations(tab), []);
-    await tab.screenshot({ path: join(tmpdir(), 'surefoot-report.png') });
-    await context.close();
   });
 }
 

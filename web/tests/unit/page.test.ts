@@ -2,15 +2,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ReportSource, unpack, type ReportData } from '../../src/lib/embedded';
+import { ReportSource, unpack } from '../../src/lib/embedded';
 import { en } from '../../src/lib/i18n/en';
 import { words } from '../../src/lib/i18n/index.svelte';
 import { zh } from '../../src/lib/i18n/zh';
+import type { Report } from '../../src/lib/model';
 import { router } from '../../src/lib/route.svelte';
 import ReportApp from '../../src/ui/ReportApp.svelte';
 import { fixture, web } from './paths';
 
-const report = (name: string): ReportData => ({ ...fixture(name).end, v: 1, generated_at: 0, version: '0', locale: 'en', omitted: [], environment: null, diff: [], step_diffs: {}, steps: {}, conversation: [], blobs: {} });
+const environment = { surefoot: ['0'], system: [], model: ['scripted'], traits: {}, sandbox: [], starts: 1, settings: {} };
+const limits = { file_bytes: 10_000_000, log_end_chars: 65_536, message_chars: 20_000, patch_lines: 2_000 };
+const report = (name: string): Report => ({
+  ...fixture(name).end, v: 1, generated_at: 0, version: '0', locale: 'en', ended: true, checks: [], tests: null, files: { added: [], modified: [], deleted: [] }, notes: [], unproven_steps: [], undone: null,
+  recoveries: [], usage: [], environment, diff: [], diff_problem: '', step_diffs: {}, steps: {}, conversation: [], blobs: {}, omitted: [], limits,
+});
 
 describe('languages', () => {
   it('have the same keys and the same values to fill in', () => {

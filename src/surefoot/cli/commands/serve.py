@@ -77,6 +77,17 @@ def schema() -> None:
 
 
 @schema.command()
+def report() -> int:
+    """Print the JSON schema of `surefoot report --format json`, with its version."""
+    import json
+
+    from surefoot.report.document import report_schema
+
+    click.echo(json.dumps(report_schema(), indent=2))
+    return 0
+
+
+@schema.command()
 def events() -> int:
     """Print the JSON schema of one line of `--json`, with its version."""
     import json

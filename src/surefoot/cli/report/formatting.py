@@ -21,6 +21,11 @@ from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState, StepRun
+from surefoot.view.figures import duration as duration
+from surefoot.view.labels import OWN_TESTS, VERDICT_LABELS
+from surefoot.view.labels import RUNG_LABELS as RUNG_LABELS
+from surefoot.view.labels import STEP_LABELS as STEP_LABELS
+from surefoot.view.labels import UNPROVEN as UNPROVEN
 from surefoot.workspace.errors import as_path, printable
 
 PHASES: tuple[tuple[Stage, str], ...] = (
@@ -31,59 +36,17 @@ PHASES: tuple[tuple[Stage, str], ...] = (
     (Stage.VALIDATION, "Validation"),
 )
 
-VERDICT_LABELS: dict[Verdict, str] = {
-    Verdict.VERIFIED: "Verified",
-    Verdict.UNVERIFIED: "Done, not verified",
-    Verdict.FAILED: "Failed",
-    Verdict.BLOCKED: "Blocked",
-    Verdict.WAITING: "Waiting for you",
-    Verdict.BUDGET: "Budget spent",
-    Verdict.LOOP: "Stopped: going in circles",
-    Verdict.TIME: "Out of time",
-    Verdict.CANCELLED: "Cancelled",
-    Verdict.INTERRUPTED: "Interrupted",
-}
-
 
 def verdict_label(verdict: Verdict, outcome: Outcome | None) -> str:
     """The verdict in words. A run that its own tests prove is named so."""
     if outcome is not None and outcome.proof is ProofLevel.OWN_TEST:
-        return "Done, proven by its own tests"
+        return OWN_TESTS
     return VERDICT_LABELS[verdict]
-
-
-STEP_LABELS: dict[StepStatus, str] = {
-    StepStatus.PENDING: "waiting",
-    StepStatus.RUNNING: "running",
-    StepStatus.SUCCEEDED: "done",
-    StepStatus.PARTIAL: "partly done",
-    StepStatus.FAILED: "failed",
-    StepStatus.SKIPPED: "skipped",
-    StepStatus.DEGRADED: "done with a fallback",
-    StepStatus.BLOCKED: "blocked",
-}
-
-UNPROVEN = "done, unproven"
 
 
 def step_label(status: StepStatus, output: StepExecutionOutput | None) -> str:
     """The status of a step in words. A step that no check could prove is named so."""
     return UNPROVEN if status is StepStatus.SUCCEEDED and output and output.unproven else STEP_LABELS[status]
-
-
-RUNG_LABELS: dict[Rung, str] = {
-    Rung.RETRY_LATER: "wait and retry",
-    Rung.ADJUST_PARAMETERS: "retry, adjusted",
-    Rung.ALTERNATIVE_TOOL: "retry with another tool",
-    Rung.CANDIDATES: "try several candidates",
-    Rung.REPAIR_STEP: "repair the step",
-    Rung.SKIP_STEP: "skip the step",
-    Rung.FALLBACK: "use the declared fallback",
-    Rung.FAILURE_BRANCH: "take the failure branch",
-    Rung.REPLAN_TASK: "plan the task again",
-    Rung.NEXT_APPROACH: "try the next approach",
-    Rung.GIVE_UP: "give up",
-}
 
 
 def last_lines(output: str, limit: int = 6) -> list[str]:
@@ -113,17 +76,6 @@ def elapsed(seconds: float) -> str:
     hours, rest = divmod(max(int(seconds), 0), 3600)
     minutes, rest = divmod(rest, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def duration(seconds: float) -> str:
-    """A length of time: 0.4s, 12s, 3m20s, 2h05m."""
-    if seconds < 9.95:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    if whole < 120:
-        return f"{whole}s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes}m{rest:02}s" if minutes < 120 else f"{minutes // 60}h{minutes % 60:02}m"
 
 
 # -- files ---------------------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from surefoot.cli.report.symbols import Marks
 from surefoot.cli.report.usage import usage_of_state
 from surefoot.core.outcome import CheckResult, Outcome, Verdict
 from surefoot.core.plan import DetailedPlan
-from surefoot.core.proof import ProofLevel
 from surefoot.core.questions import times_out_at
 from surefoot.core.transitions import Stage
 from surefoot.journal.state import RunState
+from surefoot.view.labels import PROOF_LABELS
 
 _DIAGNOSIS_TITLES = (
     "What failed",
@@ -23,11 +23,6 @@ _DIAGNOSIS_TITLES = (
     "Left outside the workspace",
     "What to do next",
 )
-PROOF_LABELS = {
-    ProofLevel.GIVEN_CHECK: "a given check failed before and passes now",
-    ProofLevel.OWN_TEST: "a test that the run wrote fails on the old tree and passes now",
-    ProofLevel.NONE: "nothing that failed before is known to pass now",
-}
 _MAX_FILES = 12
 _MAX_CHECKS = 10
 

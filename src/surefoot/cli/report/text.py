@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from surefoot.cli.report.hiding import safe
 from surefoot.journal.redact import neutralise
+from surefoot.view.figures import count as count
 
 _WHOLE = 4_096
 """Text is made safe with this much more of it, so that no secret is cut in two before it is found."""
@@ -34,10 +35,6 @@ def block(text: str, limit: int = 4_000) -> str:
     """Any text with its line breaks, safe to print."""
     clean = safe(text[: limit + _WHOLE])[:limit].replace("\t", "    ")
     return clean + ("\n…" if len(text) > limit else "")
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def timestamp(at: float) -> str:

@@ -1,8 +1,10 @@
-"""What a run has used: tokens and dollars. The only place that says how a cost is written."""
+"""What a run has used: tokens and dollars."""
 
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from surefoot.view.figures import format_cost
 
 if TYPE_CHECKING:
     from surefoot.config.model import Price
@@ -73,11 +75,3 @@ def usage_of_state(state: "RunState") -> RunUsage:
         cost_usd=state.cost_usd,
         unpriced_calls=state.unpriced_calls,
     )
-
-
-def format_cost(dollars: float, unpriced_calls: int = 0) -> str:
-    """`$0.0192`, `$1.20` or `cost unknown`; `over $1.20` if the price of some calls is unknown."""
-    amount = f"${dollars:.4f}" if 0 < dollars < 0.1 else f"${dollars:.2f}"
-    if not unpriced_calls:
-        return amount
-    return f"over {amount}" if dollars else "cost unknown"

@@ -6,13 +6,13 @@ from typing import Any, TextIO
 
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.symbols import Marks
-from surefoot.cli.report.usage import format_cost
 from surefoot.cli.views.watcher import LineWatcher
 from surefoot.core.phases import PhaseResult, PhaseStatus
 from surefoot.core.plan import ExecutionStep
 from surefoot.core.transitions import ORCHESTRATION, Rung, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
+from surefoot.view.figures import format_cost
 
 
 class PlainLines(LineWatcher):

@@ -38,6 +38,8 @@ class RunCreated(Value):
     """The traits of the model that are not the usual ones (`models/base.py`). They decide how it is asked."""
     isolation: str = ""
     """The sandbox of commands; empty if there is none, and in journals written before this was recorded."""
+    system: str = ""
+    """Python and the operating system; empty in journals written before this was recorded."""
 
 
 class RunResumed(Value):
@@ -49,6 +51,7 @@ class RunResumed(Value):
     """New settings from here on, such as a larger budget."""
     model_traits: dict[str, Any] = Field(default_factory=dict)
     isolation: str = ""
+    system: str = ""
 
 
 class RunInterrupted(Value):

@@ -82,10 +82,7 @@ def _model_answered(state: RunState, event: e.ModelAnswered, at: float) -> None:
     state.prompt_tokens += event.prompt_tokens
     state.output_tokens += event.output_tokens
     state.cached_tokens += event.cached_tokens
-    cost = event.cost_usd
-    if cost is None and (price := state.config.budget.flat_price):
-        # Written before calls recorded their cost.
-        cost = price.cost_usd(event.prompt_tokens, event.output_tokens)
+    cost = state.cost_of(event)
     if cost is None:
         state.unpriced_calls += 1
     else:

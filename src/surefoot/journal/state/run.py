@@ -138,6 +138,13 @@ class RunState:
     def tokens(self) -> int:
         return self.prompt_tokens + self.output_tokens
 
+    def cost_of(self, call: e.ModelAnswered) -> float | None:
+        """What a call of the model cost in dollars. None: its price is unknown."""
+        if call.cost_usd is None and (price := self.config.budget.flat_price):
+            # Written before calls recorded their cost.
+            return price.cost_usd(call.prompt_tokens, call.output_tokens)
+        return call.cost_usd
+
     @property
     def undone(self) -> Undone | None:
         """Whether the changes of the run were undone, and by whom."""

@@ -5,7 +5,7 @@ import re
 
 from surefoot.core.questions import ALWAYS, EDIT, Question, times_out_at
 from surefoot.journal.state import RunState
-from surefoot.server.rows import OptionRow, QuestionRow
+from surefoot.view.rows import OptionRow, QuestionRow
 
 _ARGUMENT = re.compile(r"  \w+: ")
 _WHY = "why: "

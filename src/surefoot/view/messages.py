@@ -9,8 +9,8 @@ from surefoot.core.phases import Artifact
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
-from surefoot.server.rows import PROTOCOL
-from surefoot.server.view.state import RunView
+from surefoot.view.rows import PROTOCOL
+from surefoot.view.state import RunView
 
 KEPT = 5_000
 """How many of the newest messages a view keeps. A client that is further behind gets the task list instead."""

@@ -6,7 +6,8 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.phases import PhaseResult, PhaseStatus
 from surefoot.core.transitions import WORKING, Stage, StepStatus
 from surefoot.journal.state import RunState
-from surefoot.server.rows import (
+from surefoot.view.questions import question_row
+from surefoot.view.rows import (
     Counters,
     DiagnosisRow,
     PhaseRow,
@@ -15,9 +16,8 @@ from surefoot.server.rows import (
     RunStatus,
     StepCounts,
 )
-from surefoot.server.view.questions import question_row
-from surefoot.server.view.state import PHASES, RunView
-from surefoot.server.view.steps import is_healed, step_row, try_row
+from surefoot.view.state import PHASES, RunView
+from surefoot.view.steps import is_healed, step_row, try_row
 
 
 def build(view: RunView, key: str) -> Row:

@@ -10,13 +10,13 @@ from typing import Any
 from surefoot.core.transitions import Stage
 from surefoot.journal import events as e
 from surefoot.journal.reducers import apply
-from surefoot.server.rows import Row
-from surefoot.server.view import attempts
-from surefoot.server.view.attempts import end_wait, one_step
-from surefoot.server.view.making import build, reason_for_plan
-from surefoot.server.view.messages import add_messages
-from surefoot.server.view.state import PHASES, RunView, Span, Wait
-from surefoot.server.view.steps import step_row
+from surefoot.view import attempts
+from surefoot.view.attempts import end_wait, one_step
+from surefoot.view.making import build, reason_for_plan
+from surefoot.view.messages import add_messages
+from surefoot.view.rows import Row
+from surefoot.view.state import PHASES, RunView, Span, Wait
+from surefoot.view.steps import step_row
 
 SNAPSHOT_ACTIONS = 200
 """How many of the newest actions a snapshot has. Older ones are fetched with their step."""
@@ -56,9 +56,9 @@ def view_of(records: Iterable[e.Record]) -> RunView:
     return view
 
 
-def snapshot(view: RunView) -> list[Row]:
-    """All rows, except for old actions."""
-    dropped = set(list(view.actions)[:-SNAPSHOT_ACTIONS])
+def snapshot(view: RunView, actions: int = SNAPSHOT_ACTIONS) -> list[Row]:
+    """All rows, except for actions that are older than so many of the newest."""
+    dropped = set(list(view.actions)[:-actions])
     keys = [key for key in view.changed_at if key not in dropped]
     return [build(view, key) for key in _sorted(view, keys)]
 

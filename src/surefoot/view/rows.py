@@ -193,6 +193,17 @@ class ReflectionRow(TypedDict):
     suggested_fix: str
 
 
+class TryUsage(TypedDict):
+    """What an attempt has used, and the calls about its failure."""
+
+    calls: int
+    tokens: Tokens
+    cost_usd: float | None
+    """None: the price of a call is not known."""
+    recovery_seconds: float
+    """The time of the calls that were made after the attempt had ended."""
+
+
 class TryRow(TypedDict):
     key: str
     kind: Literal["try"]
@@ -205,6 +216,7 @@ class TryRow(TypedDict):
     reflection: ReflectionRow | None
     rung: str | None
     rolled_back: bool
+    usage: TryUsage
 
 
 class _ActionFields(TypedDict):

@@ -5,9 +5,9 @@ from typing import Any
 
 from surefoot.core.transitions import StepStatus
 from surefoot.journal import events as e
-from surefoot.server.rows import ActionRow
-from surefoot.server.view.state import RunView, Try
-from surefoot.server.view.steps import action_title
+from surefoot.view.rows import ActionRow
+from surefoot.view.state import RunView, Try
+from surefoot.view.steps import action_title
 
 
 def _step_started(view: RunView, event: e.StepStarted, at: float) -> set[str]:
@@ -143,6 +143,16 @@ def _action_interrupted(view: RunView, event: e.ActionInterrupted, at: float) ->
     return {row["key"]}
 
 
+def _model_answered(view: RunView, event: e.ModelAnswered, at: float) -> set[str]:
+    tries = view.tries.get(event.step_id)
+    if not tries:
+        return set()
+    tries[-1].used.add(event, view.state.cost_of(event))
+    if tries[-1].ended_at is not None:
+        tries[-1].recovery_seconds += event.duration_ms / 1000
+    return {f"try:{event.step_id}:{tries[-1].number}"}
+
+
 def _model_retried(view: RunView, event: e.ModelRetried, at: float) -> set[str]:
     text = f"{event.error[:160]}; try {event.attempt} of {event.of}, next in {event.wait_seconds:.0f} s"
     view.now = {"step": view.now["step"] if view.now else None, "action": None, "text": text, "since": at}
@@ -175,5 +185,6 @@ HANDLERS: dict[type[Any], Callable[[RunView, Any, float], set[str]]] = {
     e.ActionFinished: _action_finished,
     e.ActionRefused: _action_refused,
     e.ActionInterrupted: _action_interrupted,
+    e.ModelAnswered: _model_answered,
     e.ModelRetried: _model_retried,
 }

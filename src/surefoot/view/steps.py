@@ -6,8 +6,8 @@ from surefoot.core.plan import Check
 from surefoot.core.transitions import SETTLED, StepStatus
 from surefoot.engine.planner.criteria import decisive
 from surefoot.journal.state import StepRun
-from surefoot.server.rows import Bar, CheckRow, Colour, StepRow, TryRow
-from surefoot.server.view.state import RunView, Try
+from surefoot.view.rows import Bar, CheckRow, Colour, StepRow, TryRow
+from surefoot.view.state import RunView, Try
 
 TITLE_CHARS = 100
 _TELLING = ("command", "path", "pattern", "query", "url")
@@ -137,4 +137,10 @@ def try_row(view: RunView, step_id: str, number: str) -> TryRow:
         else None,
         "rung": tried.rung,
         "rolled_back": tried.rolled_back,
+        "usage": {
+            "calls": tried.used.calls,
+            "tokens": tried.used.tokens,
+            "cost_usd": tried.used.cost,
+            "recovery_seconds": round(tried.recovery_seconds, 3),
+        },
     }

@@ -5,10 +5,45 @@ from typing import Any
 
 from surefoot.core.outcome import Failure, StepReflection
 from surefoot.core.transitions import StepStatus
+from surefoot.journal import events as e
 from surefoot.journal.state import RunState
-from surefoot.server.rows import ActionRow, Now, RevisionRow, StepRow
+from surefoot.view.rows import ActionRow, Now, RevisionRow, StepRow, Tokens
 
 PHASES = ("understanding", "approach", "planning", "execution", "validation")
+
+
+@dataclass(slots=True)
+class Used:
+    """Calls of the model and what they used."""
+
+    calls: int = 0
+    prompt: int = 0
+    output: int = 0
+    cached: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """Calls whose price is unknown."""
+    seconds: float = 0.0
+
+    def add(self, event: e.ModelAnswered, cost_usd: float | None) -> None:
+        self.calls += 1
+        self.prompt += event.prompt_tokens
+        self.output += event.output_tokens
+        self.cached += event.cached_tokens
+        self.seconds += event.duration_ms / 1000
+        if cost_usd is None:
+            self.unpriced += 1
+        else:
+            self.cost_usd += cost_usd
+
+    @property
+    def tokens(self) -> Tokens:
+        return {"prompt": self.prompt, "output": self.output, "cached": self.cached}
+
+    @property
+    def cost(self) -> float | None:
+        """None if the price of a call is unknown."""
+        return None if self.unpriced else round(self.cost_usd, 6)
 
 
 @dataclass(slots=True)
@@ -23,6 +58,9 @@ class Try:
     reflection: StepReflection | None = None
     rung: str | None = None
     rolled_back: bool = False
+    used: Used = field(default_factory=Used)
+    recovery_seconds: float = 0.0
+    """The time of calls that were made after it had ended."""
 
 
 @dataclass(slots=True)

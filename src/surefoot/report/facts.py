@@ -1,0 +1,168 @@
+"""The facts of a report that are folded from the events: proof, recoveries, usage, environment. Pure."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from surefoot.core.outcome import CheckResult, Outcome
+from surefoot.core.transitions import StepStatus
+from surefoot.journal import events as e
+from surefoot.journal.redact import Redactor
+from surefoot.journal.state import RunState
+from surefoot.report.document import ChangedFiles, Environment, FinalCheck, Recovery, SuiteRow, Usage
+from surefoot.view.details import proof_row
+from surefoot.view.rows import Colour
+from surefoot.view.state import RunView, Try, Used
+
+_GOOD = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
+_ALWAYS = ("approve", "network", "sandbox")
+"""Settings that are always listed."""
+
+
+# -- proof ----------------------------------------------------------------------------------------------------------
+
+
+def final_checks(state: RunState, redactor: Redactor) -> list[FinalCheck]:
+    """The checks on the final tree. Of a run that has none yet, the task's checks as they were before it."""
+    before = _before(state)
+    if state.outcome is not None and state.outcome.checks:
+        return [_final(result, before.get(result.check.key), redactor) for result in state.outcome.checks]
+    pending: list[FinalCheck] = []
+    for result in state.checks_before:
+        row = _final(result, "green" if result.passed else "red", redactor)
+        pending.append({**row, "now": None})
+    return pending
+
+
+def _final(result: CheckResult, before: Colour | None, redactor: Redactor) -> FinalCheck:
+    now: Colour = "green" if result.passed else "red"
+    row = proof_row(result, before == "red", redactor)
+    return {**row, "before": before, "now": now, "origin": str(result.check.origin)}
+
+
+def _before(state: RunState) -> dict[str, Colour]:
+    """By key of a check: its first known result."""
+    results: list[CheckResult] = [*state.checks_before]
+    for step_run in state.steps.values():
+        results += step_run.baseline
+    found: dict[str, Colour] = dict.fromkeys(state.red_at_start, "red")
+    for result in results:
+        found.setdefault(result.check.key, "green" if result.passed else "red")
+    return found
+
+
+def suite(outcome: Outcome | None) -> SuiteRow | None:
+    tests = outcome.tests if outcome else None
+    if tests is None:
+        return None
+    return {
+        "command": tests.command,
+        "before": tests.before.as_text() if tests.before else "",
+        "after": tests.after.as_text() if tests.after else "",
+        "regressions": list(tests.regressions),
+        "no_longer_run": list(tests.no_longer_run),
+        "altered": [test.as_text() for test in tests.altered],
+        "own_tests": list(tests.own_tests),
+        "problems": [text for text in (tests.regressions_unknown, tests.own_tests_problem) if text],
+    }
+
+
+def changed_files(outcome: Outcome | None) -> ChangedFiles:
+    if outcome is None:
+        return {"added": [], "modified": [], "deleted": []}
+    return {
+        "added": list(outcome.generated_files),
+        "modified": list(outcome.modified_files),
+        "deleted": list(outcome.deleted_files),
+    }
+
+
+def notes(state: RunState) -> list[str]:
+    """What a reader should know about the outcome, beside its summary and its diagnosis."""
+    outcome = state.outcome
+    if outcome is None:
+        return list(state.warnings)
+    return [
+        *(f"protected file was modified: {path}" for path in outcome.protected_changes),
+        *(f"left outside the workspace: {item}" for item in (() if outcome.diagnosis else outcome.left_outside)),
+        *(f"not in snapshots, so no undo restores it: {path}" for path in outcome.not_captured),
+        *outcome.warnings,
+    ]
+
+
+# -- cost -----------------------------------------------------------------------------------------------------------
+
+
+def recoveries(view: RunView) -> list[Recovery]:
+    """Every attempt that failed, in order."""
+    failed = [(step_id, tried) for step_id, tries in view.tries.items() for tried in tries if tried.failure]
+    return [_recovery(view, step_id, tried) for step_id, tried in sorted(failed, key=lambda item: item[1].started_at)]
+
+
+def _recovery(view: RunView, step_id: str, tried: Try) -> Recovery:
+    failure, step_run = tried.failure, view.state.steps.get(step_id)
+    assert failure is not None
+    ended = tried.ended_at if tried.ended_at is not None else tried.started_at
+    return {
+        "step": step_id,
+        "name": step_run.step.name if step_run else view.gone[step_id]["name"],
+        "attempt": tried.number,
+        "category": str(failure.kind),
+        "message": failure.message,
+        "root_cause": tried.reflection.root_cause if tried.reflection else "",
+        "rung": tried.rung,
+        "rolled_back": tried.rolled_back,
+        "healed": step_run is not None and step_run.status in _GOOD,
+        "seconds": round(ended - tried.started_at + tried.recovery_seconds, 3),
+        "calls": tried.used.calls,
+        "tokens": tried.used.tokens,
+        "cost_usd": tried.used.cost,
+    }
+
+
+def usage(state: RunState, records: Iterable[e.Record]) -> list[Usage]:
+    """What the model was asked for, in the order of the first calls."""
+    used: dict[str, Used] = {}
+    for record in records:
+        if isinstance(record.event, e.ModelAnswered):
+            used.setdefault(str(record.event.purpose), Used()).add(record.event, state.cost_of(record.event))
+    return [
+        {
+            "purpose": purpose,
+            "calls": each.calls,
+            "tokens": each.tokens,
+            "cost_usd": each.cost,
+            "seconds": round(each.seconds, 3),
+        }
+        for purpose, each in used.items()
+    ]
+
+
+# -- environment ----------------------------------------------------------------------------------------------------
+
+
+def environment(state: RunState, records: Iterable[e.Record]) -> Environment:
+    starts = [record.event for record in records if isinstance(record.event, e.RunCreated | e.RunResumed)]
+    return {
+        "surefoot": _different(start.surefoot for start in starts),
+        "system": _different(start.system for start in starts),
+        "model": _different(start.model for start in starts),
+        "traits": dict(starts[-1].model_traits) if starts else {},
+        "sandbox": _different(start.isolation for start in starts),
+        "starts": len(starts),
+        "settings": _settings(state),
+    }
+
+
+def _different(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(value for value in values if value))
+
+
+def _settings(state: RunState) -> dict[str, Any]:
+    config = state.config
+    listed: dict[str, Any] = {name: getattr(config, name) for name in _ALWAYS}
+    for name, value in config.model_dump(mode="json", exclude_defaults=True).items():
+        if isinstance(value, dict):
+            listed |= {f"{name}.{key}": item for key, item in value.items()}
+        else:
+            listed[name] = value
+    return listed

@@ -1,0 +1,101 @@
+"""Secrets out, long texts shortened, and a budget for what is nice to have. Everything left out is counted."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from surefoot.journal.redact import Redactor
+from surefoot.report.document import Omission, Omitted, ReportLimits
+from surefoot.view.conversation import MAX_TEXT
+from surefoot.view.documents import FileDiff
+from surefoot.view.patches import MAX_PATCH_LINES
+
+FILE_BYTES = 10_000_000
+"""The largest file. Rows of steps are always part of it: they are short and alike, and compress well."""
+OPTIONAL_CHARS = 6_000_000
+"""Room for diffs, outputs and the conversation. Packed and in base64 they fit the file even if nothing compresses."""
+LOG_END_CHARS = 65_536
+MAX_ACTIONS = 5_000
+LIMITS: ReportLimits = {
+    "file_bytes": FILE_BYTES,
+    "log_end_chars": LOG_END_CHARS,
+    "message_chars": MAX_TEXT,
+    "patch_lines": MAX_PATCH_LINES,
+}
+_STRUCTURE = frozenset(
+    ("key", "id", "kind", "run", "step", "needs", "status", "hash", "output_hash", "output_blob", "draft_blob")
+)
+"""Fields by which parts of the document refer to each other."""
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Omissions:
+    """Counts what is left out."""
+
+    counts: Counter[Omitted] = field(default_factory=Counter)
+    sizes: Counter[Omitted] = field(default_factory=Counter)
+
+    def add(self, what: Omitted, size: int = 0, count: int = 1) -> None:
+        if count:
+            self.counts[what] += count
+            self.sizes[what] += size
+
+    def listed(self) -> list[Omission]:
+        return [{"what": what, "count": number, "size": self.sizes[what]} for what, number in self.counts.items()]
+
+
+@dataclass(slots=True)
+class Cleaner:
+    """Removes secrets from texts, and then shortens them: a secret that is cut in two would not be found."""
+
+    redactor: Redactor
+    omissions: Omissions
+
+    def text(self, text: str, what: Omitted = "texts") -> str:
+        """The text without secrets, of a long one its two ends."""
+        text = self.redactor.redact(text)
+        left_out = len(text) - 2 * LOG_END_CHARS
+        if left_out <= 0:
+            return text
+        self.omissions.add(what, left_out)
+        return f"{text[:LOG_END_CHARS]}\n[... {left_out:,} characters left out ...]\n{text[-LOG_END_CHARS:]}"
+
+    def value(self, value: T, name: str = "") -> T:
+        """Any value of the document with all its texts cleaned."""
+        cleaned: Any = value
+        if isinstance(value, str):
+            cleaned = value if name in _STRUCTURE else self.text(value)
+        elif isinstance(value, dict):
+            cleaned = {key: self.value(item, key) for key, item in value.items()}
+        elif isinstance(value, list | tuple):
+            cleaned = [self.value(item, name) for item in value]
+        return cleaned  # type: ignore[no-any-return]
+
+    def patches(self, files: list[FileDiff]) -> list[FileDiff]:
+        """Patches lose whole lines at their end, so that they can still be read."""
+        return [self._patch(file) for file in files]
+
+    def _patch(self, file: FileDiff) -> FileDiff:
+        if len(file["patch"]) > 2 * LOG_END_CHARS:
+            kept = file["patch"][: 2 * LOG_END_CHARS].rpartition("\n")[0]
+            file = {**file, "patch": f"{kept}\n", "truncated": True}
+        if file["truncated"]:
+            self.omissions.add("patches", file["lines"] - file["patch"].count("\n"))
+        return file
+
+
+@dataclass(slots=True)
+class Budget:
+    """The room that is left for optional parts of the document."""
+
+    room: int
+
+    def takes(self, item: Any) -> bool:
+        """Whether there is room for an item. If so, it is taken."""
+        size = len(json.dumps(item, ensure_ascii=False).encode("utf-8", "replace"))
+        if size > self.room:
+            return False
+        self.room -= size
+        return True

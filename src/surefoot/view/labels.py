@@ -1,0 +1,53 @@
+"""States, recoveries and levels of proof in words. Every text for people uses these."""
+
+from surefoot.core.outcome import Verdict
+from surefoot.core.proof import ProofLevel
+from surefoot.core.transitions import Rung, StepStatus
+
+VERDICT_LABELS: dict[Verdict, str] = {
+    Verdict.VERIFIED: "Verified",
+    Verdict.UNVERIFIED: "Done, not verified",
+    Verdict.FAILED: "Failed",
+    Verdict.BLOCKED: "Blocked",
+    Verdict.WAITING: "Waiting for you",
+    Verdict.BUDGET: "Budget spent",
+    Verdict.LOOP: "Stopped: going in circles",
+    Verdict.TIME: "Out of time",
+    Verdict.CANCELLED: "Cancelled",
+    Verdict.INTERRUPTED: "Interrupted",
+}
+OWN_TESTS = "Done, proven by its own tests"
+"""The verdict on a run that its own tests prove."""
+
+PROOF_LABELS: dict[ProofLevel, str] = {
+    ProofLevel.GIVEN_CHECK: "a given check failed before and passes now",
+    ProofLevel.OWN_TEST: "a test that the run wrote fails on the old tree and passes now",
+    ProofLevel.NONE: "nothing that failed before is known to pass now",
+}
+
+STEP_LABELS: dict[StepStatus, str] = {
+    StepStatus.PENDING: "waiting",
+    StepStatus.RUNNING: "running",
+    StepStatus.SUCCEEDED: "done",
+    StepStatus.PARTIAL: "partly done",
+    StepStatus.FAILED: "failed",
+    StepStatus.SKIPPED: "skipped",
+    StepStatus.DEGRADED: "done with a fallback",
+    StepStatus.BLOCKED: "blocked",
+}
+UNPROVEN = "done, unproven"
+"""The status of a step that no check could prove."""
+
+RUNG_LABELS: dict[Rung, str] = {
+    Rung.RETRY_LATER: "wait and retry",
+    Rung.ADJUST_PARAMETERS: "retry, adjusted",
+    Rung.ALTERNATIVE_TOOL: "retry with another tool",
+    Rung.CANDIDATES: "try several candidates",
+    Rung.REPAIR_STEP: "repair the step",
+    Rung.SKIP_STEP: "skip the step",
+    Rung.FALLBACK: "use the declared fallback",
+    Rung.FAILURE_BRANCH: "take the failure branch",
+    Rung.REPLAN_TASK: "plan the task again",
+    Rung.NEXT_APPROACH: "try the next approach",
+    Rung.GIVE_UP: "give up",
+}

@@ -1,0 +1,20 @@
+"""The stories, each carried out once for all tests of reports."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from report.stories import Story, tell
+
+
+@pytest.fixture(scope="session")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Story]:
+    told: dict[str, Story] = {}
+
+    def find(name: str) -> Story:
+        if name not in told:
+            told[name] = tell(name, Path(tmp_path_factory.mktemp(name)) / "project")
+        return told[name]
+
+    return find
