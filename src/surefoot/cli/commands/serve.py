@@ -85,3 +85,14 @@ def events() -> int:
 
     click.echo(json.dumps(line_schema(), indent=2))
     return 0
+
+
+@schema.command("stats")
+def stats_schema() -> int:
+    """Print the JSON schema of `surefoot stats --json`, with its version."""
+    import json
+
+    from surefoot.history.stats.values import stats_schema as described
+
+    click.echo(json.dumps(described(), indent=2))
+    return 0
