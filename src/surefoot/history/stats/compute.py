@@ -82,7 +82,7 @@ def _rank(ordered: Sequence[float], percent: int) -> float:
 
 
 def _results(runs: Iterable[RunFacts]) -> Results:
-    return Results(**Counter(run.result for run in runs))
+    return Results.model_validate(Counter(run.result for run in runs))
 
 
 def _buckets(seconds: Sequence[float]) -> tuple[DurationBucket, ...]:

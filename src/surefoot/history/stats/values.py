@@ -6,7 +6,7 @@ from pydantic import Field
 
 from surefoot.core.values import Value, Wording
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 """Fields may be added to a version; anything else needs a new one."""
 
 
@@ -131,5 +131,5 @@ def stats_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
         "title": "surefoot stats --json",
-        "schema_version": SCHEMA_VERSION,
+        "version": SCHEMA_VERSION,
     }
