@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from surefoot.api import Agent, SequentialExecutor
-    from surefoot.config.model import BudgetConfig, ExecutionConfig, PhasePolicy, ReflectionConfig
+    from surefoot.config.model import AlertSettings, BudgetConfig, ExecutionConfig, PhasePolicy, ReflectionConfig
     from surefoot.core.outcome import Outcome, Verdict
     from surefoot.core.phases import ExecutionPhase
     from surefoot.core.plan import (
@@ -56,6 +56,7 @@ _HOMES = {
         "SequentialExecutor",
     ),
     "surefoot.config.model": (
+        "AlertSettings",
         "BudgetConfig",
         "ExecutionConfig",
         "PhasePolicy",
@@ -120,6 +121,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agent",
+    "AlertSettings",
     "BudgetConfig",
     "Bus",
     "Check",

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from surefoot.config.model import ExecutionConfig, ReflectionConfig
+from surefoot.config.model import AlertSettings, ExecutionConfig, ReflectionConfig
 from surefoot.config.paths import state_home
 from surefoot.core.outcome import StepReflection
 from surefoot.core.phases import ExecutionPhase, PhaseResult, PhaseStatus, StepExecutionOutput
@@ -62,7 +62,7 @@ class Agent:
 
     `state_store` is the journal; without one, runs are kept in memory and end with the program. `person` is asked when
     something needs confirmation; without one the run waits, and `resume` continues it. With `verbose_logging`, every
-    event is a line of the logger named "surefoot".
+    event is a line of the logger named "surefoot". `alerts` says who is told when a run has failed, waits or is done.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class Agent:
         person: Person | None = None,
         home: Path | None = None,
         bus: Bus | None = None,
+        alerts: AlertSettings | None = None,
     ) -> None:
         self.config = config or ExecutionConfig()
         self.workspace = Path(workspace).resolve()
@@ -85,6 +86,7 @@ class Agent:
             home=home or state_home(),
             toolbox=toolbox,
             person=person,
+            alerts=alerts or AlertSettings(),
         )
         if bus is not None:
             self.services.bus = bus

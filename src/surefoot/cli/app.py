@@ -24,6 +24,7 @@ from surefoot.cli.commands.report import report
 from surefoot.cli.commands.retry import retry
 from surefoot.cli.commands.run import plan, resume, run
 from surefoot.cli.commands.serve import schema, serve
+from surefoot.cli.commands.stats import stats
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.commands.watch import watch
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
@@ -84,6 +85,7 @@ for command in (
     answer,
     list_runs,
     show,
+    stats,
     watch,
     serve,
     report,

@@ -13,7 +13,7 @@ import annotated_types
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from surefoot.config.model import BudgetConfig, ExecutionConfig, ModelSettings, Price, ReflectionConfig
+from surefoot.config.model import AlertSettings, BudgetConfig, ExecutionConfig, ModelSettings, Price, ReflectionConfig
 from surefoot.core.values import Value
 from surefoot.errors import ConfigError
 
@@ -22,6 +22,7 @@ SECTIONS: dict[str, type[Value]] = {
     "execution": ExecutionConfig,
     "reflection": ReflectionConfig,
     "budget": BudgetConfig,
+    "alerts": AlertSettings,
 }
 NESTED = ("reflection", "budget")
 """Fields of ExecutionConfig that are sections of their own."""
@@ -133,6 +134,8 @@ _TYPES: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "
 
 def describe(field: FieldInfo) -> str:
     """Describe the allowed values, for example `a whole number from 1 to 200`."""
+    if field.description:
+        return field.description
     words = _type_words(field.annotation)
     low, high = _bounds(field)
     if low and high:

@@ -11,7 +11,7 @@ from typing import Any
 
 from surefoot.config import paths
 from surefoot.config.fields import NESTED, PRICES, SECTIONS, Sourced, known_fields, validate
-from surefoot.config.model import ExecutionConfig, ModelSettings
+from surefoot.config.model import AlertSettings, ExecutionConfig, ModelSettings
 from surefoot.config.sources import from_environment, from_toml, read
 from surefoot.config.trust import TrustStore
 
@@ -22,6 +22,7 @@ class Settings:
     model: ModelSettings
     """The model of the config files. SUREFOOT_MODEL and -m are left to `models/select.py`, which must tell a model
     chosen for one run from the configured one: the key of one server must not be sent to another."""
+    alerts: AlertSettings
     listed: Mapping[str, Sourced]
     """Every setting by its full name, such as `budget.max_tokens`, with its source."""
     notices: tuple[str, ...] = ()
@@ -67,6 +68,7 @@ def _assemble(values: Mapping[str, Sourced], model: str | None, notices: tuple[s
             **by_section["execution"], **nested, prices={model: item.value for model, item in prices.items()}
         ),
         model=ModelSettings(**{**by_section["model"], "model": model}),
+        alerts=AlertSettings(**by_section["alerts"]),
         listed=listed,
         notices=notices,
     )

@@ -1,11 +1,14 @@
 """The settings of a run: defaults and allowed ranges. `layers.py` decides where values come from."""
 
+import re
+import shlex
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from surefoot.core.addresses import parse_address, private_kind
 from surefoot.core.policy import is_rule
 from surefoot.core.values import Value
 
@@ -14,6 +17,9 @@ SETTING_ALIASES: dict[str, str] = {
     "execution.max_replans": "reflection.max_task_replanning_attempts",
 }
 """Other names of settings, from the design documents. They are accepted wherever the settings are."""
+
+
+AlertOccasion = Literal["failure", "waiting", "done"]
 
 
 class PhasePolicy(StrEnum):
@@ -101,6 +107,50 @@ class ModelSettings(Value):
     name; a model of unknown size gets the conversation."""
     protocol: Literal["chat", "responses"] | None = None
     """The wire protocol of an OpenAI-compatible server. None: Responses for OpenAI's reasoning models, else chat."""
+
+
+def _require_target(text: str) -> str:
+    """Accept a command, an https address, or an http address of this machine. An address holds no user name."""
+    text = text.strip()
+    if not text or (re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not _is_safe_address(text)):
+        raise ValueError("neither a command nor an address that alerts may be sent to")
+    return text
+
+
+def _is_safe_address(text: str) -> bool:
+    address = parse_address(text)
+    if address is None or re.search(r"\s", text) or "@" in text.partition("://")[2].partition("/")[0]:
+        return False
+    return address.scheme == "https" or address.host == "localhost" or private_kind(address.host) == "loopback"
+
+
+def shown_target(target: str) -> str:
+    """The host of an address, or the program of a command. The rest may be a secret, as in many webhooks."""
+    if address := parse_address(target):
+        return address.origin
+    try:
+        words = shlex.split(target)
+    except ValueError:
+        words = target.split()
+    return words[0].rpartition("/")[2] or words[0]
+
+
+AlertTarget = Annotated[str, AfterValidator(_require_target)]
+_TARGET = "a command, or an https address; http only for this machine"
+
+
+class AlertSettings(Value):
+    """Who is told how a run ended. Not part of a run: its journal holds neither commands nor addresses."""
+
+    on_failure: AlertTarget | None = Field(default=None, description=_TARGET)
+    on_waiting: AlertTarget | None = Field(default=None, description=_TARGET)
+    on_done: AlertTarget | None = Field(default=None, description=_TARGET)
+    page: str | None = Field(default=None, pattern=r"^https?://\S+$", description="the address of a server's page")
+    """Alerts link to the run there. The link holds no token."""
+
+    def target(self, occasion: AlertOccasion) -> str | None:
+        targets = {"failure": self.on_failure, "waiting": self.on_waiting, "done": self.on_done}
+        return targets[occasion]
 
 
 class ExecutionConfig(Value):

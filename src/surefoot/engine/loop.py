@@ -11,9 +11,10 @@ from typing import Any
 
 from surefoot._version import __version__
 from surefoot.config.model import ExecutionConfig
-from surefoot.core.outcome import ErrorCategory, StepReflection, Verdict
+from surefoot.core.outcome import ErrorCategory, Outcome, StepReflection, Verdict
 from surefoot.core.task import Task
 from surefoot.core.transitions import RUN_TRANSITIONS, Rung, Stage, StepStatus
+from surefoot.engine.alerts.alerting import alert_on, send_after_end, send_alerts
 from surefoot.engine.controls import step_again
 from surefoot.engine.planner.approach import choose_approach
 from surefoot.engine.planner.plan import make_plan
@@ -99,11 +100,15 @@ async def resume_run(
     """Go on where a run stopped, for whatever reason; with `config`, under other settings than before."""
     records = list(services.journal.read(run_id))
     state = fold(records)
-    if state.stage is Stage.COMPLETED and state.outcome is not None:
+    completed = state.stage is Stage.COMPLETED and state.outcome is not None
+    if completed and not state.alerts:
         return state
     task = _require_usable(state.task)
     with WorkspaceLock(task.folder, services.home, run_id):
         run = Run(services, state)
+        await send_alerts(run)
+        if completed:
+            return state
         run.artifacts.sweep()
         run.verifier.recall(records, run.toolbox)
         run.budget.require_enforceable(config or state.config)
@@ -237,10 +242,12 @@ def _require_usable(task: Task | None) -> Task:
 async def drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> RunState:
     """Run stage after stage. However it ends, the end is recorded, and the run can be resumed."""
     with run.watchdog.watching():
-        return await _drive_watched(run, last, begin)
+        await _drive_watched(run, last, begin)
+    await send_after_end(run)
+    return run.state
 
 
-async def _drive_watched(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> RunState:
+async def _drive_watched(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> None:
     watching = asyncio.create_task(run.inbox.watch(_current_task(), run.heartbeat))
     try:
         async with asyncio.timeout(run.budget.seconds_left()) as limit:
@@ -258,7 +265,7 @@ async def _drive_watched(run: Run, last: Stage | None, begin: Callable[[Run], Aw
                     break
         if run.state.stage is Stage.COMPLETED:
             outcome = conclude(run.state, await _compare_with_start(run), run.state.red_at_start)
-            await run.record(e.RunEnded(outcome=outcome))
+            await run.record(e.RunEnded(outcome=outcome), *alert_on(run, outcome))
     except Stopped as stop:
         await _stop(run, stop.verdict, stop.reason)
     except TimeoutError:
@@ -273,7 +280,7 @@ async def _drive_watched(run: Run, last: Stage | None, begin: Callable[[Run], Aw
         if isinstance(error, asyncio.CancelledError) and run.inbox.stop is not None:
             _current_task().uncancel()
             await _stop(run, run.inbox.stop.verdict, run.inbox.stop.reason)
-            return run.state
+            return
         cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
         reason = "stopped from outside" if cancelled else f"{type(error).__name__}: {error}"
         with suppress(Exception):
@@ -282,7 +289,6 @@ async def _drive_watched(run: Run, last: Stage | None, begin: Callable[[Run], Aw
     finally:
         watching.cancel()
         run.timeouts.close()
-    return run.state
 
 
 def _current_task() -> asyncio.Task[Any]:
@@ -293,11 +299,13 @@ def _current_task() -> asyncio.Task[Any]:
 
 async def _stop(run: Run, verdict: Verdict, reason: str) -> None:
     if verdict is Verdict.WAITING:
-        await run.enter(Stage.WAITING, reason)
+        waiting = Outcome(verdict=verdict, summary=reason)
+        await run.record(e.StageEntered(stage=Stage.WAITING, reason=reason), *alert_on(run, waiting))
         return
     await abandon_running(run)
     outcome = stopped(run.state, await _compare_with_start(run), verdict, reason)
-    await run.record(e.StageEntered(stage=Stage.FAILED, reason=reason), e.RunEnded(outcome=outcome))
+    ended = e.RunEnded(outcome=outcome)
+    await run.record(e.StageEntered(stage=Stage.FAILED, reason=reason), ended, *alert_on(run, outcome))
 
 
 async def _compare_with_start(run: Run) -> Observed:

@@ -20,6 +20,8 @@ _NOT_COPIED = (
     e.RunCreated,
     e.RunResumed,
     e.RunInterrupted,
+    e.AlertStarted,
+    e.AlertFinished,
     e.RunEnded,
     # Controls concern the old run only, and the costs of the old run are not those of the new one.
     e.ControlReceived,

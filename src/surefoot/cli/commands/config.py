@@ -33,7 +33,7 @@ def config(workspace: str, as_json: bool) -> int:
         click.echo(neutralise(notice), err=True)
     if as_json:
         listed = {
-            name: {"value": _plain(item.value), "source": item.source, "variable": variable_of(name)}
+            name: {"value": _shown(name, item.value), "source": item.source, "variable": variable_of(name)}
             if not isinstance(item.value, Price)
             else {"value": item.value.model_dump(exclude_none=True), "source": item.source, "variable": None}
             for name, item in settings.listed.items()
@@ -42,7 +42,7 @@ def config(workspace: str, as_json: bool) -> int:
         return 0
     widest = max(len(name) for name in settings.listed)
     for name, item in settings.listed.items():
-        click.echo(neutralise(hide(f"{name:<{widest}}  {as_text(item.value):<12}  {item.source}")))
+        click.echo(neutralise(hide(f"{name:<{widest}}  {as_text(_shown(name, item.value)):<12}  {item.source}")))
     click.echo()
     for title, path in (
         ("user config", paths.user_config()),
@@ -95,7 +95,12 @@ def _store() -> "TrustStore":
     return TrustStore(paths.trust_file(paths.state_home()))
 
 
-def _plain(value: object) -> object:
+def _shown(name: str, value: object) -> object:
+    """A value as it is printed. Of an alert's target only the beginning: the rest may be a secret."""
+    if name.startswith("alerts.on_") and isinstance(value, str):
+        from surefoot.config.model import shown_target
+
+        return f"{shown_target(value)} ..."
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -104,4 +109,4 @@ def as_text(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "[" + ", ".join(map(str, value)) + "]" if isinstance(value, tuple) else str(value)
+    return "[" + ", ".join(map(str, value)) + "]" if isinstance(value, tuple | list) else str(value)

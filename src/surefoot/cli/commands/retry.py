@@ -58,10 +58,12 @@ def retry(
     # Refuses an invalid request before a model is looked for.
     step_again(state, default_toolbox(), step_id, parameters, tool)
     confirm_where(found, "repeating a step of", yes=options["yes"])
+    settings = load_settings(state.task.folder)
     prepared = PreparedRun(
         drive=partial(retry_step, run_id=run_id, step_id=step_id, parameters=parameters, tool=tool),
         model_spec=model or reusable_spec(state.model),
-        model_settings=load_settings(state.task.folder).model,
+        model_settings=settings.model,
+        alerts=settings.alerts,
         display=display_of(state, options),
         records=records,
     )

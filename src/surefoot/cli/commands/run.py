@@ -93,7 +93,7 @@ def resume(
     if run_id and last:
         raise UsageError("--last and an id contradict each other", remedy="give one of them")
     found, stored = load_found_run(run_id or "last", all_folders=all_folders)
-    if stored.state.stage is Stage.COMPLETED and stored.state.outcome is not None:
+    if stored.state.stage is Stage.COMPLETED and stored.state.outcome is not None and not stored.state.alerts:
         return report_finished(stored.state, display_of(stored.state, options))
     confirm_where(found, "continuing", yes=options["yes"])
     return asyncio.run(run_in_foreground(prepare_resume(stored, model, options, until_phase=until_phase)))

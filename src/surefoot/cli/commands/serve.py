@@ -96,3 +96,25 @@ def events() -> int:
 
     click.echo(json.dumps(line_schema(), indent=2))
     return 0
+
+
+@schema.command()
+def alert() -> int:
+    """Print the JSON schema of the document that an alert sends, with its version."""
+    import json
+
+    from surefoot.engine.alerts.document import alert_schema
+
+    click.echo(json.dumps(alert_schema(), indent=2))
+    return 0
+
+
+@schema.command("stats")
+def stats_schema() -> int:
+    """Print the JSON schema of `surefoot stats --json`, with its version."""
+    import json
+
+    from surefoot.history.stats.values import stats_schema as described
+
+    click.echo(json.dumps(described(), indent=2))
+    return 0

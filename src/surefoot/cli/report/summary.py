@@ -45,7 +45,7 @@ def summary(state: RunState, marks: Marks, *, verdict: Verdict | None = None, un
         *(_files(outcome) if outcome else ()),
         *(_not_captured(outcome) if outcome else ()),
         _row("spent", Text(f"{fmt.duration(state.active_seconds)}, {usage_of_state(state)}")),
-        *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(outcome)),
+        *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(state, outcome)),
         *_questions(state),
         *_diagnosis(outcome),
         *_next(state, verdict),
@@ -171,13 +171,15 @@ def _not_captured(outcome: Outcome) -> Iterator[Text]:
         yield _row("no undo", Text(f"not in snapshots: {fmt.join_limited(outcome.not_captured)}", style="dim"))
 
 
-def _warnings(outcome: Outcome | None) -> list[str]:
+def _warnings(state: RunState, outcome: Outcome | None) -> list[str]:
     if outcome is None:
         return []
+    # What went wrong after the end, such as an alert that could not be delivered.
+    later = [warning for warning in state.warnings if warning not in outcome.warnings]
     protected = [f"protected file was modified: {path}" for path in outcome.protected_changes]
     # A diagnosis lists these itself.
     outside = [] if outcome.diagnosis else [f"left outside the workspace: {item}" for item in outcome.left_outside]
-    return [*protected, *outside, *outcome.warnings]
+    return [*protected, *outside, *outcome.warnings, *later]
 
 
 def _questions(state: RunState) -> Iterator[Text]:

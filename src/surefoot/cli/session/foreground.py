@@ -21,7 +21,7 @@ from surefoot.cli.session.resources import open_journal
 from surefoot.cli.session.watching import choose_watcher, subscribe
 from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
-from surefoot.config.model import ModelSettings
+from surefoot.config.model import AlertSettings, ModelSettings
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import NoModel, UsageError, WeightsError
 from surefoot.history.requests import send_control
@@ -40,6 +40,7 @@ class PreparedRun:
     """`start_run`, `resume_run` or `retry_step` with every argument but the services."""
     model_spec: str | None
     model_settings: ModelSettings
+    alerts: AlertSettings
     display: Display
     records: Sequence[Record] = ()
     """The events of the run so far."""
@@ -93,6 +94,7 @@ async def _open_services(prepared: PreparedRun, watcher: Watcher) -> AsyncIterat
             model=model,
             home=paths.state_home(),
             person=person,
+            alerts=prepared.alerts,
             end_process=partial(end_process, watcher.abandon),
         )
         hide_with(services.redactor)

@@ -82,6 +82,7 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
         ),
         model_spec=options["model"],
         model_settings=settings.model,
+        alerts=settings.alerts,
         display=Display(
             live=options["live"],
             as_json=options["as_json"],
@@ -108,6 +109,7 @@ def prepare_resume(
         drive=partial(resume_run, run_id=run.run_id, last=_stage(until_phase), config=config),
         model_spec=model or reusable_spec(run.state.model),
         model_settings=settings.model,
+        alerts=settings.alerts,
         display=display_of(run.state, options, until=until_phase or ""),
         records=run.records,
     )
@@ -137,7 +139,7 @@ def with_settings(config: ExecutionConfig, changes: Sequence[str]) -> ExecutionC
     for change in changes:
         name, equals, value = change.partition("=")
         name = SETTING_ALIASES.get(name.strip(), name.strip())
-        if not equals or "." not in name or name.startswith("model."):
+        if not equals or "." not in name or name.startswith(("model.", "alerts.")):
             raise UsageError(f"{change!r} sets nothing", remedy="write it as --set execution.dynamic=false")
         section, _, key = name.partition(".")
         checked = validate(name, Sourced(parse_text(value), "--set"), strict=False)

@@ -261,6 +261,14 @@ def _warned(event: e.Warned, state: RunState, marks: Marks) -> list[str]:
     return [f"warning: {fmt.line(event.message, 400)}"]
 
 
+def _alert_started(event: e.AlertStarted, state: RunState, marks: Marks) -> list[str]:
+    return [f"alert on {event.on} to {fmt.line(event.target)} ..."]
+
+
+def _alert_finished(event: e.AlertFinished, state: RunState, marks: Marks) -> list[str]:
+    return ["alert delivered"] if event.ok else [f"warning: {fmt.line(event.warning, 400)}"]
+
+
 def _step(state: RunState, step_id: str) -> str:
     number = list(state.steps).index(step_id) + 1
     return f"step {number}/{len(state.steps)} {fmt.line(state.step(step_id).name)}"
@@ -297,4 +305,6 @@ _FORMATTERS: dict[type[object], _Formatter] = {
     e.ControlReceived: _control,
     e.ControlRefused: _control_refused,
     e.Warned: _warned,
+    e.AlertStarted: _alert_started,
+    e.AlertFinished: _alert_finished,
 }

@@ -56,6 +56,7 @@ class Run:
         config, root = state.config, _task(state).folder
         self.state = state
         self.home = services.home
+        self.alerts, self.clock = services.alerts, services.clock
         self._names: tuple[tuple[object, ...], str] | None = None
         self.journal: Journal = services.journal
         self.bus: Bus = services.bus

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from surefoot.config.model import AlertSettings
 from surefoot.engine.runtime.human import Person
 from surefoot.engine.runtime.watchdog import EndProcess
 from surefoot.journal.bus import Bus
@@ -28,6 +29,8 @@ class Services:
     """Removes secrets: from what a model is sent, from the free text that is recorded, and from what is shown."""
     clock: Callable[[], float] = time.time
     """The clock by which questions time out."""
+    alerts: AlertSettings = field(default_factory=AlertSettings)
+    """Who is told how a run ended. Nobody by default."""
     end_process: EndProcess | None = None
     """Ends the process when a run goes on long after its time limit, because something blocks it. None: never."""
 

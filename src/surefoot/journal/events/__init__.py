@@ -31,6 +31,8 @@ from surefoot.journal.events.people import (
 from surefoot.journal.events.record import KINDS, Event, Record, as_record, decode, encode, event_adapter
 from surefoot.journal.events.run import (
     Actor,
+    AlertFinished,
+    AlertStarted,
     Applied,
     ApproachChosen,
     GateRefused,
@@ -68,6 +70,8 @@ __all__ = [
     "ActionRefused",
     "ActionStarted",
     "Actor",
+    "AlertFinished",
+    "AlertStarted",
     "Applied",
     "ApproachChosen",
     "CallAnswered",

@@ -29,6 +29,8 @@ from surefoot.journal.events.conversation import (
 )
 from surefoot.journal.events.people import ControlReceived, ControlRefused, QuestionAnswered, QuestionAsked
 from surefoot.journal.events.run import (
+    AlertFinished,
+    AlertStarted,
     Applied,
     ApproachChosen,
     GateRefused,
@@ -99,6 +101,8 @@ Event: TypeAlias = Annotated[
     | ConversationMasked
     | CallAnswered
     | Warned
+    | AlertStarted
+    | AlertFinished
     | RunEnded,
     Field(discriminator="type"),
 ]

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from surefoot.config.model import ExecutionConfig
+from surefoot.config.model import AlertOccasion, ExecutionConfig
 from surefoot.core.outcome import Outcome
 from surefoot.core.phases import ApproachOutput, PhaseResult, UnderstandingOutput, ValidationOutput
 from surefoot.core.plan import DetailedPlan, ExecutionStep, StepDependency
@@ -144,6 +144,35 @@ class Applied(Value):
 class Warned(Value):
     type: Literal["warned"] = "warned"
     message: FreeText
+
+
+class AlertStarted(Value):
+    """An alert has to be sent. Written together with the event that it is about, before anything is sent."""
+
+    type: Literal["alert_started"] = "alert_started"
+    alert_id: str
+    """Sent with the alert: a receiver that gets it twice can tell."""
+    on: AlertOccasion
+    target: str
+    """The host, or the program of the command. The rest of an address may be a secret."""
+    document: str
+    """The hash of what is sent."""
+
+
+class AlertFinished(Value):
+    """An alert was delivered, or given up. Without this event, the next process that resumes the run sends it."""
+
+    type: Literal["alert_finished"] = "alert_finished"
+    alert_id: str
+    ok: bool
+    attempts: int
+    target: str = ""
+    problem: FreeText = ""
+
+    @property
+    def warning(self) -> str:
+        """What the user has to know if it was not delivered."""
+        return f"the alert to {self.target} was not delivered: {self.problem}"
 
 
 class RunEnded(Value):

@@ -49,7 +49,7 @@ def apply(state: RunState, record: e.Record) -> None:
     kind, before = type(event), state.updated_at
     by_person = kind in _AFTER_RUN and not getattr(event, "step_id", "")
     if at > before and before and kind not in _AFTER_WAITING and not by_person:
-        # Time between two processes, or spent waiting for a person, or until an undo, is not active time.
+        # Time between two processes, or spent waiting for a person, or until an undo or an alert, is not active time.
         state.active_seconds += at - before
     state.seq = seq
     if not (by_person and state.outcome is not None):
@@ -58,7 +58,7 @@ def apply(state: RunState, record: e.Record) -> None:
         handler(state, event, at)
 
 
-_AFTER_RUN = (e.RolledBack, e.UndoIncomplete, e.Applied)
+_AFTER_RUN = (e.RolledBack, e.UndoIncomplete, e.Applied, e.AlertFinished)
 _AFTER_WAITING = (e.RunResumed, e.QuestionAnswered)
 _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     **run.HANDLERS,

@@ -107,6 +107,16 @@ def _warned(state: RunState, event: e.Warned, at: float) -> None:
     state.warnings.append(event.message)
 
 
+def _alert_started(state: RunState, event: e.AlertStarted, at: float) -> None:
+    state.alerts[event.alert_id] = event
+
+
+def _alert_finished(state: RunState, event: e.AlertFinished, at: float) -> None:
+    state.alerts.pop(event.alert_id, None)
+    if not event.ok:
+        state.warnings.append(event.warning)
+
+
 def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
     state.outcome = event.outcome
 
@@ -124,5 +134,7 @@ HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     e.Applied: _applied,
     e.UndoIncomplete: _undo_incomplete,
     e.Warned: _warned,
+    e.AlertStarted: _alert_started,
+    e.AlertFinished: _alert_finished,
     e.RunEnded: _ended,
 }

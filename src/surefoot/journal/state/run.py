@@ -100,6 +100,8 @@ class RunState:
     controls: list[e.ControlReceived] = field(default_factory=list)
     """Controls that were received and not handled yet."""
     warnings: list[str] = field(default_factory=list)
+    alerts: dict[str, e.AlertStarted] = field(default_factory=dict)
+    """Alerts that are neither delivered nor given up, by id."""
     left_outside: dict[str, str] = field(default_factory=dict)
     """Effects of failed steps outside the workspace that were not undone, by compensation id."""
     outcome: Outcome | None = None

@@ -5,7 +5,7 @@ SQLite has no checksums of its own, so every row carries one (blobs have their h
 
 import json
 import struct
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -52,6 +52,22 @@ class Position(NamedTuple):
     verdict: str | None
 
 
+class DamagedRun(NamedTuple):
+    """A run whose entry or events cannot be read."""
+
+    run_id: str
+    problem: str
+
+
+class Scanned(NamedTuple):
+    """An event with its encoded body, if the caller asked for bodies of its kind."""
+
+    seq: int
+    at: float
+    kind: str
+    body: bytes | None
+
+
 class JournalReader:
     def __init__(self, path: Path, busy_timeout: float) -> None:
         self._path = path
@@ -77,16 +93,32 @@ class JournalReader:
             "SELECT id, at, kind, crc, body FROM events "
             "WHERE id > ? AND id < ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY id"
         )
-        found = []
-        for row_id, at, kind, crc, body in self._rows(sql, first, first + (1 << RUN_BITS), json.dumps([*kinds])):
+        rows = self._rows(sql, first, first + (1 << RUN_BITS), json.dumps([*kinds]))
+        return [(event.kind, event.body) for event in self._scanned(run_id, first, rows) if event.body is not None]
+
+    def scan(self, run_id: str, kinds: Collection[str]) -> list[Scanned]:
+        """All events of a run, in order, with the encoded bodies of some kinds. Other bodies are not even read."""
+        position = self.existing(run_id)
+        first = position.number << RUN_BITS
+        sql = (
+            "SELECT id, at, kind, crc, CASE WHEN kind IN (SELECT value FROM json_each(?)) THEN body END FROM events "
+            "WHERE id > ? AND id <= ? ORDER BY id"
+        )
+        rows = self._rows(sql, json.dumps([*kinds]), first, first + position.last)
+        found = list(self._scanned(run_id, first, rows))
+        if [event.seq for event in found] != list(range(1, position.last + 1)):
+            raise broken(self._path, f"events of run {run_id} are missing")
+        return found
+
+    def _scanned(self, run_id: str, first: int, rows: Iterable[tuple[Any, ...]]) -> Iterator[Scanned]:
+        for row_id, at, kind, crc, body in rows:
             try:
-                intact = event_crc(run_id, row_id - first, at, kind, body) == crc
+                intact = body is None or event_crc(run_id, row_id - first, at, kind, body) == crc
             except (TypeError, struct.error):
                 intact = False
             if not intact:
                 raise broken(self._path, f"event {row_id - first} of run {run_id} was changed")
-            found.append((kind, body))
-        return found
+            yield Scanned(row_id - first, at, kind, body)
 
     def existing(self, run_id: str) -> Position:
         position = self.position(run_id)
@@ -107,6 +139,23 @@ class JournalReader:
             limit,
         )
         return [self._summary(row) for row in rows]
+
+    def summaries_since(
+        self, since: float = 0.0, workspaces: Collection[str] | None = None
+    ) -> Iterator[RunSummary | DamagedRun]:
+        """The runs that began at this time or later, newest first. A damaged one does not end the list."""
+        chosen = "" if workspaces is None else "AND workspace IN (SELECT value FROM json_each(?)) "
+        rows = self._rows(
+            f"SELECT {_RUN}, events.id, events.at FROM runs LEFT JOIN events ON events.id = {_LAST_EVENT} "
+            f"WHERE created_at >= ? {chosen}ORDER BY number DESC",
+            since,
+            *(() if workspaces is None else (json.dumps([*workspaces]),)),
+        )
+        for row in rows:
+            try:
+                yield self._summary(row)
+            except JournalError as error:
+                yield DamagedRun(str(row[1]), str(error))
 
     def workspaces(self) -> dict[str, int]:
         return dict(self._rows("SELECT workspace, count(*) FROM runs GROUP BY workspace"))

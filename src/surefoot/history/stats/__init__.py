@@ -1,0 +1,1 @@
+"""Statistics over many runs: results by level of proof, durations, recoveries, usage, checks, failures."""
