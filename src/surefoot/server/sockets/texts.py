@@ -1,0 +1,52 @@
+"""Text that runs are writing now, for the sockets that watch them. It is dropped rather than queued."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from surefoot.journal.live_text import LiveTextListener
+from surefoot.server.hub import Hub
+
+MAX_LISTENERS = 200
+"""How many runs are listened to at once."""
+MAX_MESSAGES_PER_SECOND = 2_000
+"""Over all sockets. With more watchers than this allows, text comes with gaps."""
+
+OnText = Callable[[dict[str, Any]], None]
+
+
+class Texts:
+    """Listens to runs that are driven now, and only while somebody watches them."""
+
+    def __init__(self, hub: Hub, on_text: OnText) -> None:
+        self._hub, self._on_text = hub, on_text
+        self._listeners: dict[str, LiveTextListener] = {}
+        self._left, self._since = float(MAX_MESSAGES_PER_SECOND), time.monotonic()
+
+    def listen_to(self, run_ids: set[str]) -> None:
+        wanted = {run_id for run_id in run_ids if self._hub.is_live(run_id)}
+        for run_id in self._listeners.keys() - wanted:
+            self._listeners.pop(run_id).close()
+        for run_id in sorted(wanted - self._listeners.keys())[: MAX_LISTENERS - len(self._listeners)]:
+            try:
+                self._listeners[run_id] = LiveTextListener(self._hub.home, run_id, self._receive)
+            except OSError as error:
+                self._hub.problem = f"live text cannot be received: {error}"
+                return
+
+    def close(self) -> None:
+        self.listen_to(set())
+
+    def may_send(self) -> bool:
+        """Whether one more message fits the limit; it is counted."""
+        now = time.monotonic()
+        gained = (now - self._since) * MAX_MESSAGES_PER_SECOND
+        self._left, self._since = min(self._left + gained, float(MAX_MESSAGES_PER_SECOND)), now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        # The run has removed its secrets; the server may know others.
+        self._on_text({**message, "text": self._hub.redactor.redact_known(message["text"])})
