@@ -136,6 +136,8 @@ class Sockets:
         watch.sent, watch.tools_sent, watch.needs_tasks = known, known or view.state.seq, known is None
         self._sessions.watch(session, watch)
         session.notify(run_id)
+        if text and (latest := self._texts.latest(run_id)):
+            await self._sender.send_text(session, latest)
         return {"head": view.state.seq}
 
     async def _unwatch(self, sid: str, request: Any = None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from surefoot.journal.live_text import LiveTextListener
+from surefoot.journal.live_text import KEPT_CHARS, LiveTextListener
 from surefoot.server.hub import Hub
 
 MAX_LISTENERS = 200
@@ -21,18 +21,24 @@ class Texts:
     def __init__(self, hub: Hub, on_text: OnText) -> None:
         self._hub, self._on_text = hub, on_text
         self._listeners: dict[str, LiveTextListener] = {}
+        self._latest: dict[str, dict[str, Any]] = {}
         self._left, self._since = float(MAX_MESSAGES_PER_SECOND), time.monotonic()
 
     def listen_to(self, run_ids: set[str]) -> None:
         wanted = {run_id for run_id in run_ids if self._hub.is_live(run_id)}
         for run_id in self._listeners.keys() - wanted:
             self._listeners.pop(run_id).close()
+            self._latest.pop(run_id, None)
         for run_id in sorted(wanted - self._listeners.keys())[: MAX_LISTENERS - len(self._listeners)]:
             try:
                 self._listeners[run_id] = LiveTextListener(self._hub.home, run_id, self._receive)
             except OSError as error:
                 self._hub.problem = f"live text cannot be received: {error}"
                 return
+
+    def latest(self, run_id: str) -> dict[str, Any] | None:
+        """The end of what the run wrote last, for a socket that begins to watch it."""
+        return self._latest.get(run_id)
 
     def close(self) -> None:
         self.listen_to(set())
@@ -49,4 +55,15 @@ class Texts:
 
     def _receive(self, message: dict[str, Any]) -> None:
         # The run has removed its secrets; the server may know others.
-        self._on_text({**message, "text": self._hub.redactor.redact_known(message["text"])})
+        message = {**message, "text": self._hub.redactor.redact_known(message["text"])}
+        self._latest[message["run"]] = _joined(self._latest.get(message["run"]), message)
+        self._on_text(message)
+
+
+def _joined(before: dict[str, Any] | None, message: dict[str, Any]) -> dict[str, Any]:
+    """The end of two messages of the same text, or only the later one."""
+    if before is None or before["id"] != message["id"] or message["offset"] != before["offset"] + len(before["text"]):
+        return message
+    whole = before["text"] + message["text"]
+    text = whole[-KEPT_CHARS:]
+    return {**message, "offset": before["offset"] + len(whole) - len(text), "text": text}
