@@ -25,6 +25,7 @@ from surefoot.cli.commands.run import plan, resume, run
 from surefoot.cli.commands.serve import schema, serve
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.commands.watch import watch
+from surefoot.cli.demo.command import demo
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
 EXIT_CODES = """\b
@@ -85,6 +86,7 @@ for command in (
     show,
     watch,
     serve,
+    demo,
     diff,
     undo,
     replay,
