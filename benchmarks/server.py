@@ -1,63 +1,62 @@
-"""How much a run is slowed down by watchers: 100 runs in the journal, 1,000 idle sockets, and one run that works.
+"""What watching costs: 100 runs in the journal, 1,000 idle sockets, and one run that works.
 
-`python benchmarks/server.py [--sockets 1000] [--runs 100]` starts a real server as a process of its own. The run is a
-plan of tool calls with no model, driven in this process. Its CPU and wall time are measured in turns: with the server
-and its watchers, and while both are stopped. The CPU time of the idle server is measured too.
+`python benchmarks/server.py [--json FILE]` starts a real server and the watchers as processes of their own and measures
+
+- the slowdown of a run: rounds in turns, with the server and its watchers, and while both are stopped (SIGSTOP). The
+  ratio of each pair is taken, and the median of the ratios with a 95% interval (bootstrap). CPU time of the run's own
+  process is the figure where other work on the machine disturbs wall time;
+- the server's CPU and memory with idle sockets;
+- the delivery of a run of 500 steps that records 200 events a second, to ten sockets;
+- the time until a late watcher has that run.
+
+Counts and times are bounded; the whole takes about three minutes.
 """
 
 import argparse
 import asyncio
 import contextlib
+import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
+HERE = Path(__file__).parent
 sys.path[:0] = [str(ROOT / "tests")]
 
-from support.kit import Bench, steps  # noqa: E402
-from support.recorded import whole_run  # noqa: E402
-from surefoot.core.plan import ExecutionStep  # noqa: E402
+from support.recorded import RUN_ID, created, whole_run  # noqa: E402
+from surefoot.core.phases import ExecutionPhase, PhaseResult, PhaseStatus  # noqa: E402
+from surefoot.core.plan import DetailedPlan, ExecutionStep  # noqa: E402
+from surefoot.core.transitions import Stage, StepStatus  # noqa: E402
 from surefoot.journal import events as e  # noqa: E402
 from surefoot.journal.store.sqlite import SqliteJournal  # noqa: E402
 
-STEPS = 1_500
-IDLE_SECONDS = 10.0
+IDLE_SECONDS = 20.0
+EVENTS_PER_SECOND = 200
+LONG_STEPS = 500
+READERS = 10
 
 
 async def fill(home: Path, count: int) -> list[str]:
+    """Put runs into the journal, half of them unfinished."""
     journal = SqliteJournal(home / "journal.sqlite")
     ids = []
     for number in range(count):
         first, *rest = (record.event for record in whole_run())
         assert isinstance(first, e.RunCreated)
-        run_id = f"{first.run_id}-{number:03}"
+        run_id = f"{RUN_ID}-{number:03}"
         await journal.append(run_id, [first.with_(run_id=run_id), *rest[: -3 if number % 2 else None]])
         ids.append(run_id)
     journal.close()
     return ids
-
-
-async def work(home: Path, folder: Path) -> tuple[float, float]:
-    """Carry out a plan of tool calls. Returns CPU and wall seconds."""
-    folder.mkdir()
-    bench = Bench(folder, home, journal=SqliteJournal(home / "journal.sqlite"))
-    plan = steps(
-        *(
-            ExecutionStep(id=f"s{i}", name=f"Step {i}", tool="list_files", parameters={"path": "."})
-            for i in range(STEPS)
-        )
-    )
-    cpu, wall = time.process_time(), time.perf_counter()
-    await bench.run_plan(plan, max_plan_steps=STEPS, budget={"max_tool_calls": 10_000}, baseline="off")
-    spent = time.process_time() - cpu, time.perf_counter() - wall
-    await bench.journal.aclose()
-    return spent
 
 
 def cpu_of(pid: int) -> float:
@@ -70,94 +69,164 @@ def memory_of(pid: int) -> float:
     return next(int(row.split()[1]) for row in rows if row.startswith("VmRSS")) / 1024
 
 
-def start_server(home: Path) -> tuple["subprocess.Popen[str]", str, str]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "surefoot", "serve", "--port", "0", "--no-open"],
-        env={**os.environ, "SUREFOOT_HOME": str(home)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    base, _, token = process.stdout.readline().strip().partition("/#t=")
-    return process, base, token
+@contextlib.contextmanager
+def process(*words: str, **environ: str) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, *words]
+    started = subprocess.Popen(command, env={**os.environ, **environ}, stdout=subprocess.PIPE, text=True)
+    try:
+        yield started
+    finally:
+        started.send_signal(signal.SIGCONT)
+        started.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.wait(20)
+        started.kill()
 
 
-WATCHERS = """
-import asyncio, sys
-from websockets.asyncio.client import connect
-base, token, count, *runs = sys.argv[1:]
-async def watch(number):
-    url = base.replace("http", "ws") + "/socket.io/?EIO=4&transport=websocket"
-    async with connect(url, origin=base, max_size=None) as socket:
-        await socket.recv()
-        await socket.send('40{"token":"%s"}' % token)
-        await socket.recv()
-        await socket.send('420["run:watch",{"run":"%s"}]' % runs[number % len(runs)])
-        ready.append(number)
-        async for text in socket:
-            if text == "2":
-                await socket.send("3")
-            elif text.startswith("42") and text[2].isdigit():
-                await socket.send("43" + text[2:].partition("[")[0] + "[]")
-ready = []
-async def main():
-    tasks = []
-    for number in range(int(count)):
-        tasks.append(asyncio.create_task(watch(number)))
-        if number % 20 == 19:
-            await asyncio.sleep(0.1)
-    while len(ready) < int(count):
-        await asyncio.sleep(0.1)
-    print("ready", flush=True)
-    await asyncio.gather(*tasks)
-asyncio.run(main())
-"""
+@contextlib.contextmanager
+def watchers(base: str, token: str, count: int, *runs: str) -> Iterator["subprocess.Popen[str]"]:
+    with process(str(HERE / "server_watchers.py"), base, token, str(count), *runs) as started:
+        assert started.stdout is not None
+        if runs[0] != "-":
+            assert started.stdout.readline().strip() == "ready"
+        yield started
+
+
+def work(home: Path, folder: Path, steps: int) -> dict[str, float]:
+    words = [sys.executable, str(HERE / "server_work.py"), str(home), str(folder), str(steps)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=600)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def interval(ratios: list[float]) -> list[float]:
+    """The 95% interval of the median, by drawing the pairs again."""
+    draw = random.Random(0)
+    medians = sorted(median(draw.choices(ratios, k=len(ratios))) for _ in range(5_000))
+    return [round(medians[124], 3), round(medians[-125], 3)]
+
+
+def slowdown(home: Path, folder: Path, stopped: list["subprocess.Popen[str]"], rounds: int, steps: int) -> Any:
+    """Alternate rounds with and without the load; which of the two comes first changes too."""
+    pairs: dict[str, list[float]] = {"cpu": [], "wall": []}
+    seconds: dict[str, list[float]] = {"alone": [], "watched": []}
+    work(home, folder / "warm", steps)
+    for number in range(rounds):
+        found: dict[str, dict[str, float]] = {}
+        for kind in ("alone", "watched") if number % 2 else ("watched", "alone"):
+            for each in stopped:
+                each.send_signal(signal.SIGSTOP if kind == "alone" else signal.SIGCONT)
+            found[kind] = work(home, folder / f"{kind}{number}", steps)
+            seconds[kind].append(found[kind]["cpu"])
+        for each in stopped:
+            each.send_signal(signal.SIGCONT)
+        for name, ratios in pairs.items():
+            ratios.append(found["watched"][name] / found["alone"][name])
+    result: dict[str, Any] = {"rounds": rounds, "steps": steps}
+    result |= {f"cpu_seconds_{kind}": round(median(values), 3) for kind, values in seconds.items()}
+    for name, ratios in pairs.items():
+        result[name] = {"median_ratio": round(median(ratios), 3), "interval_95": interval(ratios)}
+    return result
+
+
+async def record_long_run(journal: SqliteJournal, run_id: str, sent: dict[int, float]) -> None:
+    """Record the events of a run of 500 steps, 200 a second. `sent` gets the time of each."""
+    names = [ExecutionStep(id=f"s{i}", sequence=i, name=f"Step {i}") for i in range(LONG_STEPS)]
+    plan = PhaseResult(phase=ExecutionPhase.Planning(), status=PhaseStatus.SUCCESS, output=DetailedPlan(steps=names))
+    events: list[e.Event] = [created().with_(run_id=run_id), e.PlanMade(result=plan)]
+    events.append(e.StageEntered(stage=Stage.EXECUTION))
+    for step in names:
+        events += [
+            e.StepStarted(step_id=step.id, attempt=1),
+            e.StepFinished(step_id=step.id, status=StepStatus.SUCCEEDED, duration_ms=5),
+        ]
+    began = time.monotonic()
+    for number, event in enumerate(events, 1):
+        await journal.append(run_id, [event])
+        sent[number] = time.time()
+        await asyncio.sleep(max(0.0, began + number / EVENTS_PER_SECOND - time.monotonic()))
+
+
+async def delivery(home: Path, base: str, token: str, server: int) -> dict[str, Any]:
+    journal, run_id = SqliteJournal(home / "journal.sqlite"), f"{RUN_ID}-long"
+    sent: dict[int, float] = {}
+    recording = asyncio.create_task(record_long_run(journal, run_id, sent))
+    await asyncio.sleep(0.2)
+    before, began = cpu_of(server), time.monotonic()
+    with watchers(base, token, READERS, "-", run_id) as readers:
+        assert readers.stdout is not None
+        await recording
+        seconds, spent = time.monotonic() - began, cpu_of(server) - before
+        delays: list[float] = []
+        finished = batches = 0
+        while finished < READERS:
+            line = (await asyncio.to_thread(readers.stdout.readline)).strip()
+            if line == "ready":
+                continue
+            seen = json.loads(line)
+            batches += 1
+            delays.append(seen["at"] - sent[seen["upto"]])
+            finished += seen["upto"] == len(sent)
+    journal.close()
+    delays.sort()
+    with watchers(base, token, 1, "-", run_id) as late:
+        assert late.stdout is not None
+        snapshot = json.loads(next(line for line in late.stdout if line.startswith("{")))
+    return {
+        "events_per_second": round(len(sent) / seconds),
+        "sockets": READERS,
+        "events_delivered_per_second": round(READERS * len(sent) / seconds),
+        "batches": batches,
+        "delay_median_ms": round(1000 * delays[len(delays) // 2]),
+        "delay_95_ms": round(1000 * delays[int(len(delays) * 0.95)]),
+        "server_cpu_share": round(spent / seconds, 3),
+        "late_watcher_ms": round(1000 * snapshot["seconds"]),
+    }
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sockets", type=int, default=1_000)
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="surefoot-bench-") as folder:
-        home = Path(folder) / "home"
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="surefoot-bench-") as name:
+        folder, home = Path(name), Path(name) / "home"
         home.mkdir()
         ids = await fill(home, options.runs)
-        await work(home, Path(folder) / "warm")
-        alone: list[tuple[float, float]] = []
-        watched: list[tuple[float, float]] = []
-        server, base, token = start_server(home)
-        words = [sys.executable, "-c", WATCHERS, base, token, str(options.sockets), *ids]
-        watchers = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220
-        try:
-            assert watchers.stdout is not None
-            assert watchers.stdout.readline().strip() == "ready"
-            await asyncio.sleep(3)
-            before = cpu_of(server.pid)
-            await asyncio.sleep(IDLE_SECONDS)
-            idle = (cpu_of(server.pid) - before) / IDLE_SECONDS
-            for number in range(options.rounds):
-                watched.append(await work(home, Path(folder) / f"watched{number}"))
-                for process in (server, watchers):
-                    process.send_signal(signal.SIGSTOP)
-                alone.append(await work(home, Path(folder) / f"alone{number}"))
-                for process in (server, watchers):
-                    process.send_signal(signal.SIGCONT)
-            memory = memory_of(server.pid)
-        finally:
-            for process in (watchers, server):
-                process.terminate()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(20)
-                process.kill()
-    cpu = median(c for c, _ in watched) / median(c for c, _ in alone)
-    wall = median(w for _, w in watched) / median(w for _, w in alone)
-    print(f"{options.runs} runs, {options.sockets} idle watchers")
-    print(f"run alone   {median(c for c, _ in alone):.2f} s CPU  {median(w for _, w in alone):.2f} s wall")
-    print(f"run watched {median(c for c, _ in watched):.2f} s CPU  {median(w for _, w in watched):.2f} s wall")
-    print(f"ratio       {cpu:.3f} CPU     {wall:.3f} wall")
-    print(f"server      {idle:.1%} of a core while idle, {memory:.0f} MB")
+        words = ["-m", "surefoot", "serve", "--port", "0", "--no-open"]
+        with process(*words, SUREFOOT_HOME=str(home)) as server:
+            assert server.stdout is not None
+            base, _, token = server.stdout.readline().strip().partition("/#t=")
+            with watchers(base, token, 1, ids[0]):
+                await asyncio.sleep(2)
+                empty = memory_of(server.pid)
+            with watchers(base, token, options.sockets, *ids) as sockets:
+                await asyncio.sleep(5)
+                memory, before = memory_of(server.pid), cpu_of(server.pid)
+                await asyncio.sleep(IDLE_SECONDS)
+                idle = (cpu_of(server.pid) - before) / IDLE_SECONDS
+                slower = slowdown(home, folder, [server, sockets], options.rounds, options.steps)
+            long = await delivery(home, base, token, server.pid)
+    result = {
+        "runs": options.runs,
+        "sockets": options.sockets,
+        "cores": os.cpu_count(),
+        "load_average": [round(load, 1), round(os.getloadavg()[0], 1)],
+        "slowdown": slower,
+        "idle": {
+            "server_cpu_share": round(idle, 4),
+            "server_mb": round(memory),
+            "kb_per_socket": round(1024 * (memory - empty) / options.sockets, 1),
+        },
+        "long_run": {"steps": LONG_STEPS, **long},
+    }
+    print(json.dumps(result, indent=1))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,3 +23,7 @@ cp "$here"/stats/* "$folder"
 echo
 echo "It wrote $folder/stats.py:"
 cat "$folder/stats.py"
+id=$(cd "$folder" && "$surefoot" list --json -n 1 | sed 's/.*"run_id": "\([^"]*\)".*/\1/')
+page=$here/../src/surefoot/server/static/index.html
+echo
+echo "The page of this run: $([ -e "$page" ] || printf 'make web && ')$surefoot serve --run $id"

@@ -1,4 +1,5 @@
-// The official JavaScript client: watches a run until an event, and prints what it has received.
+// The official JavaScript client: watches a run until an event, and prints what it has received. It connects again when
+// the server was gone, and goes on where it was.
 import { createRequire } from "node:module";
 
 const [modules, url, token, run, last, after] = process.argv.slice(2);
@@ -7,16 +8,23 @@ const socket = io(url, {
   transports: ["websocket"],
   auth: { token },
   extraHeaders: { Authorization: `Bearer ${token}` },
+  reconnectionDelay: 100,
+  reconnectionDelayMax: 300,
 });
 const rows = {};
 const messages = [];
+const texts = [];
 let seq = Number(after || 0);
 let snapshots = 0;
+let connections = 0;
+let ending = false;
 const end = () => {
-  if (seq < Number(last)) return;
+  const ended = last === "end" ? rows.run?.ended_at : seq >= Number(last);
+  if (!ended || ending) return;
+  ending = true;
   // Messages of steps come right after the rows of the same events.
   setTimeout(() => {
-    console.log(JSON.stringify({ rows, messages, seq, snapshots }));
+    console.log(JSON.stringify({ rows, messages, texts, seq, snapshots, connections }));
     socket.close();
   }, 500);
 };
@@ -36,11 +44,18 @@ socket.on("run:rows", (data, ack) => {
 });
 for (const name of ["tool:message:start", "tool:artifact", "tool:message:update", "tool:message:complete", "task:list"])
   socket.on(name, (data) => messages.push([name, data]));
+socket.on("stream:text", (data) => {
+  texts.push(data);
+  console.error(`text ${JSON.stringify(data.text)}`);
+});
 socket.on("connect_error", (error) => {
+  // A refusal by the server ends the tries; a server that is gone does not.
+  if (socket.active) return;
   console.log(JSON.stringify({ error: error.message }));
   socket.close();
 });
 socket.on("connect", async () => {
-  const answer = await socket.emitWithAck("run:watch", after ? { run, after: Number(after) } : { run });
+  connections += 1;
+  const answer = await socket.emitWithAck("run:watch", seq ? { run, after: seq } : { run });
   console.error(`watching from ${answer.head}`);
 });

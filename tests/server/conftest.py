@@ -2,6 +2,9 @@
 
 import asyncio
 import contextlib
+import itertools
+import json
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +86,7 @@ class Client:
     messages: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     lists: dict[str, Any] = field(default_factory=dict)
     snapshots: int = 0
+    texts: list[dict[str, Any]] = field(default_factory=list)
 
     async def connect(self, scope: str = "control", token: str | None = None) -> None:
         self.io = socketio.AsyncClient(reconnection=False)
@@ -90,6 +94,7 @@ class Client:
         self.io.on("run:rows", self._on_rows)
         self.io.on("runs:snapshot", lambda data: self.lists.update({row["id"]: row for row in data["rows"]}))
         self.io.on("runs:rows", lambda data: self.lists.update({row["id"]: row for row in data["upserts"]}))
+        self.io.on("stream:text", self.texts.append)
         for name in (
             "tool:message:start",
             "tool:artifact",
@@ -128,6 +133,62 @@ class Client:
         async with asyncio.timeout(60):
             while not met():  # noqa: ASYNC110 - changed by the handlers above
                 await asyncio.sleep(0.02)
+
+
+class GatedRun:
+    """A run in a process of its own, as of a terminal. Each command prints and then waits until its gate is opened."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.run_id = site, ""
+        self.process: asyncio.subprocess.Process | None = None
+
+    def step(self, number: int) -> dict[str, Any]:
+        wait = f"while [ ! -e gate{number} ]; do sleep 0.05; done"
+        command = f"echo begin {number}; {wait}; echo end {number} > out{number}"
+        return {"id": f"s{number}", "name": f"Step {number}", "tool": "run_command", "parameters": {"command": command}}
+
+    async def start(self, *steps: dict[str, Any]) -> str:
+        """Start a run of the plan. Returns its id once it is in the journal."""
+        plan = {"steps": [{**step, "sequence": number} for number, step in enumerate(steps)]}
+        plan["dependencies"] = [
+            {"step_id": later["id"], "depends_on": earlier["id"]} for earlier, later in itertools.pairwise(steps)
+        ]
+        given, script = self.site.home / "given.json", self.site.home / "nothing.json"
+        given.write_text(json.dumps({"plan": plan}))
+        script.write_text("[]")
+        self.site.model = f"scripted:{script}"
+        words = ["run", "Carry out the plan.", "--given", str(given), "--from-phase", "execution", "--json"]
+        words += ["-C", str(self.site.work), "-m", self.site.model, "--sandbox", "off", "--baseline", "off"]
+        environ = {"SUREFOOT_HOME": str(self.site.home), "PATH": "/usr/bin:/bin", "HOME": str(self.site.home)}
+        pipe = asyncio.subprocess.PIPE
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "surefoot", *words, env=environ, stdout=pipe, stderr=pipe, limit=1 << 24
+        )
+        assert self.process.stdout is not None
+        first = await self.process.stdout.readline()
+        assert first, (await self.process.communicate())[1].decode()
+        self.run_id = json.loads(first)["run_id"]
+        return self.run_id
+
+    def open(self, number: int) -> None:
+        (self.site.work / f"gate{number}").touch()
+
+    async def end(self) -> int:
+        assert self.process is not None
+        await asyncio.wait_for(self.process.communicate(), 120)
+        assert self.process.returncode is not None
+        return self.process.returncode
+
+
+@pytest.fixture
+async def gated(site: Site) -> AsyncIterator[GatedRun]:
+    run = GatedRun(site)
+    yield run
+    for number in range(10):
+        run.open(number)
+    if run.process is not None and run.process.returncode is None:
+        run.process.kill()
+        await run.process.communicate()
 
 
 @pytest.fixture

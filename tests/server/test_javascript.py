@@ -33,7 +33,7 @@ def modules() -> Path:
     return OWN
 
 
-async def start(site: Site, modules: Path, run_id: str, last: int, token: str = "", after: str = "") -> Any:
+async def start(site: Site, modules: Path, run_id: str, last: int | str, token: str = "", after: str = "") -> Any:
     words = [str(modules), site.base, token or site.token(), run_id, str(last), after]
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(

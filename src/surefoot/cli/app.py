@@ -27,6 +27,7 @@ from surefoot.cli.commands.serve import schema, serve
 from surefoot.cli.commands.stats import stats
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.commands.watch import watch
+from surefoot.cli.demo.command import demo
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
 EXIT_CODES = """\b
@@ -89,6 +90,7 @@ for command in (
     watch,
     serve,
     report,
+    demo,
     diff,
     undo,
     replay,

@@ -241,8 +241,9 @@ def _require_usable(task: Task | None) -> Task:
 
 async def drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> RunState:
     """Run stage after stage. However it ends, the end is recorded, and the run can be resumed."""
-    with run.watchdog.watching():
-        await _drive_watched(run, last, begin)
+    async with run.live_text.sending(run.bus):
+        with run.watchdog.watching():
+            await _drive_watched(run, last, begin)
     await send_after_end(run)
     return run.state
 

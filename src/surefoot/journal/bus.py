@@ -1,6 +1,10 @@
-"""Publishes records to subscribers once they are durable, and model answers while they are streamed."""
+"""Publishes records to subscribers once they are durable, and text while it is streamed."""
 
+import secrets
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, TypeAlias
 
 from surefoot.journal.events import Record
 
@@ -8,32 +12,70 @@ OnRecord = Callable[[Record], None]
 OnText = Callable[[str], None]
 OnCall = Callable[[str, str], None]
 """Takes the tool of a call that the model is writing, and its most telling argument; empty until that is known."""
+StreamKind: TypeAlias = Literal["text", "output", "call"]
+"""The answer of a model, the output of a command, or the call that a model is writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where streamed text comes from: one answer, or one command."""
+
+    kind: StreamKind = "text"
+    step: str = ""
+    id: str = field(default_factory=lambda: secrets.token_hex(6))
+
+
+OnStream = Callable[[Source, str], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Subscriber:
+    on_record: OnRecord
+    on_text: OnText | None
+    on_call: OnCall | None
+    on_stream: OnStream | None
 
 
 class Bus:
     def __init__(self) -> None:
-        self._subscribers: list[tuple[OnRecord, OnText | None, OnCall | None]] = []
+        self._subscribers: list[_Subscriber] = []
 
     def subscribe(
-        self, on_record: OnRecord, on_text: OnText | None = None, on_call: OnCall | None = None
+        self,
+        on_record: OnRecord,
+        on_text: OnText | None = None,
+        on_call: OnCall | None = None,
+        on_stream: OnStream | None = None,
     ) -> Callable[[], None]:
-        """Subscribe to records, to streamed text and calls. Returns a function that ends the subscription."""
-        subscriber = (on_record, on_text, on_call)
+        """Subscribe to records, to streamed text and calls; `on_stream` gets both with their source.
+
+        Returns a function that ends the subscription.
+        """
+        subscriber = _Subscriber(on_record, on_text, on_call, on_stream)
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)
 
     def publish(self, record: Record) -> None:
-        for on_record, _, _ in list(self._subscribers):
-            on_record(record)
+        for subscriber in list(self._subscribers):
+            subscriber.on_record(record)
 
-    def text(self, piece: str) -> None:
-        """Publish a part of an answer that is still being streamed and is not recorded yet."""
-        for _, on_text, _ in list(self._subscribers):
-            if on_text is not None:
-                on_text(piece)
+    def text(self, source: Source, piece: str) -> None:
+        """Publish a part of an answer or an output that is still being streamed and is not recorded yet."""
+        for subscriber in list(self._subscribers):
+            if subscriber.on_text is not None:
+                subscriber.on_text(piece)
+            if subscriber.on_stream is not None:
+                subscriber.on_stream(source, piece)
 
-    def call(self, tool: str, subject: str) -> None:
+    def writer(self, source: Source) -> Callable[[str], None]:
+        """A function that publishes text of one source. The text must be free of secrets."""
+        return partial(self.text, source)
+
+    def call(self, tool: str, subject: str, step: str = "") -> None:
         """Publish which call the model is writing. It is not recorded, and not carried out yet."""
-        for _, _, on_call in list(self._subscribers):
-            if on_call is not None:
-                on_call(tool, subject)
+        source = Source("call", step)
+        for subscriber in list(self._subscribers):
+            if subscriber.on_call is not None:
+                subscriber.on_call(tool, subject)
+            if subscriber.on_stream is not None:
+                subscriber.on_stream(source, f"{tool} {subject}".strip())

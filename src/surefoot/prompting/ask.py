@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from surefoot.core.purpose import Purpose
 from surefoot.errors import ContextOverflow, UnreadableAnswer
 from surefoot.journal import events as e
+from surefoot.journal.bus import Source
 from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.models.base import Message, ModelReply, ModelRequest
 from surefoot.models.parsing.answer import read_json
@@ -83,7 +84,7 @@ async def ask(
         run.budget.check()
         await run.budget.confirm(prompt.step_id)
         started = time.perf_counter()
-        request, reply = await _answer(run, request)
+        request, reply = await _answer(run, request, prompt.step_id)
         try:
             answer = read(_with_closed_fence(request, reply))
         except UnreadableAnswer as error:
@@ -101,7 +102,7 @@ async def ask(
     raise AssertionError("unreachable")
 
 
-async def _answer(run: RunView, request: ModelRequest) -> tuple[ModelRequest, ModelReply]:
+async def _answer(run: RunView, request: ModelRequest, step_id: str) -> tuple[ModelRequest, ModelReply]:
     """Return the answer, and the request that was sent: a shorter one if the prompt does not fit into the window."""
     request = await fitted(run.tokens, request)
     while True:
@@ -110,7 +111,7 @@ async def _answer(run: RunView, request: ModelRequest) -> tuple[ModelRequest, Mo
         try:
             async for call in retries_of(run):
                 with call:
-                    reply = await _complete(run, request)
+                    reply = await _complete(run, request, step_id)
         except ContextOverflow as error:
             shorter = after_overflow(run.tokens, request, error)
             if shorter is None:
@@ -122,8 +123,8 @@ async def _answer(run: RunView, request: ModelRequest) -> tuple[ModelRequest, Mo
         return request, reply
 
 
-async def _complete(run: RunView, request: ModelRequest) -> ModelReply:
-    stream = RedactedStream(run.redactor, run.bus.text, by_word=True)
+async def _complete(run: RunView, request: ModelRequest, step_id: str) -> ModelReply:
+    stream = RedactedStream(run.redactor, run.bus.writer(Source("text", step_id)), by_word=True)
     try:
         return await run.model.complete(request, stream.feed)
     finally:

@@ -14,7 +14,7 @@ from surefoot.server.http import Api
 from surefoot.server.hub import Hub
 from surefoot.server.page import shell_routes
 from surefoot.server.security import Door, Gate, door_for
-from surefoot.server.sockets import Sockets
+from surefoot.server.sockets.sockets import Sockets
 from surefoot.server.tokens import Tokens
 
 MISSING = "surefoot serve needs packages that are not installed"
@@ -106,9 +106,7 @@ class Server:
                 yield Gate(socketio.ASGIApp(sockets.server, pages), self.door, self.tokens)
             finally:
                 going.cancel()
-                for session in list(sockets.sessions.values()):
-                    if session.sender:
-                        session.sender.cancel()
+                sockets.close()
 
 
 def _listen(host: str, port: int) -> socket.socket:

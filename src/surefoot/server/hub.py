@@ -125,6 +125,11 @@ class Hub:
             self._views.pop(run_id, None)
             self.problem = f"run {run_id} cannot be shown: {error}"
 
+    def is_live(self, run_id: str) -> bool:
+        """Whether a process drives the run, as far as is known without reading it."""
+        view = self._views.get(run_id)
+        return view is not None and view.live
+
     async def _watch_liveness(self) -> None:
         """A process that was killed writes nothing, so it is looked for."""
         while True:

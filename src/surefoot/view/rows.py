@@ -317,13 +317,15 @@ class RunsRows(TypedDict):
 
 
 class StreamText(TypedDict):
-    """Text that is being written. It is not in the journal, and may be dropped."""
+    """Text that is being written. It is not in the journal, and may be dropped. `id` names the answer or the command
+    (for a tool call the key of its row), `offset` counts its characters before this piece. A `call` replaces the last
+    one: it says which call the model is writing."""
 
     v: int
     run: str
     id: str
     step: str
-    kind: Literal["text", "reasoning", "call", "output"]
+    kind: Literal["text", "output", "call"]
     offset: int
     text: str
 

@@ -277,7 +277,7 @@ export interface StreamText {
   run: string;
   id: string;
   step: string;
-  kind: "text" | "reasoning" | "call" | "output";
+  kind: "text" | "output" | "call";
   offset: number;
   text: string;
 }

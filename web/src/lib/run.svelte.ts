@@ -23,6 +23,8 @@ export class RunView {
   questions = $state.raw<QuestionRow[]>([]);
   revisions = $state.raw<RevisionRow[]>([]);
   tail = $state.raw('');
+  /** The call that the model is writing now. */
+  writing = $state.raw('');
   stepById: ReadonlyMap<string, StepRow> = $derived(new Map(this.steps.map((step) => [step.id, step])));
   open: QuestionRow[] = $derived(this.questions.filter((question) => question.answer === null));
 
@@ -61,6 +63,8 @@ export class RunView {
       this.tries = tries;
     }
     if (changed.has('action')) {
+      // What was being written is being done now.
+      this.#stream.call = '';
       this.actions = this.table.of('action').sort((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0));
     }
     if (changed.has('question')) {
@@ -68,7 +72,9 @@ export class RunView {
     }
     if (changed.has('revision')) this.revisions = this.table.of('revision').sort((a, b) => a.number - b.number);
     this.upto = this.table.upto ?? 0;
-    this.tail = this.#stream.text;
+    const live = this.run?.live ?? false;
+    this.tail = live ? this.#stream.text : '';
+    this.writing = live ? this.#stream.call : '';
     this.loaded = this.table.upto !== null;
   }
 

@@ -94,4 +94,20 @@ describe('streamed text', () => {
     tail.add({ id: 'b', offset: 0, text: 'new' });
     expect(tail.text).toBe('new');
   });
+
+  it('counts characters as the server does, also those outside the basic plane', () => {
+    const tail = new StreamTail();
+    tail.add({ id: 'a', offset: 0, text: 'a😀' });
+    tail.add({ id: 'a', offset: 2, text: 'b' });
+    expect(tail.text).toBe('a😀b');
+  });
+
+  it('says which call is being written until something else is', () => {
+    const tail = new StreamTail();
+    tail.add({ id: 'a', offset: 0, text: 'I write it.' });
+    tail.add({ id: 'b', offset: 0, text: 'write_file a.py', kind: 'call' });
+    expect([tail.text, tail.call]).toEqual(['I write it.', 'write_file a.py']);
+    tail.add({ id: 'c', offset: 0, text: 'ok', kind: 'output' });
+    expect([tail.text, tail.call]).toEqual(['ok', '']);
+  });
 });

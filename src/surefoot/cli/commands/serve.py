@@ -11,6 +11,7 @@ from surefoot.cli.options import model_option
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 finds a free port.")
 @click.option("--open/--no-open", "open_page", default=True, help="Whether to open the page in a browser.")
+@click.option("--run", "run_id", default="", metavar="RUN", help="Begin with the page of this run.")
 @click.option("--view-token", is_flag=True, help="Also print a link that may only look.")
 @click.option("--new-tokens", is_flag=True, help="Replace both tokens; who has the old ones is out.")
 @model_option
@@ -22,6 +23,7 @@ def serve(
     host: str,
     port: int,
     open_page: bool,
+    run_id: str,
     view_token: bool,
     new_tokens: bool,
     model: str | None,
@@ -42,6 +44,7 @@ def serve(
     from surefoot.config import paths
     from surefoot.server.app import Server, ServerOptions
 
+    page = f"&run={_found(run_id)}" if run_id else ""
     default = load_settings(Path.cwd()).model.model
     server = Server(
         ServerOptions(
@@ -58,17 +61,23 @@ def serve(
             new_tokens=new_tokens,
         )
     )
-    click.echo(server.url())
+    click.echo(server.url() + page)
     if view_token:
-        click.echo(f"only to look: {server.url('view')}")
+        click.echo(f"only to look: {server.url('view')}{page}")
     click.echo("Ctrl-C ends the server; runs go on", err=True)
     sys.stdout.flush()
     if open_page and sys.stdout.isatty():
         import webbrowser
 
-        webbrowser.open(server.url())
+        webbrowser.open(server.url() + page)
     asyncio.run(server.serve())
     return 0
+
+
+def _found(run_id: str) -> str:
+    from surefoot.cli.session.runs import load_run
+
+    return load_run(run_id).state.run_id
 
 
 @click.group()

@@ -4,12 +4,15 @@ import asyncio
 import contextlib
 import sys
 from functools import partial
+from typing import Any
 
 from surefoot.cli.session.ending import Display, report_end, report_interruption
 from surefoot.cli.session.watching import choose_watcher
+from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
 from surefoot.core.transitions import WORKING
 from surefoot.history.requests import send_control
+from surefoot.journal.live_text import listening
 from surefoot.journal.state import RunState
 from surefoot.journal.store.heads import Heads
 from surefoot.journal.store.sqlite import SqliteJournal
@@ -27,18 +30,8 @@ async def watch_run(journal: SqliteJournal, run_id: str, *, live: bool | None, a
     heads = Heads(paths.journal_file(paths.state_home()))
     try:
         async with watcher:
-            watcher.accept_keys(partial(send_control, journal))
-            quiet = 0
-            while True:
-                changed = heads.changed()
-                if run_id in changed or quiet == 0:
-                    for record in journal.read(run_id, watcher.follower.state.seq):
-                        watcher.on_record(record)
-                quiet = 0 if run_id in changed else quiet + 1
-                state = watcher.follower.state
-                if _is_at_rest(state) or (quiet % LIVENESS_LOOKS == LIVENESS_LOOKS - 1 and not _is_driven(state)):
-                    break
-                await asyncio.sleep(LOOK_SECONDS)
+            with listening(paths.state_home(), run_id, partial(_show_text, watcher)):
+                state = await _follow(journal, heads, run_id, watcher)
     except (asyncio.CancelledError, KeyboardInterrupt):
         print("stopped watching; the run goes on", file=sys.stderr)
         return 130
@@ -48,6 +41,31 @@ async def watch_run(journal: SqliteJournal, run_id: str, *, live: bool | None, a
     if state.outcome is None and state.stage in WORKING:
         return report_interruption(watcher, display)
     return report_end(state, watcher, display)
+
+
+async def _follow(journal: SqliteJournal, heads: Heads, run_id: str, watcher: Watcher) -> RunState:
+    """Hand on new events until the run ends, waits, or loses its process."""
+    watcher.accept_keys(partial(send_control, journal))
+    quiet = 0
+    while True:
+        changed = heads.changed()
+        if run_id in changed or quiet == 0:
+            for record in journal.read(run_id, watcher.follower.state.seq):
+                watcher.on_record(record)
+        quiet = 0 if run_id in changed else quiet + 1
+        state = watcher.follower.state
+        if _is_at_rest(state) or (quiet % LIVENESS_LOOKS == LIVENESS_LOOKS - 1 and not _is_driven(state)):
+            return state
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _show_text(watcher: Watcher, message: dict[str, Any]) -> None:
+    """Show what the process of the run is writing now. What it has lost is not shown."""
+    if message["kind"] == "call":
+        tool, _, subject = message["text"].partition(" ")
+        watcher.on_call(tool, subject)
+    else:
+        watcher.on_text(message["text"])
 
 
 def _is_at_rest(state: RunState) -> bool:

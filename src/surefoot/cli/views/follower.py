@@ -26,7 +26,7 @@ class Follower:
         self.activity = ""
         """What is being done now, in a few words."""
         self.tail = ""
-        """The end of the answer that the model is writing."""
+        """The end of what the model is writing, or a command is printing."""
         self.thought = ""
         self.rung: e.RungChosen | None = None
         """The recovery in progress; None when the step has succeeded."""
@@ -51,6 +51,8 @@ class Follower:
         self.activity = fmt.line(f"writing {tool} {subject}".strip(), ACTIVITY_CHARS)
 
     def _track(self, event: e.Event) -> None:
+        if isinstance(event, e.ChecksRan):
+            self.tail = ""
         match event:
             case e.PhaseStarted():
                 self.activity, self.tail, self.thought = _PHASE_ACTIVITIES[event.phase], "", ""

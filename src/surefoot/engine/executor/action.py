@@ -12,6 +12,7 @@ from surefoot.engine.reflector.restore import observed_changes
 from surefoot.engine.runtime.run import Run
 from surefoot.errors import ToolError
 from surefoot.journal import events as e
+from surefoot.journal.bus import Source
 from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.journal.state import StepRun
 from surefoot.prompting.proposal import Proposal
@@ -114,7 +115,8 @@ async def call_tool(run: Run, tool: Tool, action_id: str, arguments: dict[str, A
     context = run.tool_context.for_action(action_id, partial(hop_refusal, run, action_id.rpartition(".")[0]))
     stream = None
     if tool.writes is Writes.FREE:
-        stream = RedactedStream(run.redactor, run.bus.text)
+        source = Source("output", action_id.rpartition(".")[0], f"action:{action_id}")
+        stream = RedactedStream(run.redactor, run.bus.writer(source))
         context.on_output = stream.feed
     try:
         return await call(tool, context, arguments)

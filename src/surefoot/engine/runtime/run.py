@@ -26,7 +26,8 @@ from surefoot.engine.verifier.suite.running import SuiteRunner
 from surefoot.engine.verifier.suite.test_policy import refusal_to_weaken
 from surefoot.engine.verifier.verifier import Verifier
 from surefoot.errors import ToolError
-from surefoot.journal.bus import Bus
+from surefoot.journal.bus import Bus, Source
+from surefoot.journal.live_text import LiveTextSender
 from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.journal.state import ActionResults, RunState, StepRun
 from surefoot.journal.store.base import Journal
@@ -71,6 +72,7 @@ class Run:
         self.recorder = self._make_recorder()
         self.record, self.note, self.enter = self.recorder.record, self.recorder.note, self.recorder.enter
         self.heartbeat = Heartbeat(services.home, state.run_id)
+        self.live_text = LiveTextSender(services.home, state.run_id)
         self.timeouts = Timeouts()
         self.watchdog = Watchdog(state.run_id, self.timeouts.run_due, services.end_process)
         self.active_steps = ActiveSteps()
@@ -186,7 +188,7 @@ class Run:
             results=results,
             step_outputs=self.artifacts,
             ask=self._ask_for_tool,
-            on_output=RedactedStream(self.redactor, self.bus.text).feed,
+            on_output=RedactedStream(self.redactor, self.bus.writer(Source("output"))).feed,
             warn=self.recorder.warn,
             summary_chars=self.profile.summary_chars,
             read_chars=self.profile.read_chars,

@@ -26,6 +26,8 @@ from surefoot.engine.verifier.proofs import Proof, RecordedReads, declared, depe
 from surefoot.engine.verifier.scratch import Place, Scratch
 from surefoot.engine.verifier.suite.report import read_report
 from surefoot.journal import events as e
+from surefoot.journal.bus import Source
+from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.tools.registry import Toolbox
 from surefoot.tools.text.summary import summarise
 from surefoot.tools.tool import Tool, Writes
@@ -198,6 +200,7 @@ class Verifier:
         config = self._config
         timeout = self._time_limit(check, tree)
         started = time.monotonic()
+        stream = RedactedStream(self._recorder.redactor, self._recorder.bus.writer(Source("output")))
         done = await run_process(
             shell_argv(check.command),
             cwd=place.root,
@@ -209,7 +212,9 @@ class Verifier:
             ),
             sandbox=place.sandbox,
             network=config.network,
+            on_output=stream.feed,
         )
+        stream.flush()
         if place is self._place:  # what a command does to a copy is gone with it
             for warning in done.warnings:
                 self._recorder.warn(warning)

@@ -1,9 +1,11 @@
 """A model with scripted answers, for tests of the engine and of programs that use it."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +13,9 @@ from surefoot.errors import ModelError, UsageError
 from surefoot.models.base import Live, ModelReply, ModelRequest, ModelTraits, OnText, Usage
 from surefoot.models.items import AssistantTurn, TextPart, ToolCall
 from surefoot.models.providers.wire.turns import Piece, RawCall, build_turn, is_conversation, with_turn
+
+PIECE = 64
+"""How many characters are streamed at once."""
 
 Answer = str | dict[str, Any] | list[Any] | AssistantTurn | Exception | Callable[[ModelRequest], Any]
 When = str | re.Pattern[str] | Callable[[ModelRequest], bool]
@@ -58,8 +63,8 @@ class ScriptedModel:
     """Answers with the first rule that matches, else with the next answer of the list.
 
     To a request with tools, a turn is returned with its calls read as those of a server. In a script file, an object
-    with `calls` is such a turn: {"text": "", "calls": [["read_file", {"path": "a.py"}]]}. A script with such turns is
-    asked in a conversation, unless `traits` say otherwise.
+    with `calls` is such a turn: {"text": "", "calls": [["read_file", {"path": "a.py"}]]}; with `seconds` it is streamed
+    for so long. A script with such turns is asked in a conversation, unless `traits` say otherwise.
 
     >>> model = ScriptedModel([Rule("Say what", {"understanding": "..."}), "```python\\nx = 1\\n```"])
     """
@@ -99,13 +104,13 @@ class ScriptedModel:
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, AssistantTurn) or is_conversation(request):
-            return self._turn(request, answer, Live.of(on_text))
+            return await self._turn(request, answer, Live.of(on_text))
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        self._tell(Live.of(on_text), text)
+        await _tell(Live.of(on_text), text)
         usage = Usage(prompt_tokens=_prompt_tokens(request), output_tokens=len(text) // 4 + 1)
         return ModelReply(text=text, usage=usage, model=self.name, constrained=request.output_schema is not None)
 
-    def _turn(self, request: ModelRequest, answer: Any, live: Live) -> ModelReply:
+    async def _turn(self, request: ModelRequest, answer: Any, live: Live) -> ModelReply:
         turn = _as_turn(answer)
         pieces: list[Piece] = [
             RawCall(part.id, part.name, part.raw or json.dumps(part.arguments, ensure_ascii=False), part.extra)
@@ -113,18 +118,12 @@ class ScriptedModel:
             else part
             for part in turn.parts
         ]
-        self._tell(live, turn.content)
-        for index, piece in enumerate(piece for piece in pieces if isinstance(piece, RawCall)):
-            live.call(index, piece.name, piece.arguments)
-        written = len(turn.content) + sum(len(piece.arguments) for piece in pieces if isinstance(piece, RawCall))
+        calls = [piece for piece in pieces if isinstance(piece, RawCall)]
+        await _tell(live, turn.content, calls, answer.get("seconds", 0.0) if isinstance(answer, dict) else 0.0)
+        written = len(turn.content) + sum(len(call.arguments) for call in calls)
         usage = Usage(prompt_tokens=_prompt_tokens(request), output_tokens=written // 4 + 1)
         read = build_turn(request, pieces, protocol=turn.protocol, model=turn.model or self.name, truncated=False)
         return with_turn(ModelReply(text="", usage=usage, model=self.name), read)
-
-    @staticmethod
-    def _tell(live: Live, text: str) -> None:
-        for start in range(0, len(text), 64):
-            live.text(text[start : start + 64])
 
     def _next(self, request: ModelRequest) -> Answer:
         for rule in self._rules:
@@ -144,6 +143,22 @@ class ScriptedModel:
         pass
 
 
+async def _tell(live: Live, text: str, calls: Sequence[RawCall] = (), seconds: float = 0.0) -> None:
+    """Stream an answer in pieces, evenly over `seconds`."""
+    size = PIECE if not seconds else 8
+    pieces: list[Callable[[], None]] = [partial(live.text, part) for part in _parts(text, size)]
+    for index, call in enumerate(calls):
+        pieces += [partial(live.call, index, call.name, part) for part in _parts(call.arguments, size) or [""]]
+    for piece in pieces:
+        piece()
+        if seconds:
+            await asyncio.sleep(seconds / len(pieces))
+
+
+def _parts(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
 def _prompt_tokens(request: ModelRequest) -> int:
     return sum(len(message.content) for message in request.messages) // 4 + 1
 
@@ -151,7 +166,7 @@ def _prompt_tokens(request: ModelRequest) -> int:
 def _as_turn(answer: Any) -> AssistantTurn:
     if isinstance(answer, AssistantTurn):
         return answer
-    if isinstance(answer, dict) and "calls" in answer and answer.keys() <= {"calls", "text"}:
+    if isinstance(answer, dict) and "calls" in answer and answer.keys() <= {"calls", "text", "seconds"}:
         return calling(*((name, arguments) for name, arguments in answer["calls"]), text=answer.get("text", ""))
     text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
     return AssistantTurn(parts=(TextPart(text=text),))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from surefoot.core.purpose import Purpose
 from surefoot.journal import events as e
+from surefoot.journal.bus import Source
 from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.journal.state import Conversation
 from surefoot.models.base import Live, ModelReply, ModelRequest
@@ -179,7 +180,7 @@ class Dialogue:
         reply: ModelReply | None = None
         async for call in retries_of(run):
             with call:
-                reply = await _complete(run, request)
+                reply = await _complete(run, request, conversation.step_id)
         assert reply is not None
         turn = reply.as_turn()
         run.tokens.learn(request, reply)
@@ -248,9 +249,9 @@ def _redacted(item: Item, text: str) -> Item:
     return item if isinstance(item, AssistantTurn) else item.with_(content=text)
 
 
-async def _complete(run: RunView, request: ModelRequest) -> ModelReply:
-    stream = RedactedStream(run.redactor, run.bus.text, by_word=True)
-    calls = CallsInProgress(lambda tool, subject: run.bus.call(tool, run.redactor.redact(subject)))
+async def _complete(run: RunView, request: ModelRequest, step_id: str) -> ModelReply:
+    stream = RedactedStream(run.redactor, run.bus.writer(Source("text", step_id)), by_word=True)
+    calls = CallsInProgress(lambda tool, subject: run.bus.call(tool, run.redactor.redact(subject), step_id))
     try:
         return await run.model.complete(request, Live(text=stream.feed, call=calls.feed))
     finally:

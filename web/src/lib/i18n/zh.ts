@@ -36,7 +36,7 @@ export const zh: Dictionary = {
   'qkind.approval': '审批', 'qkind.confirmation': '确认', 'qkind.clarification': '问题', 'qkind.question': '问题',
   'answers.none': '没有提过问题。',
 
-  now: '当前', 'now.nothing': '没有正在执行的操作。', time: '时间', cost: '费用', tokens: '词元', 'tokens.detail': '提示 {prompt}（缓存 {cached}），输出 {output}', budgets: '预算与计数', task: '任务', folder: '文件夹', model: '模型', strategy: '策略', verdict: '结论', exit: '退出码 {code}', proof: '证明', 'proof.level': '证明 {level} 级', started: '开始', ended: '结束', forkedFrom: '分支自', diagnosis: '诊断', environment: '环境',
+  now: '当前', 'now.nothing': '没有正在执行的操作。', 'now.writing': '模型正在编写', time: '时间', cost: '费用', tokens: '词元', 'tokens.detail': '提示 {prompt}（缓存 {cached}），输出 {output}', budgets: '预算与计数', task: '任务', folder: '文件夹', model: '模型', strategy: '策略', verdict: '结论', exit: '退出码 {code}', proof: '证明', 'proof.level': '证明 {level} 级', started: '开始', ended: '结束', forkedFrom: '分支自', diagnosis: '诊断', environment: '环境',
   'proof.A': '用户或项目的检查之前为红，现在为绿', 'proof.B': '运行自己写的测试之前失败，现在通过', 'proof.C': '没有任何之前失败的检查已知现在通过',
   'counter.step_retry_count': '步骤重试', 'counter.single_step_repair_count': '步骤修复', 'counter.task_replan_count': '重新计划', 'counter.consecutive_failures': '连续失败',
   'talk.none': '没有对话。', 'talk.calls_one': '{n} 次调用', 'talk.calls_other': '{n} 次调用', 'talk.truncated_one': '此处省略 {n} 个字符', 'talk.truncated_other': '此处省略 {n} 个字符', 'role.system': '系统', 'role.user': '发给模型', 'role.assistant': '模型', 'role.tool': '结果',

@@ -1,0 +1,60 @@
+"""Watchers for `server.py`, as a process of their own: python server_watchers.py BASE TOKEN COUNT RUN...
+
+Each socket watches one of the runs, answers pings and acknowledges batches. `ready` is printed when all of them watch.
+With `-` as the first run, the sockets watch the second one and print each batch with the time of its arrival.
+"""
+
+import asyncio
+import json
+import sys
+import time
+
+from websockets.asyncio.client import ClientConnection, connect
+
+
+async def watch(base: str, token: str, run: str, ready: list[int], tell: bool) -> None:
+    url = base.replace("http", "ws") + "/socket.io/?EIO=4&transport=websocket"
+    async with connect(url, origin=base, max_size=None) as socket:  # type: ignore[arg-type]
+        await socket.recv()
+        await socket.send("40" + json.dumps({"token": token}))
+        await socket.recv()
+        asked = time.perf_counter()
+        await socket.send("420" + json.dumps(["run:watch", {"run": run}]))
+        ready.append(1)
+        await follow(socket, tell, asked)
+
+
+async def follow(socket: ClientConnection, tell: bool, asked: float) -> None:
+    async for text in socket:
+        assert isinstance(text, str)
+        if text == "2":
+            await socket.send("3")
+        elif text.startswith("42") and text[2].isdigit():
+            number, _, body = text[2:].partition("[")
+            await socket.send(f"43{number}[]")
+            if tell:
+                name, data = json.loads(f"[{body}")
+                seconds = round(time.perf_counter() - asked, 4) if name == "run:snapshot" else None
+                upto = data.get("upto", data.get("seq"))
+                print(json.dumps({"name": name, "upto": upto, "at": time.time(), "seconds": seconds}), flush=True)
+
+
+async def main() -> None:
+    base, token, count, *runs = sys.argv[1:]
+    tell = runs[0] == "-"
+    runs = runs[1:] if tell else runs
+    ready: list[int] = []
+    tasks = []
+    for number in range(int(count)):
+        tasks.append(asyncio.create_task(watch(base, token, runs[number % len(runs)], ready, tell)))
+        # The server takes at most so many new sockets a second.
+        if number % 20 == 19:
+            await asyncio.sleep(0.1)
+    while len(ready) < int(count):  # noqa: ASYNC110 - filled by the tasks
+        await asyncio.sleep(0.05)
+    print("ready", flush=True)
+    await asyncio.gather(*tasks)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,177 @@
+"""Plays the recorded run in a temporary folder: the run is a process of its own, the server is in this one."""
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from surefoot.config import paths
+from surefoot.errors import SurefootError
+
+if TYPE_CHECKING:
+    from surefoot.server.app import Server
+
+START_SECONDS = 60.0
+END_SECONDS = 10.0
+NO_PAGE = "The page is shown with: pip install 'surefoot[server]'. Here is the run in the terminal."
+_SERVER_PACKAGES = ("socketio", "starlette", "uvicorn", "websockets")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The folder of a demo, with what the run needs in it."""
+
+    folder: Path
+    task: str
+    check: str
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "shop"
+
+    @property
+    def answers(self) -> Path:
+        return self.folder / "recorded.json"
+
+    def words(self, *more: str) -> list[str]:
+        words = [sys.executable, "-P", "-m", "surefoot", "run", self.task, "-C", str(self.project), *more]
+        return [*words, "-m", f"scripted:{self.answers}", "--check", self.check]
+
+    def environ(self) -> dict[str, str]:
+        """The user's runs and settings stay out of it."""
+        others = {name: value for name, value in os.environ.items() if not name.startswith("SUREFOOT_")}
+        return {**others, "SUREFOOT_HOME": str(self.home), "XDG_CONFIG_HOME": str(self.folder / "config")}
+
+
+async def play(speed: float, *, open_page: bool, exit_after: bool) -> int:
+    """Play the demo until it is ended by a signal, or with `exit_after` until the run ends. Returns its exit code."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop.set)
+    with _stage(speed) as stage:
+        click.echo(f"Everything of this demo is in {stage.folder}, which is removed at the end.", err=True)
+        if has_page():
+            return await _with_page(stage, stop, open_page, exit_after)
+        click.echo(NO_PAGE, err=True)
+        async with _running(stage) as run:
+            await _first(stop.wait(), run.wait())
+            return _exit_code(run)
+
+
+def has_page() -> bool:
+    """Whether the packages of the server and the built page are there."""
+    from surefoot.server.page import FOLDER
+
+    installed = all(importlib.util.find_spec(name) is not None for name in _SERVER_PACKAGES)
+    return installed and (FOLDER / "index.html").is_file()
+
+
+async def _with_page(stage: Stage, stop: asyncio.Event, open_page: bool, exit_after: bool) -> int:
+    # The live view would paint over the link.
+    async with _running(stage, "--plain") as run:
+        from surefoot.server.app import Server, ServerOptions
+
+        server = Server(ServerOptions(home=stage.home, cwd=stage.project, port=0))
+        serving = asyncio.create_task(server.serve())
+        try:
+            await _show_link(stage, server, run, open_page)
+            await _first(stop.wait(), run.wait(), asyncio.shield(serving))
+            if run.returncode is not None and not exit_after:
+                click.echo("The run has ended. The page stays until Ctrl-C.", err=True)
+                await _first(stop.wait(), asyncio.shield(serving))
+        finally:
+            server.stop()
+            # The server takes signals itself, and raises them again when it has ended.
+            with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+                await serving
+    return _exit_code(run)
+
+
+async def _show_link(stage: Stage, server: "Server", run: asyncio.subprocess.Process, open_page: bool) -> None:
+    url = f"{server.url()}&run={await _run_id(stage, run)}"
+    click.echo(url)
+    sys.stdout.flush()
+    if open_page:
+        import webbrowser
+
+        webbrowser.open(url)
+
+
+async def _run_id(stage: Stage, run: asyncio.subprocess.Process) -> str:
+    """The id of the run, once it is in the journal."""
+    from surefoot.journal.store.reading import JournalReader
+
+    deadline = asyncio.get_running_loop().time() + START_SECONDS
+    while run.returncode is None and asyncio.get_running_loop().time() < deadline:
+        if paths.journal_file(stage.home).is_file():
+            with (
+                contextlib.suppress(SurefootError),
+                contextlib.closing(JournalReader(paths.journal_file(stage.home), busy_timeout=5.0)) as reader,
+            ):
+                if found := reader.summaries(1, None):
+                    return found[0].run_id
+        await asyncio.sleep(0.05)
+    raise SurefootError("the run of the demo did not start", remedy="see `surefoot doctor`")
+
+
+@contextlib.contextmanager
+def _stage(speed: float) -> Iterator[Stage]:
+    recording: dict[str, Any] = json.loads(resources.files("surefoot.cli.demo").joinpath("recording.json").read_text())
+    folder = Path(tempfile.mkdtemp(prefix="surefoot-demo-"))
+    stage = Stage(folder, recording["task"], recording["check"])
+    try:
+        for made in (stage.home, stage.project, folder / "config"):
+            made.mkdir(mode=0o700)
+        for name, text in recording["files"].items():
+            (stage.project / name).write_text(text)
+        answers = [{**answer, "seconds": answer["seconds"] / speed} for answer in recording["answers"]]
+        stage.answers.write_text(json.dumps(answers))
+        yield stage
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.asynccontextmanager
+async def _running(stage: Stage, *more: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    run = await asyncio.create_subprocess_exec(*stage.words(*more), env=stage.environ(), cwd=stage.project)
+    try:
+        yield run
+    finally:
+        if run.returncode is None:
+            run.terminate()
+            try:
+                await asyncio.wait_for(run.wait(), END_SECONDS)
+            except TimeoutError:
+                run.kill()
+                await run.wait()
+
+
+def _exit_code(run: asyncio.subprocess.Process) -> int:
+    return 130 if run.returncode is None or run.returncode < 0 else run.returncode
+
+
+async def _first(*waiting: Any) -> None:
+    """Wait for the first of several; the others are no longer waited for."""
+    tasks = [asyncio.ensure_future(each) for each in waiting]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

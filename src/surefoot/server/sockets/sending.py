@@ -1,0 +1,151 @@
+"""One sender for each socket: batches of whole rows, messages of steps, the list of runs, and text that may be lost.
+
+A socket has a cursor into the journal for each run it watches. At most two batches are unacknowledged, so a slow client
+costs one number, and no memory.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from surefoot.errors import SurefootError
+from surefoot.server.hub import Hub
+from surefoot.server.sockets.sessions import ListWatch, Session, Watch
+from surefoot.view.fold import changed_since, snapshot
+from surefoot.view.making import run_row
+from surefoot.view.messages import task_list
+from surefoot.view.rows import PROTOCOL, RunRow
+from surefoot.view.state import RunView
+
+BATCH_SECONDS = 0.06
+MAX_UNACKNOWLEDGED = 2
+MAX_BATCH_ROWS = 500
+"""A client that lacks more rows than this gets a snapshot."""
+MAX_QUEUE = 64
+"""How many messages may wait in the socket's own queue before nothing more is put into it."""
+MAX_QUEUE_FOR_TEXT = 8
+"""Text comes last: with more waiting than this it is dropped."""
+LISTED_RUNS = 100
+
+
+class Sender:
+    def __init__(self, hub: Hub, server: Any) -> None:
+        self._hub, self._server = hub, server
+
+    async def keep_sending(self, session: Session) -> None:
+        """Send what is new, until it is cancelled."""
+        while True:
+            await session.wake.wait()
+            session.wake.clear()
+            # What changes in this time is sent together.
+            await asyncio.sleep(BATCH_SECONDS)
+            for run_id in list(session.changed):
+                watch = session.watches.get(run_id)
+                if watch is None or await self._pump(session, watch):
+                    session.changed.discard(run_id)
+            if session.lists is not None:
+                await self._pump_list(session, session.lists)
+
+    async def send_text(self, session: Session, message: dict[str, Any]) -> None:
+        if self.waiting(session) < MAX_QUEUE_FOR_TEXT:
+            await self._server.emit("stream:text", {"v": PROTOCOL, **message}, to=session.sid)
+
+    async def beat(self, session: Session, at: float) -> None:
+        if self.waiting(session) < MAX_QUEUE:
+            await self._server.emit("beat", {"at": at}, to=session.sid)
+
+    def waiting(self, session: Session) -> int:
+        """How many messages wait in the socket's queue; for a socket that is gone, as many as fit."""
+        try:
+            socket = self._server.eio.sockets[self._server.manager.eio_sid_from_sid(session.sid, "/")]
+        except KeyError:
+            return MAX_QUEUE
+        return int(socket.queue.qsize())
+
+    async def _pump(self, session: Session, watch: Watch) -> bool:
+        """Send what is new of a run, as far as the client can take it. False if something is left."""
+        if watch.unacknowledged >= MAX_UNACKNOWLEDGED:
+            return False
+        if self.waiting(session) >= MAX_QUEUE:
+            asyncio.get_running_loop().call_later(0.25, session.wake.set)
+            return False
+        try:
+            view = await self._hub.view(watch.run)
+        except SurefootError:
+            return True
+        if watch.rows:
+            await self._send_rows(session, watch, view)
+        if watch.tools:
+            await self._send_messages(session, watch, view)
+        return True
+
+    async def _send_rows(self, session: Session, watch: Watch, view: RunView) -> None:
+        after, upto = watch.sent, view.state.seq
+        if after == upto and watch.live == view.live:
+            return
+        rows, removed = changed_since(view, after) if after is not None else ([], [])
+        if after is None or len(rows) > MAX_BATCH_ROWS:
+            message: dict[str, Any] = {"v": PROTOCOL, "run": watch.run, "seq": upto, "rows": snapshot(view)}
+            name = "run:snapshot"
+        else:
+            if not rows and watch.live != view.live:
+                rows = [run_row(view)]
+            message = {"v": PROTOCOL, "run": watch.run, "after": after, "upto": upto}
+            message |= {"upserts": rows, "removed": removed}
+            name = "run:rows"
+        watch.sent, watch.live = upto, view.live
+        watch.unacknowledged += 1
+        await self._server.emit(name, message, to=session.sid, callback=_acknowledged(session, watch))
+
+    async def _send_messages(self, session: Session, watch: Watch, view: RunView) -> None:
+        if watch.needs_tasks or watch.tools_sent < view.messages_dropped:
+            watch.needs_tasks = False
+            await self._server.emit("task:list", task_list(view), to=session.sid)
+        for seq, name, message in view.messages:
+            if seq > watch.tools_sent:
+                await self._server.emit(name, message, to=session.sid)
+        watch.tools_sent = view.state.seq
+
+    async def _pump_list(self, session: Session, lists: ListWatch) -> None:
+        if lists.unacknowledged >= MAX_UNACKNOWLEDGED or self.waiting(session) >= MAX_QUEUE:
+            asyncio.get_running_loop().call_later(0.25, session.wake.set)
+            return
+        if lists.sent is None:
+            lists.changed.clear()
+            rows = await self._run_rows()
+            lists.sent = {row["id"]: row for row in rows}
+            name, message = "runs:snapshot", {"v": PROTOCOL, "rows": rows}
+        else:
+            changed, lists.changed = lists.changed, set()
+            views = [await self._hub.view(run_id) for run_id in changed]
+            upserts = [row for row in map(run_row, views) if lists.sent.get(row["id"]) != row]
+            if not upserts:
+                return
+            lists.sent |= {row["id"]: row for row in upserts}
+            name, message = "runs:rows", {"v": PROTOCOL, "upserts": upserts, "removed": []}
+        lists.unacknowledged += 1
+
+        def acknowledge(*_: Any) -> None:
+            lists.unacknowledged = max(lists.unacknowledged - 1, 0)
+            if lists.changed:
+                session.wake.set()
+
+        await self._server.emit(name, message, to=session.sid, callback=acknowledge)
+
+    async def _run_rows(self) -> list[RunRow]:
+        rows = []
+        for summary in self._hub.summaries(LISTED_RUNS):
+            # A run of another version, or a damaged one, does not hide the others.
+            with contextlib.suppress(SurefootError):
+                rows.append(run_row(await self._hub.view(summary.run_id)))
+        return rows
+
+
+def _acknowledged(session: Session, watch: Watch) -> Callable[..., None]:
+    def acknowledge(*_: Any) -> None:
+        watch.unacknowledged = max(watch.unacknowledged - 1, 0)
+        if watch.run in session.changed:
+            session.wake.set()
+
+    return acknowledge

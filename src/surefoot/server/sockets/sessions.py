@@ -1,0 +1,92 @@
+"""What the server knows about each socket: who it is, which runs it watches, and how far it has come."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from surefoot.server.security import Connection
+from surefoot.server.tokens import Scope
+from surefoot.view.rows import RunRow
+
+
+@dataclass(slots=True)
+class Watch:
+    run: str
+    rows: bool = True
+    tools: bool = True
+    text: bool = True
+    sent: int | None = None
+    """The last event that the client has rows of; None: it needs a snapshot."""
+    tools_sent: int = 0
+    """The last event whose messages the client has."""
+    needs_tasks: bool = False
+    """Whether the client needs the task list first."""
+    live: bool | None = None
+    """Whether the client was told that a process drives the run."""
+    unacknowledged: int = 0
+
+
+@dataclass(slots=True)
+class ListWatch:
+    sent: dict[str, RunRow] | None = None
+    changed: set[str] = field(default_factory=set)
+    unacknowledged: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    sid: str
+    token: str
+    scope: Scope
+    connection: Connection | None
+    watches: dict[str, Watch] = field(default_factory=dict)
+    lists: ListWatch | None = None
+    changed: set[str] = field(default_factory=set)
+    """Runs with something to send."""
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    sender: "asyncio.Task[None] | None" = None
+
+    def notify(self, run_id: str) -> None:
+        self.changed.add(run_id)
+        self.wake.set()
+
+
+class Sessions:
+    """All sockets, by their id and by the runs that they watch."""
+
+    def __init__(self) -> None:
+        self._by_sid: dict[str, Session] = {}
+        self._by_run: dict[str, set[Session]] = {}
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._by_sid.values()))
+
+    def get(self, sid: str) -> Session | None:
+        return self._by_sid.get(sid)
+
+    def add(self, session: Session) -> None:
+        self._by_sid[session.sid] = session
+
+    def remove(self, sid: str) -> Session | None:
+        session = self._by_sid.pop(sid, None)
+        if session is not None:
+            for run_id in list(session.watches):
+                self.unwatch(session, run_id)
+        return session
+
+    def watch(self, session: Session, watch: Watch) -> None:
+        session.watches[watch.run] = watch
+        self._by_run.setdefault(watch.run, set()).add(session)
+
+    def unwatch(self, session: Session, run_id: str) -> None:
+        if session.watches.pop(run_id, None) is not None:
+            self._by_run[run_id].discard(session)
+            if not self._by_run[run_id]:
+                del self._by_run[run_id]
+
+    def watching(self, run_id: str) -> list[Session]:
+        return list(self._by_run.get(run_id, ()))
+
+    def watched_text(self) -> set[str]:
+        """The runs whose text somebody wants."""
+        return {run for run, sessions in self._by_run.items() if any(s.watches[run].text for s in sessions)}

@@ -1,0 +1,69 @@
+"""Text that runs are writing now, for the sockets that watch them. It is dropped rather than queued."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from surefoot.journal.live_text import KEPT_CHARS, LiveTextListener
+from surefoot.server.hub import Hub
+
+MAX_LISTENERS = 200
+"""How many runs are listened to at once."""
+MAX_MESSAGES_PER_SECOND = 2_000
+"""Over all sockets. With more watchers than this allows, text comes with gaps."""
+
+OnText = Callable[[dict[str, Any]], None]
+
+
+class Texts:
+    """Listens to runs that are driven now, and only while somebody watches them."""
+
+    def __init__(self, hub: Hub, on_text: OnText) -> None:
+        self._hub, self._on_text = hub, on_text
+        self._listeners: dict[str, LiveTextListener] = {}
+        self._latest: dict[str, dict[str, Any]] = {}
+        self._left, self._since = float(MAX_MESSAGES_PER_SECOND), time.monotonic()
+
+    def listen_to(self, run_ids: set[str]) -> None:
+        wanted = {run_id for run_id in run_ids if self._hub.is_live(run_id)}
+        for run_id in self._listeners.keys() - wanted:
+            self._listeners.pop(run_id).close()
+            self._latest.pop(run_id, None)
+        for run_id in sorted(wanted - self._listeners.keys())[: MAX_LISTENERS - len(self._listeners)]:
+            try:
+                self._listeners[run_id] = LiveTextListener(self._hub.home, run_id, self._receive)
+            except OSError as error:
+                self._hub.problem = f"live text cannot be received: {error}"
+                return
+
+    def latest(self, run_id: str) -> dict[str, Any] | None:
+        """The end of what the run wrote last, for a socket that begins to watch it."""
+        return self._latest.get(run_id)
+
+    def close(self) -> None:
+        self.listen_to(set())
+
+    def may_send(self) -> bool:
+        """Whether one more message fits the limit; it is counted."""
+        now = time.monotonic()
+        gained = (now - self._since) * MAX_MESSAGES_PER_SECOND
+        self._left, self._since = min(self._left + gained, float(MAX_MESSAGES_PER_SECOND)), now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        # The run has removed its secrets; the server may know others.
+        message = {**message, "text": self._hub.redactor.redact_known(message["text"])}
+        self._latest[message["run"]] = _joined(self._latest.get(message["run"]), message)
+        self._on_text(message)
+
+
+def _joined(before: dict[str, Any] | None, message: dict[str, Any]) -> dict[str, Any]:
+    """The end of two messages of the same text, or only the later one."""
+    if before is None or before["id"] != message["id"] or message["offset"] != before["offset"] + len(before["text"]):
+        return message
+    whole = before["text"] + message["text"]
+    text = whole[-KEPT_CHARS:]
+    return {**message, "offset": before["offset"] + len(whole) - len(text), "text": text}

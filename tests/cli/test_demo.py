@@ -1,0 +1,80 @@
+"""`surefoot demo`: a real run with recorded answers, its page, and nothing left of it."""
+
+import asyncio
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from cli.conftest import Surefoot
+from surefoot.cli.demo import playing
+
+
+async def test_the_demo_shows_a_step_that_heals_and_a_verified_result_on_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(playing, "has_page", lambda: True)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("SUREFOOT_HOME", str(tmp_path / "own"))
+    playing_it = asyncio.create_task(playing.play(1000, open_page=False, exit_after=True))
+    link = ""
+    while "/#t=" not in link:
+        assert not playing_it.done(), playing_it
+        await asyncio.sleep(0.05)
+        link += capsys.readouterr().out
+    base, _, rest = link.strip().partition("/#t=")
+    token, _, run_id = rest.partition("&run=")
+    seen: list[Any] = []
+    async with httpx2.AsyncClient(timeout=30, headers={"Authorization": f"Bearer {token}"}) as client:
+        assert (await client.get(f"{base}/")).status_code == 200
+        while not playing_it.done():
+            try:
+                seen = (await client.get(f"{base}/api/runs/{run_id}")).json()["rows"]
+            except httpx2.TransportError:
+                break
+            if seen[0]["verdict"] is not None:
+                break
+            await asyncio.sleep(0.1)
+    assert await playing_it == 0
+    rows = {row["key"]: row for row in seen}
+    assert {row["id"]: row["status"] for row in seen if row["kind"] == "step"} == dict.fromkeys(
+        ("s1", "s2", "s3"), "succeeded"
+    )
+    assert rows["step:s2"]["healed"]
+    assert rows["try:s2:1"]["rung"] == "repair_step"
+    assert rows["try:s2:1"]["rolled_back"]
+    assert ("red", "green") in [(check["before"], check["now"]) for check in rows["step:s3"]["checks"]]
+    assert rows["run"]["revisions"] == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_demo_that_is_ended_leaves_nothing_behind(surefoot: Surefoot, number: signal.Signals) -> None:
+    scratch = surefoot.home / "tmp"
+    scratch.mkdir()
+    surefoot.environ["TMPDIR"] = str(scratch)
+    process = surefoot.start("demo")
+    assert process.stderr is not None
+    line = ""
+    while "execution" not in line and "understanding" not in line:
+        line = process.stderr.readline()
+        assert line, "the demo has ended"
+    assert [path.name.startswith("surefoot-demo-") for path in scratch.iterdir()] == [True]
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode in (0, 130)
+    assert list(scratch.iterdir()) == []
+    assert not surefoot.state.exists()
+
+
+def test_without_the_page_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("surefoot.server.page.FOLDER", tmp_path)
+    assert not playing.has_page()
+    (tmp_path / "index.html").touch()
+    assert playing.has_page()
+    monkeypatch.setattr(playing, "_SERVER_PACKAGES", ("no_such_package",))
+    assert not playing.has_page()
+    assert "surefoot[server]" in playing.NO_PAGE
