@@ -26,6 +26,8 @@ from surefoot.engine.verifier.file_checks import OneFile, problem_with, see
 from surefoot.engine.verifier.scratch import Place, Scratch
 from surefoot.engine.verifier.suite.report import read_report
 from surefoot.journal import events as e
+from surefoot.tools.builtin.python import run_python
+from surefoot.tools.builtin.shell import run_command
 from surefoot.tools.registry import Toolbox
 from surefoot.tools.text.summary import summarise
 from surefoot.tools.tool import Tool, Writes
@@ -103,9 +105,13 @@ class Verifier:
         return tuple(found)
 
     def after_call(self, tool: Tool) -> None:
-        """Drop the proofs of commands if a call may have had effects outside the workspace's snapshots."""
+        """Drop the proofs of commands if a call may have had effects outside the workspace's snapshots.
+
+        A tool of the user runs in this process, outside any sandbox.
+        """
         free = tool.writes is Writes.FREE
-        confined = isinstance(self._place.sandbox, Bubblewrap) and not self._config.network
+        sandboxed = tool in (run_command, run_python) and isinstance(self._place.sandbox, Bubblewrap)
+        confined = sandboxed and not self._config.network
         if tool.external or tool.network or (free and not confined):
             self._forget_commands()
 
