@@ -6,8 +6,10 @@ from support.kit import Bench, act, fenced, steps, understanding
 from support.talk import submit
 from surefoot.core.plan import ExecutionStep, StepType, TextCheck
 from surefoot.core.transitions import StepStatus
+from surefoot.engine.runtime.services import Services
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
+from surefoot.models.providers.openai_compatible import OpenAICompatible
 from surefoot.tools.context import ToolContext
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
@@ -47,6 +49,15 @@ async def test_placeholder_text_may_be_written_where_no_secret_is(bench: Bench) 
     write = act("write_file", path="settings.py", content='hidden = "[redacted]"\ndebug = True\n')
     state = await bench.run_plan(steps(STEP), [write])
     assert state.steps["s"].status is StepStatus.SUCCEEDED
+
+
+@pytest.mark.attack("leak by output")
+async def test_the_key_of_the_model_in_use_is_a_secret(bench: Bench) -> None:
+    """Also one that is in no variable, but in a file of settings."""
+    key = "the-key-of-the-model-7Qz"
+    model = OpenAICompatible("http://127.0.0.1:9/v1", "m", key)
+    redactor = Services(bench.journal, model, bench.home).redactor
+    assert redactor.redact(f"refused: {key}") == "refused: [redacted]"
 
 
 @pytest.mark.attack("leak by output")

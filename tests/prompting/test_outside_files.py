@@ -1,5 +1,6 @@
 """No file outside the workspace reaches a prompt, whatever path a model names."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ from surefoot.core.plan import ExecutionStep
 from surefoot.models.base import ModelTraits
 from surefoot.models.testing.scripted import Rule
 from surefoot.prompting.context import quoted_files
+from surefoot.tools.fs.fileio import reader
 
 SECRET = "token-of-the-user-4711"
 
@@ -85,3 +87,22 @@ def test_no_secret_database_is_shown(bench: Bench, outside: Path, monkeypatch: p
     profile.mkdir()
     (outside / "logins.db").rename(profile / "logins.db")
     assert quoted_files(bench.root, [".mozilla/logins.db"], 1_000_000) == ""
+
+
+@pytest.mark.attack("read")
+def test_reader_of_listed_files_refuses_secrets_and_links(
+    bench: Bench, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The map of a repository reads many files that were just listed. A link may be made in between."""
+    monkeypatch.setenv("HOME", str(bench.root))
+    bench.write(a__py="x = 1\n")
+    (bench.root / ".aws").mkdir()
+    (bench.root / ".aws" / "config.py").write_text(SECRET)
+    (bench.root / ".netrc").write_text(SECRET)
+    (bench.root / "folder").symlink_to(outside)
+    (bench.root / "link.py").symlink_to(outside / "credentials")
+    os.mkfifo(bench.root / "pipe.py")
+    read = reader(bench.root, 100_000)
+    assert read("a.py") == "x = 1\n"
+    for path in (".aws/config.py", ".netrc", "folder/credentials", "link.py", "pipe.py", "../private/credentials"):
+        assert read(path) is None, path

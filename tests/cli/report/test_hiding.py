@@ -1,7 +1,5 @@
 """Everything that the command line prints or exports passes here: known secrets are hidden in it once more."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from surefoot.cli.report import hiding, text
@@ -13,10 +11,9 @@ PASSWORD = "correct-horse-battery-9Xq"
 
 
 @pytest.fixture(autouse=True)
-def no_redactor(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_redactor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hiding, "_in_use", [])
     monkeypatch.setenv("SERVICE_PASSWORD", PASSWORD)
-    yield
 
 
 @pytest.mark.attack("leak by output")

@@ -1,9 +1,9 @@
 """What a run records: secrets are removed before anything is stored, whichever way an event takes."""
 
-from pathlib import Path
-
 import pytest
 
+from support.recorded import RUN_ID, created
+from surefoot.core.transitions import Stage
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.journal import events as e
 from surefoot.journal.bus import Bus
@@ -17,15 +17,11 @@ PASSWORD = "correct-horse-battery-9Xq"
 @pytest.mark.attack("leak by output")
 @pytest.mark.parametrize("way", ["record", "note", "warn", "enter"])
 async def test_events_are_redacted_whichever_way_they_take(way: str) -> None:
-    from surefoot.core.task import Task
-    from surefoot.core.transitions import Stage
-
-    journal, published = MemoryJournal(), []
-    bus = Bus()
+    journal, bus = MemoryJournal(), Bus()
+    published: list[e.Event] = []
     bus.subscribe(lambda record: published.append(record.event))
-    recorder = Recorder(journal, bus, RunState(), Redactor({"SERVICE_PASSWORD": PASSWORD}))
-    created = e.RunCreated(run_id="r1", task=Task(text="x", workspace=str(Path("/w"))))
-    await recorder.record(created)
+    recorder = Recorder(journal, bus, RunState(run_id=RUN_ID), Redactor({"SERVICE_PASSWORD": PASSWORD}))
+    await recorder.record(created())
     text = f"it printed {PASSWORD}"
     match way:
         case "record":
@@ -37,7 +33,7 @@ async def test_events_are_redacted_whichever_way_they_take(way: str) -> None:
         case "enter":
             await recorder.enter(Stage.FAILED, text)
     await journal.flush()
-    stored = [record.event for record in journal.read("r1")]
+    stored = [record.event for record in journal.read(RUN_ID)]
     assert len(stored) == 2
     for event in (stored[-1], published[-1]):
         assert PASSWORD not in event.model_dump_json()
