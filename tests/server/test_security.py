@@ -32,6 +32,7 @@ GOOD_HOSTS = ("exact", "localhost")
 ORIGINS = {
     "absent": [],
     "own": [f"http://{HERE}"],
+    "two": [f"http://{HERE}", "https://evil.example"],
     "null": ["null"],
     "other": ["https://evil.example"],
     "other port": ["http://127.0.0.1:3000"],

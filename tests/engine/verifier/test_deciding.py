@@ -153,6 +153,15 @@ def test_given_file_that_is_only_named_is_put_back(task: str) -> None:
     assert list(found.restored) == ["tests/test_adder.py"]
 
 
+def test_data_that_only_tests_name_is_put_back() -> None:
+    given = {**GIVEN, "tests/test_adder.py": "CASES = open('cases.csv')\n", "cases.csv": "1,1,2\n"}
+    changed = {**given, "cases.csv": "1,1,0\n"}
+    assert differences(given, changed).restored == {"cases.csv": "expected results"}
+    used = {"adder.py": "CASES = open('cases.csv')\n"}
+    assert differences({**given, **used}, {**changed, **used}).restored == {}, "programs read it too"
+    assert differences(given, changed, "Correct cases.csv.").restored == {}
+
+
 def test_file_behind_symlinks_is_a_test_if_one_of_its_names_is() -> None:
     given = {"shared/a.py": "1", "tests": "-> suite", "suite/b.py": "-> ../shared/a.py", "abs": "-> /work/shared"}
     assert list(differences(given, {**given, "shared/a.py": "2"}).restored) == ["shared/a.py"]
