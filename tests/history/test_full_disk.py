@@ -114,7 +114,8 @@ async def test_a_file_of_the_user_does_not_take_the_room_of_what_comes_back(full
 async def test_undo_is_recorded_later_if_the_journal_is_full(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     (bench.root / "small.txt").write_text("small\n")
     run_id = await run_that_deletes(bench, "rm small.txt; touch made.txt")
-    append, refused = bench.journal.append, []
+    append = bench.journal.append
+    refused: list[Sequence[e.Event]] = []
 
     async def full_once(name: str, events: Sequence[e.Event]) -> list[e.Record]:
         if not refused:

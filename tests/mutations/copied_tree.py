@@ -75,7 +75,7 @@ class CopiedTree:
 
     def run_tests(self, tests: Sequence[str], *options: str, seconds: float = 3_600.0) -> Ran:
         # -P: otherwise the current folder, and with it the source of neither, would come first on the path.
-        command = [self._python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+        command = [str(self._python), "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
         command += [f"tests/{name}" for name in tests]
         path = f"{self._python.parent}{os.pathsep}{os.environ['PATH']}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHON", "COV_"))}

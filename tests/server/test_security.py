@@ -257,6 +257,35 @@ async def test_a_socket_that_sends_too_much_is_closed(site: Site) -> None:
             await asyncio.wait_for(_flood(socket), 60)
 
 
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize(
+    ("limits", "frame"),
+    [(Limits(frames_burst=3, frames_per_second=1e-6), "2"), (Limits(frame_bytes=10), "x" * 11)],
+    ids=["too many", "too long"],
+)
+async def test_frames_beyond_the_limits_end_a_socket(tmp_path: Path, limits: Limits, frame: str) -> None:
+    door = door_for("127.0.0.1", PORT)
+    attempts = Attempts(tmp_path, Door(door.hosts, door.origins, limits))
+    got: list[str] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        for _ in range(10):
+            got.append((await receive())["type"])
+
+    async def frames() -> Any:
+        return {"type": "websocket.receive", "text": frame}
+
+    scope = {
+        "type": "websocket",
+        "path": "/socket.io/",
+        "query_string": b"EIO=4&transport=websocket",
+        "headers": [(b"host", HERE.encode()), (b"origin", f"http://{HERE}".encode())],
+    }
+    await Gate(application, attempts.gate._door, attempts.tokens)(scope, frames, frames)  # type: ignore[arg-type]
+    passed = 3 if frame == "2" else 0
+    assert got == ["websocket.receive"] * passed + ["websocket.disconnect"] * (10 - passed)
+
+
 async def _flood(socket: Any) -> None:
     for _ in range(2_000):
         await socket.send("3")

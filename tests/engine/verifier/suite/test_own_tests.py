@@ -1,5 +1,7 @@
 """The proof by tests that a run wrote, decided by two runs of them: on the tree before the run, and on the tree now."""
 
+from typing import Literal
+
 import pytest
 
 from surefoot.core.proof import SuiteCounts
@@ -10,11 +12,11 @@ pytestmark = pytest.mark.req("X12")
 BEFORE = "they also pass on the tree before the run"
 
 
-def ran(**tests: str) -> SuiteRun:
+def ran(**tests: Literal["passed", "failed"]) -> SuiteRun:
     failed = list(tests.values()).count("failed")
     counts = SuiteCounts(collected=len(tests), passed=len(tests) - failed, failed=failed)
-    named = {f"test_a.py::{name}": result for name, result in tests.items()}
-    return SuiteRun(SuiteReport(counts, named, names_all=True), 1 if failed else 0, "")
+    report = SuiteReport(counts, {f"test_a.py::{name}": result for name, result in tests.items()}, names_all=True)
+    return SuiteRun(report, 1 if failed else 0, "")
 
 
 def test_only_the_own_tests_that_failed_before_are_named() -> None:
