@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly lint types unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test clean help
+.PHONY: demo test test-model nightly mutations lint types unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -47,9 +47,14 @@ unit: .venv/dev.ready
 coverage: .venv/dev.ready
 	$(BIN)/pytest -n auto --dist worksteal -m "not nightly" --cov=surefoot --cov-report=term:skip-covered -q
 
-# Longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees.
+# All tests, with the longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees,
+# every guard switched off.
 nightly: .venv/dev.ready
-	SUREFOOT_NIGHTLY=1 $(BIN)/pytest -q
+	SUREFOOT_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -q
+
+# Only the last of these: each guard is switched off in a copy of the source, and a test must fail.
+mutations: .venv/dev.ready
+	$(BIN)/pytest -n auto --dist worksteal -q tests/mutations
 
 # The same tests with the embedded model: fetches 1.1 GB once.
 test-model: .venv/dev.ready
@@ -114,4 +119,4 @@ lock: .tools/bin/uv
 
 clean:
 	rm -rf web/node_modules web/.report-build src/surefoot/server/static
-	rm -rf .venv .bench-venv .tools .mypy_cache .ruff_cache .pytest_cache .coverage dist
+	rm -rf .venv .bench-venv .tools .mypy_cache .ruff_cache .pytest_cache .mutations .coverage dist

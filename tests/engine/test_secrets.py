@@ -6,7 +6,11 @@ from support.kit import Bench, act, fenced, steps, understanding
 from support.talk import submit
 from surefoot.core.plan import ExecutionStep, StepType, TextCheck
 from surefoot.core.transitions import StepStatus
+from surefoot.engine.runtime.services import Services
 from surefoot.journal import events as e
+from surefoot.journal.redact import Redactor
+from surefoot.models.providers.openai_compatible import OpenAICompatible
+from surefoot.tools.context import ToolContext
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
 STEP = ExecutionStep(
@@ -45,6 +49,42 @@ async def test_placeholder_text_may_be_written_where_no_secret_is(bench: Bench) 
     write = act("write_file", path="settings.py", content='hidden = "[redacted]"\ndebug = True\n')
     state = await bench.run_plan(steps(STEP), [write])
     assert state.steps["s"].status is StepStatus.SUCCEEDED
+
+
+@pytest.mark.attack("leak by output")
+async def test_the_key_of_the_model_in_use_is_a_secret(bench: Bench) -> None:
+    """Also one that is in no variable, but in a file of settings."""
+    key = "the-key-of-the-model-7Qz"
+    model = OpenAICompatible("http://127.0.0.1:9/v1", "m", key)
+    redactor = Services(bench.journal, model, bench.home).redactor
+    assert redactor.redact(f"refused: {key}") == "refused: [redacted]"
+
+
+@pytest.mark.attack("leak by output")
+async def test_an_answer_with_a_secret_is_stored_without_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model may know a secret from elsewhere, or guess it."""
+    password = "correct-horse-battery-9Xq"
+    monkeypatch.setenv("SERVICE_PASSWORD", password)
+    bench.write(settings__py="debug = False\n")
+    write = act("write_file", path="settings.py", content=f'password = "{password}"\ndebug = True\n')
+    await bench.run_plan(steps(STEP), [write])
+    answers = [bench.journal.get_blob(event.answer).decode() for event in bench.events(e.ModelAnswered)]
+    assert any("[redacted]" in answer for answer in answers)
+    assert not [answer for answer in answers if password in answer]
+
+
+@pytest.mark.attack("leak by output")
+def test_no_half_of_a_secret_is_left_where_an_output_is_cut(bench: Bench) -> None:
+    redactor = Redactor({"SERVICE_PASSWORD": "correct-horse-battery-9Xq"})
+    for truncate_middle in (False, True):
+        context = ToolContext(
+            bench.root, redact=redactor.redact, summary_chars=200, action_id="a1", truncate_middle=truncate_middle
+        )
+        for before in range(0, 400, 7):
+            output = "x" * before + " correct-horse-battery-9Xq " + "y" * 2_000
+            shown = context.summary(output) + context.summary(output[::-1].replace("qX9-yrettab-esroh-tcerroc", "z"))
+            assert "correct-horse" not in shown
+            assert "battery-9Xq" not in shown
 
 
 @pytest.mark.req("P12")

@@ -1,15 +1,16 @@
 """Undo on a full disk that also holds the journal and the snapshots: what has no room is named, and nothing is lost."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from support.kit import Bench, act, steps
 from support.trees import fill_up, photograph, small_disk
 from surefoot.core.plan import ExecutionStep, FileCheck, StepType
-from surefoot.errors import RestoreIncomplete
+from surefoot.errors import JournalFull, RestoreIncomplete
 from surefoot.history.undo import undo
+from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.store.sqlite import SqliteJournal
 
@@ -89,3 +90,41 @@ async def test_undo_works_where_nothing_at_all_can_be_written(full: Bench) -> No
     (root / "junk").unlink()
     await undo(reopened(full), full.home, run_id)
     assert photograph(root) == original
+
+
+@pytest.mark.req("X2")
+@pytest.mark.attack("block undo")
+async def test_a_file_of_the_user_does_not_take_the_room_of_what_comes_back(full: Bench) -> None:
+    """Storing it first would be careful, and leave no room for the file that the run has deleted."""
+    root = full.root
+    (root / "large.bin").write_bytes(large := os.urandom(3 * MB))
+    run_id = await run_that_deletes(full, "rm large.bin; touch made.txt")
+    disk = os.statvfs(root)
+    free = disk.f_bavail * disk.f_frsize
+    (root / "mine.bin").write_bytes(mine := os.urandom(free // 2 - MB // 4))
+    left = free - len(mine)
+    assert len(mine) < left < len(mine) + 3 * MB, "there is room to store it, or for the other one, and not for both"
+    await undo(reopened(full), full.home, run_id)
+    assert (root / "large.bin").read_bytes() == large
+    assert (root / "mine.bin").read_bytes() == mine
+
+
+@pytest.mark.req("X2")
+@pytest.mark.attack("block undo")
+async def test_undo_is_recorded_later_if_the_journal_is_full(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    (bench.root / "small.txt").write_text("small\n")
+    run_id = await run_that_deletes(bench, "rm small.txt; touch made.txt")
+    append = bench.journal.append
+    refused: list[Sequence[e.Event]] = []
+
+    async def full_once(name: str, events: Sequence[e.Event]) -> list[e.Record]:
+        if not refused:
+            refused.append(events)
+            raise JournalFull("the disk is full", remedy="")
+        return await append(name, events)
+
+    monkeypatch.setattr(bench.journal, "append", full_once)
+    await undo(bench.journal, bench.home, run_id)
+    assert refused
+    assert bench.files() == {"small.txt": "small\n"}
+    assert fold(bench.journal.read(run_id)).undone is not None

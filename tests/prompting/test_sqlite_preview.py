@@ -32,7 +32,7 @@ def test_preview_shows_tables_and_first_rows(tmp_path: Path) -> None:
         "CREATE VIEW all_buyers AS SELECT * FROM buyers",
     )
     before = sorted(tmp_path.iterdir())
-    assert tables_in(path, 1_000) == (
+    assert tables_in(path.parent, path.name, 1_000) == (
         "CREATE TABLE buyers (id INTEGER PRIMARY KEY, name TEXT);\n"
         "-- 1, 'Ada'\n"
         "-- 2, NULL\n"
@@ -40,10 +40,10 @@ def test_preview_shows_tables_and_first_rows(tmp_path: Path) -> None:
         "-- (2 bytes), (100 characters)"
     )
     assert sorted(tmp_path.iterdir()) == before, "no files are left beside it"
-    without_rows = tables_in(path, 150)
+    without_rows = tables_in(path.parent, path.name, 150)
     assert without_rows is not None
     assert [line.split()[0] for line in without_rows.splitlines()] == ["CREATE", "CREATE"]
-    assert tables_in(path, 20) is None
+    assert tables_in(path.parent, path.name, 20) is None
 
 
 @pytest.mark.req("X5")
@@ -57,7 +57,7 @@ def test_unreadable_table_is_still_listed(tmp_path: Path) -> None:
         "CREATE TABLE plain (x INTEGER)",
         "INSERT INTO plain VALUES (7)",
     )
-    preview = tables_in(path, 1_000)
+    preview = tables_in(path.parent, path.name, 1_000)
     assert preview is not None
     assert preview.splitlines()[0] == "CREATE TABLE words (word TEXT);"
     assert preview.splitlines()[1].startswith("CREATE TABLE large")
@@ -75,7 +75,7 @@ def test_unusable_files_have_no_preview(tmp_path: Path) -> None:
     writer.execute("PRAGMA journal_mode = WAL")
     writer.execute("CREATE TABLE t (x)")
     names = ["broken.db", "text.db", "pipe.db", "link.db", "missing.db", "empty.db", "busy.db", "."]
-    assert [tables_in(tmp_path / name, 1_000) for name in names] == [None] * len(names)
+    assert [tables_in(tmp_path, name, 1_000) for name in names] == [None] * len(names)
     writer.close()
 
 

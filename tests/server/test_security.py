@@ -1,10 +1,12 @@
 """Only valid combinations of Host, Origin, token, transport and method get through; known incidents as cases."""
 
 import asyncio
+import contextlib
 import itertools
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import socketio
 
@@ -30,6 +32,7 @@ GOOD_HOSTS = ("exact", "localhost")
 ORIGINS = {
     "absent": [],
     "own": [f"http://{HERE}"],
+    "two": [f"http://{HERE}", "https://evil.example"],
     "null": ["null"],
     "other": ["https://evil.example"],
     "other port": ["http://127.0.0.1:3000"],
@@ -254,6 +257,35 @@ async def test_a_socket_that_sends_too_much_is_closed(site: Site) -> None:
             await asyncio.wait_for(_flood(socket), 60)
 
 
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize(
+    ("limits", "frame"),
+    [(Limits(frames_burst=3, frames_per_second=1e-6), "2"), (Limits(frame_bytes=10), "x" * 11)],
+    ids=["too many", "too long"],
+)
+async def test_frames_beyond_the_limits_end_a_socket(tmp_path: Path, limits: Limits, frame: str) -> None:
+    door = door_for("127.0.0.1", PORT)
+    attempts = Attempts(tmp_path, Door(door.hosts, door.origins, limits))
+    got: list[str] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        for _ in range(10):
+            got.append((await receive())["type"])
+
+    async def frames() -> Any:
+        return {"type": "websocket.receive", "text": frame}
+
+    scope = {
+        "type": "websocket",
+        "path": "/socket.io/",
+        "query_string": b"EIO=4&transport=websocket",
+        "headers": [(b"host", HERE.encode()), (b"origin", f"http://{HERE}".encode())],
+    }
+    await Gate(application, attempts.gate._door, attempts.tokens)(scope, frames, frames)  # type: ignore[arg-type]
+    passed = 3 if frame == "2" else 0
+    assert got == ["websocket.receive"] * passed + ["websocket.disconnect"] * (10 - passed)
+
+
 async def _flood(socket: Any) -> None:
     for _ in range(2_000):
         await socket.send("3")
@@ -283,6 +315,99 @@ async def test_a_socket_without_a_connect_packet_is_closed_in_time(tmp_path: Pat
     await asyncio.wait_for(gate(scope, silence, silence), 60)  # type: ignore[arg-type]
     assert got == [{"type": "websocket.disconnect", "code": 1008}]
     assert not gate.connections
+
+
+@pytest.mark.attack("the server's door")
+async def test_sockets_beyond_the_limit_are_refused(tmp_path: Path) -> None:
+    door = door_for("127.0.0.1", PORT)
+    attempts = Attempts(tmp_path, Door(door.hosts, door.origins, Limits(sockets=2)))
+    own: dict[str, Any] = {"host": [HERE], "origin": [f"http://{HERE}"], "query": "EIO=4&transport=websocket"}
+    entered, leave = asyncio.Semaphore(0), asyncio.Event()
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        entered.release()
+        await leave.wait()
+
+    attempts.gate._app = application
+    sockets = [asyncio.create_task(attempts.request("websocket", path="/socket.io/", **own)) for _ in range(2)]
+    for _ in sockets:
+        await entered.acquire()
+    await attempts.request("websocket", path="/socket.io/", **own)
+    assert attempts.sent == [{"type": "websocket.close", "code": 1008, "reason": "sockets"}]
+    leave.set()
+    await asyncio.gather(*sockets)
+    assert not attempts.gate.connections
+
+
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize("how", ["content-length", "chunked"])
+async def test_a_body_that_is_too_long_is_refused(site: Site, how: str) -> None:
+    """Neither a length that is said, nor one that turns out to be too long."""
+    task = "x" * 3_000_000
+    body = f'{{"task": "{task}", "commandId": "c"}}'.encode()
+
+    async def pieces() -> Any:
+        for start in range(0, len(body), 100_000):
+            yield body[start : start + 100_000]
+
+    sent: Any = body if how == "content-length" else pieces()
+    with contextlib.suppress(httpx2.TransportError):
+        answer = await site.http("POST", "/api/runs", content=sent)
+        assert answer.status_code in (413, 500)
+    assert (await site.http("GET", "/api/runs")).json() == {"runs": [], "next": None}
+
+
+@pytest.mark.attack("the server's door")
+async def test_a_token_that_only_looks_commands_nothing(site: Site) -> None:
+    """Over the socket it watches, and every command is refused. Over HTTP the matrix above tells."""
+    run_id = await site.store(whole_run())
+    looks = await site.client("view")
+    assert "head" in await looks.call("run:watch", run=run_id)
+    for command in ("run:pause", "run:resume", "run:cancel", "question:answer", "step:skip", "step:retry"):
+        answer = await looks.call(command, run=run_id, commandId=command, step="s1", question="q", answer="yes")
+        assert answer == {"refused": True, "reason": "this token may only look"}
+    await looks.io.disconnect()
+    for path in ("/api/tokens/control/revoke", "/api/runs", f"/api/runs/{run_id}/commands"):
+        assert (await site.http("POST", path, "view", json={})).status_code == 403
+
+
+@pytest.mark.attack("the server's door")
+def test_a_token_replaced_by_another_process_is_out_at_once(tmp_path: Path) -> None:
+    here, there = Tokens(tmp_path / "tokens.json"), Tokens(tmp_path / "tokens.json")
+    here.ensure()
+    old = here.get("control")
+    assert here.scope_of(old) == "control"
+    there.revoke("control")
+    assert here.scope_of(old) is None
+    assert here.scope_of(there.get("control")) == "control"
+
+
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize("content", ['{"control": "", "view": ""}', '{"control": null}', "{}", '{"other": "x"}'])
+def test_an_empty_or_missing_token_lets_nobody_in(tmp_path: Path, content: str) -> None:
+    (tmp_path / "tokens.json").write_text(content)
+    tokens = Tokens(tmp_path / "tokens.json")
+    for given in ("", "x", "None", "null"):
+        assert tokens.scope_of(given) is None
+
+
+def test_the_tokens_are_readable_by_the_user_alone(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path / "server" / "tokens.json")
+    tokens.ensure()
+    tokens.revoke("view")
+    assert (tmp_path / "server" / "tokens.json").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "server").stat().st_mode & 0o777 == 0o700
+    assert len(tokens.get("control")) >= 40
+
+
+def test_the_token_is_in_the_fragment_of_the_address(site: Site) -> None:
+    """A fragment is sent to nobody: it is in no log and no referrer."""
+    assert site.server is not None
+    for scope in ("control", "view"):
+        address, mark, fragment = site.server.url(scope).partition("#")
+        assert mark
+        assert site.token(scope) in fragment
+        assert address == f"{site.base}/"
 
 
 async def test_stored_contents_are_downloads(site: Site) -> None:

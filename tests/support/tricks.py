@@ -164,6 +164,14 @@ REACHING_OUT = (
             print("ESCAPED")
         """,
     ),
+    Trick(
+        "capabilities",  # Landlock restricts those for files
+        """
+        import re
+        rights = int(re.search(r"CapEff:\\s*(\\w+)", open("/proc/self/status").read())[1], 16)
+        print("ESCAPED" if rights & ~0b11011 else "none")
+        """,
+    ),
     Trick("rights of set-user-id programs", "grep -q 'NoNewPrivs:.1' /proc/self/status || echo ESCAPED"),
     Trick("daemon left behind", "(setsid sh -c 'sleep 1; exec sleep 987' >/dev/null 2>&1 &) ; exit 0"),
 )

@@ -80,6 +80,8 @@ def of_run(state: RunState) -> EarlierPhases:
 
 
 def from_file(path: Path) -> EarlierPhases:
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no ordinary file", remedy="give a JSON file, as of surefoot show --json")
     try:
         values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -106,7 +108,9 @@ def _from_values(values: Mapping[str, Any], source: str) -> EarlierPhases:
         if isinstance(value, Mapping) and "phase" in value and "output" in value:
             value = value["output"]
         try:
-            found[name] = None if value is None else skipped(phase, _GIVEN, kind.model_validate(value))
+            parsed = None if value is None or isinstance(value, kind) else kind.model_validate(value)
+            given = _with_checks_of_a_plan(parsed) if isinstance(parsed, DetailedPlan) else parsed or value
+            found[name] = None if given is None else skipped(phase, _GIVEN, given)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
@@ -115,3 +119,12 @@ def _from_values(values: Mapping[str, Any], source: str) -> EarlierPhases:
                 remedy=f"give the fields of {kind.__name__}",
             ) from None
     return EarlierPhases(**found, source=source)
+
+
+def _with_checks_of_a_plan(plan: DetailedPlan) -> DetailedPlan:
+    """Return a plan that was read from data, whose checks count as those of a plan, whoever they say they are from.
+
+    A check of the user runs in the workspace without being asked about, and can verify the task.
+    """
+    steps = tuple(step.with_(checks=tuple(check.with_(origin="plan") for check in step.checks)) for step in plan.steps)
+    return plan.with_(steps=steps, checks=tuple(check.with_(origin="plan") for check in plan.checks))

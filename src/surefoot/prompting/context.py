@@ -104,7 +104,7 @@ def quoted_files(root: Path, paths: Iterable[str], budget: int) -> str:
     parts = []
     for path in paths:
         title, text = path, read_text(root, path, budget)
-        if text is None and (text := tables_in(root / path, budget)) is not None:
+        if text is None and (text := tables_in(root, path, budget)) is not None:
             title = f"{path} (an SQLite database: its tables, with their first rows)"
         if (text is None or len(text) > budget) and (preview := data_preview(root, path, min(budget, _PREVIEW_CHARS))):
             title, text = f"{path} (too long to be shown: what is in it)", preview
@@ -120,7 +120,7 @@ def quoted(title: str, text: str) -> str:
 
 
 def read_text(root: Path, path: str, limit: int) -> str | None:
-    """Read a text file of the workspace. Every read for a prompt goes through here.
+    """Read a text file of the workspace. Previews of data and databases apart, prompts read files only here.
 
     Returns None if it is missing, outside the workspace, a link or a pipe, not text, or much larger than `limit`.
     """

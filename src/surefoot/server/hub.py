@@ -67,19 +67,21 @@ class Hub:
     async def view(self, run_id: str) -> RunView:
         """The run up to its last durable event. Raises UnknownRun."""
         lock = self._loading.setdefault(run_id, asyncio.Lock())
-        async with lock:
-            view = self._views.get(run_id)
-            if view is None:
-                view = await asyncio.to_thread(self._load, run_id)
-                self._views[run_id] = view
-                self._update_liveness(view)
-                while len(self._views) > MAX_VIEWS:
-                    self._views.popitem(last=False)
-            else:
-                self._catch_up(view)
-            self._views.move_to_end(run_id)
-        if not lock.locked():
-            self._loading.pop(run_id, None)
+        try:
+            async with lock:
+                view = self._views.get(run_id)
+                if view is None:
+                    view = await asyncio.to_thread(self._load, run_id)
+                    self._views[run_id] = view
+                    self._update_liveness(view)
+                    while len(self._views) > MAX_VIEWS:
+                        self._views.popitem(last=False)
+                else:
+                    self._catch_up(view)
+                self._views.move_to_end(run_id)
+        finally:
+            if not lock.locked():
+                self._loading.pop(run_id, None)
         return view
 
     def _load(self, run_id: str) -> RunView:

@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import os
 import subprocess
-import sys
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 from surefoot.errors import SurefootError, UsageError
+from surefoot.workspace.process.programs import never_run_from, python_argv, python_env
 
 START_SECONDS = 60.0
 _FLAGS = {
@@ -43,16 +42,16 @@ def run_arguments(
 
 def start(home: Path, folder: Path, words: Sequence[str]) -> "Driver":
     """Start `surefoot WORDS` in a folder, detached from this process."""
+    never_run_from(folder)
     logs = home / "server" / "logs"
     logs.mkdir(parents=True, exist_ok=True, mode=0o700)
     name = uuid.uuid4().hex[:12]
     out, err = logs / f"{name}.out", logs / f"{name}.err"
     with out.open("wb") as stdout, err.open("wb") as stderr:
         process = subprocess.Popen(
-            # -P: nothing is imported from the folder.
-            [sys.executable, "-P", "-m", "surefoot", *words],
+            python_argv("surefoot", *words),
             cwd=folder,
-            env={**os.environ, "SUREFOOT_HOME": str(home)},
+            env={**python_env(), "SUREFOOT_HOME": str(home)},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,

@@ -175,6 +175,9 @@ class Gate:
             if method not in _READING:
                 raise Refusal(405, "method", "this can only be read")
             return None
+        length = headers.get("content-length", ["0"])[-1]
+        if not length.isdecimal() or int(length) > self._door.limits.body_bytes:
+            raise Refusal(413, "body", f"a request has at most {self._door.limits.body_bytes:,} bytes")
         found = self._scope(headers)
         if found is None:
             raise Refusal(401, "token", "a valid token is needed", "send it as Authorization: Bearer TOKEN")

@@ -26,7 +26,7 @@ def _never(path: str) -> bool:
     return False
 
 
-def _weakens_nothing(path: str, content: bytes | None) -> str:
+def _weakens_nothing(path: str, content: bytes | None, moved_to: str) -> str:
     return ""
 
 
@@ -55,8 +55,9 @@ class ToolContext:
     """Relative paths that may be read but not changed."""
     may_rewrite: Callable[[str], bool] = _never
     """Whether a file that is marked as generated may be changed by hand."""
-    weakens: Callable[[str, bytes | None], str] = _weakens_nothing
-    """Says which given tests a new content of a file would weaken; None: the file is deleted."""
+    weakens: Callable[[str, bytes | None, str], str] = _weakens_nothing
+    """Says which given tests a new content of a file would weaken; None: the file is deleted. The last argument is the
+    new path of a file that is moved, or empty."""
     sandbox: "Sandbox | None" = None
     network: bool = False
     command_timeout: float = 120.0
@@ -94,9 +95,9 @@ class ToolContext:
             refuse_placeholders(self.has_hidden, "path", path)
         return resolve(self.root, path, for_writing=for_writing, protected=self.protected, follow=follow)
 
-    def refuse_weakening(self, name: str, content: bytes | None) -> None:
-        """Raise a `ToolError` if a file with given tests would lose or change some of them."""
-        if weakened := self.weakens(name, content):
+    def refuse_weakening(self, name: str, content: bytes | None, moved_to: str = "") -> None:
+        """Raise a `ToolError` if a file with given tests would lose or change some, or be where no runner looks."""
+        if weakened := self.weakens(name, content, moved_to):
             raise PathProtected(
                 f"{name!r} has tests from before the run, which may be extended but not weakened: {weakened}",
                 argument="path",

@@ -164,6 +164,14 @@ def test_a_run_waits_for_a_yes_above_the_amount(surefoot: Surefoot) -> None:
     assert surefoot("resume", "-m", surefoot.script(adder("+"))).code == 0
 
 
+def test_a_run_asks_above_the_default_amount(surefoot: Surefoot) -> None:
+    write_config(surefoot, "[prices.scripted]\ninput = 100000\noutput = 100000\n")
+    result = surefoot(*run_of(surefoot), "--json")
+    assert result.code == 4, result.err
+    (question,) = result.objects[-1]["questions"]
+    assert "Go on, up to $" in question["text"]
+
+
 def test_a_no_ends_the_run_and_resuming_asks_again(surefoot: Surefoot) -> None:
     write_config(surefoot, EXPENSIVE)
     surefoot(*run_of(surefoot))

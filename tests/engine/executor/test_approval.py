@@ -60,6 +60,19 @@ async def test_approval_is_valid_for_one_action_only(bench: Bench) -> None:
 
 
 @pytest.mark.req("P12")
+@pytest.mark.attack("forge")
+async def test_approval_is_valid_once(bench: Bench) -> None:
+    """The same command again is another question: what was right once may do harm the second time."""
+    again = act("run_command", command="echo x >> log.txt")
+    step = STEP.with_(checks=(TextCheck(path="log.txt", pattern="x\nx"),))
+    person = PreparedPerson("yes", "no", "no", "no")
+    bench.person = person
+    await bench.run_plan(steps(step), [again] * 3, approve="ask")
+    assert len(bench.events(e.ActionStarted)) == 1
+    assert len({question.id for question in person.questions}) == len(person.questions) >= 2
+
+
+@pytest.mark.req("P12")
 async def test_refusal_is_shown_to_the_model(bench: Bench) -> None:
     person = PreparedPerson("no, write it with a tool", "yes")
     bench.person = person

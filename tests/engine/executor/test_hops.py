@@ -1,7 +1,9 @@
 """Redirects and private addresses in a run: what rules and people say about each server."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -9,9 +11,14 @@ from support.kit import Bench, PreparedPerson, act, done, steps
 from support.loopback import Loopback, Request, Response, serving
 from surefoot.core.plan import ExecutionStep, FileCheck, StepType
 from surefoot.core.transitions import Stage
+from surefoot.engine.executor.approval import hop_refusal
+from surefoot.engine.runtime.run import Run
+from surefoot.errors import ToolError
 from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.state import RunState
+from surefoot.tools.builtin.http import _require_permission
+from surefoot.tools.context import Hop, ToolContext
 
 STEP = ExecutionStep(
     id="s", name="fetch it", description="fetch it", step_type=StepType.COMMAND_EXECUTION,
@@ -113,3 +120,41 @@ async def test_deny_rules_hold_for_code(bench: Bench) -> None:
     await bench.run_plan(steps(STEP), [code, done()], approve="auto", deny=("run_command(touch *)",))
     assert bench.events(e.ActionRefused)[0].reason == "the user's rules do not allow this"
     assert not bench.files()
+
+
+@pytest.mark.attack("leak by output")
+async def test_public_servers_are_ruled_on_too() -> None:
+    """The servers of the tests above are private, which needs a rule in any case."""
+    asked: list[Hop] = []
+
+    async def permit(hop: Hop) -> str:
+        asked.append(hop)
+        return "nobody has approved it"
+
+    context = ToolContext(Path("/w"), network=True, permit=permit)
+    await _require_permission(context, Hop("http://first.example/", "93.184.215.14", ""))
+    assert asked == [], "the call itself was approved"
+    elsewhere = Hop("http://other.example/", "93.184.215.15", "", "http://first.example/")
+    with pytest.raises(ToolError, match="may not be asked: nobody has approved it"):
+        await _require_permission(context, elsewhere)
+    assert asked == [elsewhere]
+
+
+@pytest.mark.attack("leak by output")
+@pytest.mark.parametrize("approve", ["never", "auto"])
+async def test_another_public_server_than_the_approved_one_needs_a_word(bench: Bench, approve: str) -> None:
+    class Nobody:
+        async def ask(self, *words: object, **more: object) -> str:
+            return "no"
+
+    def run_with(*allow: str) -> Run:
+        config = bench.config(approve=approve, allow=allow)
+        found = SimpleNamespace(config=config, state=RunState(), root=bench.root, human=Nobody())
+        return cast(Run, found)
+
+    other = Hop("http://other.example/", "93.184.215.15", "", "http://first.example/")
+    same = Hop("http://first.example/next", "93.184.215.14", "", "http://first.example/")
+    assert await hop_refusal(run_with(), "s", other)
+    assert not await hop_refusal(run_with("http_get(http://other.example/*)"), "s", other)
+    if approve == "auto":
+        assert not await hop_refusal(run_with(), "s", same)

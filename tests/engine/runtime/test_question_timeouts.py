@@ -13,8 +13,13 @@ from surefoot.core.plan import ExecutionStep, FileCheck, StepType
 from surefoot.core.questions import Question
 from surefoot.core.transitions import Stage, StepStatus
 from surefoot.engine.loop import resume_run
+from surefoot.engine.runtime.active_steps import ActiveSteps
+from surefoot.engine.runtime.inbox import Inbox
+from surefoot.engine.runtime.recorder import Recorder
 from surefoot.journal import events as e
+from surefoot.journal.bus import Bus
 from surefoot.journal.messages import AnswerMessage
+from surefoot.journal.redact import Redactor
 from surefoot.journal.state import RunState
 
 HOUR = 3600.0
@@ -102,6 +107,29 @@ async def test_second_answer_has_no_effect(bench: Bench) -> None:
     await resume_after(bench, state.run_id, 0, WRITE)
     assert [answer.answer for answer in bench.events(e.QuestionAnswered)] == ["no"]
     assert not [a for a in bench.events(e.ActionStarted) if a.tool == "run_command"]
+
+
+@pytest.mark.req("P12")
+async def test_second_answer_later_has_no_effect(bench: Bench) -> None:
+    """The run has taken the first one up, and goes on."""
+    waiting = await waiting_run(bench)
+    send_answer(bench, waiting, "no", hours=0)
+    state = await resume_after(bench, waiting.run_id, 0, WRITE)
+    send_answer(bench, waiting, "yes", hours=0)
+    await Inbox(Recorder(bench.journal, Bus(), state, Redactor()), ActiveSteps(), time.time).receive()
+    stored = [record.event for record in bench.journal.read(state.run_id)]
+    assert [event.answer for event in stored if isinstance(event, e.QuestionAnswered)] == ["no"]
+
+
+@pytest.mark.req("P12")
+async def test_an_answer_after_words_that_are_none_counts(bench: Bench) -> None:
+    """Both may have arrived before the run looks."""
+    state = await waiting_run(bench)
+    for answer in ("sure, why not", "yes", "no"):
+        send_answer(bench, state, answer, hours=0)
+    await resume_after(bench, state.run_id, 0, [])
+    assert [answer.answer for answer in bench.events(e.QuestionAnswered)] == ["yes"]
+    assert bench.files() == {"x.txt": ""}
 
 
 @pytest.mark.req("P12")

@@ -138,6 +138,30 @@ def test_given_file_that_decides_is_put_back(path: str) -> None:
         assert list(found.restored) == [path], "changed and removed"
 
 
+@pytest.mark.attack("forge")
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Make tests/test_adder.py pass.",
+        "add() is wrong: run tests/test_adder.py and mend the code.",
+        "The tests in tests/test_adder.py fail. Do what they ask for.",
+        "让 tests/test_adder.py 通过。",
+    ],
+)
+def test_given_file_that_is_only_named_is_put_back(task: str) -> None:
+    found = after({"tests/test_adder.py": "assert True\n", "adder.py": "def add(a, b): return 0\n"}, task)
+    assert list(found.restored) == ["tests/test_adder.py"]
+
+
+def test_data_that_only_tests_name_is_put_back() -> None:
+    given = {**GIVEN, "tests/test_adder.py": "CASES = open('cases.csv')\n", "cases.csv": "1,1,2\n"}
+    changed = {**given, "cases.csv": "1,1,0\n"}
+    assert differences(given, changed).restored == {"cases.csv": "expected results"}
+    used = {"adder.py": "CASES = open('cases.csv')\n"}
+    assert differences({**given, **used}, {**changed, **used}).restored == {}, "programs read it too"
+    assert differences(given, changed, "Correct cases.csv.").restored == {}
+
+
 def test_file_behind_symlinks_is_a_test_if_one_of_its_names_is() -> None:
     given = {"shared/a.py": "1", "tests": "-> suite", "suite/b.py": "-> ../shared/a.py", "abs": "-> /work/shared"}
     assert list(differences(given, {**given, "shared/a.py": "2"}).restored) == ["shared/a.py"]

@@ -113,6 +113,9 @@ async def test_what_one_check_plants_does_not_help_another(bench: Bench, sandbox
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.UNVERIFIED, state.outcome
     assert "test_b.py" in state.outcome.summary
+    view = view_of(state)
+    assert view is not None
+    assert [result.check.label for result in view.red] == checks[1:]
 
 
 @needs_bubblewrap
@@ -126,6 +129,9 @@ async def test_absolute_paths_lead_into_the_view(bench: Bench) -> None:
     state = await bench.run(TASK, answers, checks=[check], sandbox="auto", reflection=NO_RETRIES)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.UNVERIFIED, state.outcome
+    view = view_of(state)
+    assert view is not None
+    assert [result.check.label for result in view.red] == [check], "it has run the test as it was"
 
 
 @needs_bubblewrap

@@ -51,6 +51,16 @@ async def test_check_sees_the_files_that_steps_wrote(bench: Bench) -> None:
     assert [event.results[0].passed for event in (before, after, final)] == [False, True, True]
 
 
+@pytest.mark.req("X12")
+@pytest.mark.attack("forge")
+async def test_check_of_the_plan_verifies_nothing(bench: Bench) -> None:
+    step = step_with_checks("grep -q new out.txt").with_(parameters={"command": "echo new > out.txt"})
+    outcome = (await bench.run_plan(steps(step), approve="auto")).outcome
+    assert outcome is not None
+    assert outcome.verdict is Verdict.UNVERIFIED
+    assert "neither you nor the project gave a check that could prove it" in outcome.summary
+
+
 @pytest.mark.req("X1")
 @pytest.mark.parametrize(
     ("config", "runs"),

@@ -30,7 +30,7 @@ from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.state import RunState
 from surefoot.tools.registry import default_toolbox
-from surefoot.tools.tool import tool
+from surefoot.tools.tool import Writes, tool
 from surefoot.workspace.snapshots.snapshot import Workspace
 
 
@@ -134,6 +134,25 @@ async def test_command_runs_again_after_an_effect_outside_the_workspace(bench: B
     step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION, checks=(check,))
     state = await bench.run_plan(steps(step), [act("run_command", command=f"touch {flag}")])
     assert state.steps["s"].status is StepStatus.SUCCEEDED, "a command without a sandbox may have such an effect too"
+
+
+@pytest.mark.req("O7")
+@pytest.mark.attack("forge")
+async def test_command_runs_again_after_a_tool_of_the_user(bench: Bench) -> None:
+    """It runs in this process, so the sandbox of commands does not confine it."""
+    flag = bench.home / "flag"
+
+    @tool(writes=Writes.FREE)
+    async def generate() -> str:
+        """Write somewhere."""
+        flag.touch()
+        return ""
+
+    bench.toolbox = default_toolbox().with_(generate)
+    check = CommandCheck(command=f"test -e {flag}", origin="user")
+    step = ExecutionStep(id="s", name="s", tool="generate", checks=(check,))
+    state = await bench.run_plan(steps(step), allow=("generate",), sandbox="auto")
+    assert state.steps["s"].status is StepStatus.SUCCEEDED
 
 
 @pytest.mark.req("O7")

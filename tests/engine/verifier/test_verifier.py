@@ -2,9 +2,8 @@
 
 import pytest
 
-from support.kit import NO_RETRIES, Bench, act, done, steps
+from support.kit import NO_RETRIES, Bench, done, steps
 from surefoot.core.plan import (
-    CommandCheck,
     ExecutionStep,
     ExpressionCheck,
     FileCheck,
@@ -20,12 +19,19 @@ from surefoot.tools.tool import tool
 
 @pytest.mark.req("O7", "X1")
 async def test_final_validation_reuses_no_earlier_result(bench: Bench) -> None:
+    """The tree is the same, and the tool declares no effect elsewhere: only running the check again tells."""
     flag = bench.home / "flag"
-    check = CommandCheck(command=f"test ! -e {flag}", origin="user")
-    step = ExecutionStep(id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION,
-                         checks=(FileCheck(path="x.txt"),))  # fmt: skip
-    answers = [act("run_command", command=f"touch x.txt {flag}")]
-    state = await bench.run_plan(steps(step), answers, checks=[check.command], reflection=NO_RETRIES)
+
+    @tool(writes=("path",))
+    async def put(path: str) -> str:
+        """Write nothing here."""
+        flag.touch()
+        return path
+
+    bench.toolbox = default_toolbox().with_(put)
+    step = ExecutionStep(id="s", name="s", tool="put", parameters={"path": "x.txt"})
+    state = await bench.run_plan(steps(step), checks=[f"test ! -e {flag}"], reflection=NO_RETRIES)
+    assert bench.files() == {}
     assert state.outcome is not None
     assert state.outcome.exit_code == 1, "a check that passed before fails now, with no change in the workspace"
 

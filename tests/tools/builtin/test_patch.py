@@ -207,7 +207,7 @@ async def test_guards_of_edits_hold_for_patches(root: Path) -> None:
     (root / "secret.py").write_text("key = 'hunter2'\n")
     seen: list[tuple[str, bytes | None]] = []
 
-    def weakens(path: str, content: bytes | None) -> str:
+    def weakens(path: str, content: bytes | None, moved_to: str) -> str:
         seen.append((path, content))
         return "test is gone" if path == "test_a.py" else ""
 

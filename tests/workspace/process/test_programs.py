@@ -55,6 +55,18 @@ def test_program_in_the_workspace_is_not_found(
     assert find_program(name, root) == system / name
 
 
+@pytest.mark.attack("escape")
+def test_program_on_a_relative_entry_is_not_found(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it is in no workspace: the working directory may be any folder."""
+    other = tmp_path / "other" / "bin"
+    other.mkdir(parents=True)
+    plant(other / "git")
+    monkeypatch.chdir(other.parent)
+    for entry in ("bin", "./bin"):
+        monkeypatch.setenv("PATH", entry)
+        assert find_program("git", root) is None
+
+
 def test_link_into_the_workspace_is_not_used(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "git").symlink_to(plant(root / "bin" / "git"))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -131,6 +143,17 @@ def test_own_python_processes_import_nothing_from_the_workspace(
     argv = [str(os.getpid()) if word == str(os.getpid()) else word for word in argv]
     done = subprocess.run(argv, cwd=root, env=python_env(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.attack("escape")
+def test_supervisor_imports_nothing_from_the_path_of_the_command(root: Path, tmp_path: Path) -> None:
+    """It has the environment of the command, whose PYTHONPATH may name the workspace."""
+    for name in ("signal", "select", "ctypes", "resource", "confine", "sitecustomize"):
+        (root / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    argv = launch.supervisor_argv((), ["true"])
+    done = subprocess.run(argv, cwd=root, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(root)}, check=False)
+    assert done.returncode == 0
     assert not (tmp_path / "ran").exists()
 
 

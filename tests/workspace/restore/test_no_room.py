@@ -12,6 +12,7 @@ from surefoot.errors import RestoreIncomplete, SnapshotOverQuota
 from surefoot.workspace.restore.aside import Aside
 from surefoot.workspace.restore.restore import RestoreReport
 from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.snapshots.tree import Tree
 
 MB = 1024 * 1024
 
@@ -118,6 +119,26 @@ def test_if_nothing_can_be_moved_the_lost_files_still_come_back(
     assert renamed.read_bytes() == b"2" * 2 * MB
     assert report.left_in_place == (renamed.name, "new", "new/big")
     assert (root / "new/big").read_bytes() == b"1" * 2 * MB
+
+
+@pytest.mark.attack("block undo")
+def test_a_folder_beside_the_workspace_that_is_a_link_is_not_used(
+    folder: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody who may write beside the workspace could otherwise send the user's files anywhere."""
+    aside = Aside(root, folder / "elsewhere")
+    target = folder / "of somebody else"
+    target.mkdir()
+    aside._beside.symlink_to(target)
+    (root / "b.txt").write_text("b\n")
+    with Tree(root) as tree:
+        assert aside.take(tree.folder(""), "b.txt") is None
+        aside._beside.unlink()
+        aside._beside.mkdir()
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+        assert aside.take(tree.folder(""), "b.txt") is None
+    assert (root / "b.txt").exists()
+    assert list(target.iterdir()) == []
 
 
 # -- a full disk ----------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def test_auto_without_bubblewrap_falls_back_to_landlock_and_then_to_none(
         ("echo bubblewrap 0.4.1", "too old"),
         ("case $1 in --version) echo bubblewrap 0.11.0;; *) echo no permission >&2; exit 1;; esac", "no permission"),
         # ignores its options and just runs the command: the probe detects that nothing is protected
-        ("[ $1 = --version ] && echo bubblewrap 9.0; while [ $1 != -- ]; do shift; done; shift; exec $@", "ended"),
+        ("[ $1 = --version ] && echo bubblewrap 9.0; while [ $1 != -- ]; do shift; done; shift; exec \"$@\"", "ended"),
         ("exit 1", "version unknown"),
     ],
     ids=["too old", "refused by the system", "does nothing", "broken"],

@@ -51,12 +51,14 @@ class Inbox:
             return
         events: list[e.Event] = []
         answered_now: set[str] = set()
+        """Words that are no answer leave a question open for the next message."""
         for item in items:
             match item.body:
                 case AnswerMessage() as message:
                     if message.question_id not in answered_now:
-                        events += self._answer(message)
-                    answered_now.add(message.question_id)
+                        found = self._answer(message)
+                        events += found
+                        answered_now |= {event.question_id for event in found if isinstance(event, e.QuestionAnswered)}
                 case ControlMessage() as message:
                     events.append(_control(message))
                 case UnreadableMessage(reason):

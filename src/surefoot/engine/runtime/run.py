@@ -206,12 +206,13 @@ class Run:
             raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
         return answer
 
-    def _weakens(self, path: str, content: bytes | None) -> str:
+    def _weakens(self, path: str, content: bytes | None, moved_to: str) -> str:
         """Say which tests from before the run a write would weaken; empty if none. None: the file is deleted."""
         entry = self.files_before().get(path)
         if entry is None or entry.kind != "file" or not is_test(path):
             return ""
-        return refusal_to_weaken(path, self.workspace.blobs.get(entry.digest), content, self.task.text)
+        before = self.workspace.blobs.get(entry.digest)
+        return refusal_to_weaken(path, before, content, self.task.text, moved_to=moved_to)
 
     def _may_rewrite(self, path: str) -> bool:
         """A generated file may be rewritten if the task names it or this run made it."""

@@ -28,6 +28,8 @@ from surefoot.engine.verifier.suite.report import read_report
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
 from surefoot.journal.redacted_stream import RedactedStream
+from surefoot.tools.builtin.python import run_python
+from surefoot.tools.builtin.shell import run_command
 from surefoot.tools.registry import Toolbox
 from surefoot.tools.text.summary import summarise
 from surefoot.tools.tool import Tool, Writes
@@ -113,9 +115,13 @@ class Verifier:
         return min(most, max(self._longest.get(check.key, 0.0) * PATIENCE, least))
 
     def after_call(self, tool: Tool) -> None:
-        """Drop the proofs of commands if a call may have had effects outside the workspace's snapshots."""
+        """Drop the proofs of commands if a call may have had effects outside the workspace's snapshots.
+
+        A tool of the user runs in this process, outside any sandbox.
+        """
         free = tool.writes is Writes.FREE
-        confined = isinstance(self._place.sandbox, Bubblewrap) and not self._config.network
+        sandboxed = tool in (run_command, run_python) and isinstance(self._place.sandbox, Bubblewrap)
+        confined = sandboxed and not self._config.network
         if tool.external or tool.network or (free and not confined):
             self._forget_commands()
 

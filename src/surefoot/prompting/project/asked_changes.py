@@ -50,6 +50,19 @@ def asks_to_change(path: str, task: str) -> bool:
     return found or any(_asks(re.escape(folder), task) for folder in above if folder.lower() in words)
 
 
+def asks_to_move(path: str, task: str) -> bool:
+    """Whether the task asks to move or rename this file."""
+    if path in to_be_left_alone(task, [path]):
+        return False
+    *folders, name = path.split("/")
+    quoted = rf"['\"`]?(?<![\w/-])(?:\./)?{_with_folders(name, folders, 0)}(?![\w/-]|\.\w)['\"`]?"
+    moves = rf"(?<!not )(?<!n't )(?<!never )\b(?:move|rename)\s+(?:\S+\s+){{0,3}}?{quoted}|(?:移动|重命名)\s*{quoted}"
+    return (
+        re.search(rf"{moves}|(?:把|将)\s*{quoted}[^，。；,;\n]{{0,8}}(?:移|改名|重命名)", task, re.IGNORECASE)
+        is not None
+    )
+
+
 _MANY = frozenset(("__init__.py", "__main__.py", "index.js", "index.ts", "mod.rs", "main.go", "package.json"))
 
 

@@ -8,26 +8,32 @@ from urllib.parse import quote
 
 import apsw
 
+from surefoot.errors import ToolError
+from surefoot.tools.fs.paths import resolve
+
 _MAGIC = b"SQLite format 3\0"
 _MAX_TABLES = 20
 _ROWS = 2
 _MAX_VALUE_CHARS = 60
 _MAX_VALUE_BYTES = 1_000_000
 """Per-value limit, also for computed values, against hostile databases."""
-_UNREADABLE = (OSError, ValueError, MemoryError, apsw.Error)
+_UNREADABLE = (OSError, ValueError, MemoryError, ToolError, apsw.Error)
 
 
-def tables_in(path: Path, limit: int) -> str | None:
-    """Describe the tables in at most `limit` characters; without rows if they do not fit.
+def tables_in(root: Path, name: str, limit: int) -> str | None:
+    """Describe the tables of a file of the workspace in at most `limit` characters; without rows if they do not fit.
 
-    Returns None if it is not an SQLite file, cannot be read, or has no tables.
+    Returns None if it is not an SQLite file, cannot or may not be read, or has no tables.
     """
     try:
-        if not stat.S_ISREG(path.lstat().st_mode) or not _has_magic(path) or _has_pending_writes(path):
+        if not stat.S_ISREG((root / name).lstat().st_mode):
+            return None
+        path = resolve(root, name, for_writing=False)
+        if not _has_magic(path) or _has_pending_writes(path):
             return None
         # Immutable: no locks, and no files beside it.
-        name = f"file:{quote(os.fsencode(path.absolute()))}?immutable=1"
-        database = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        address = f"file:{quote(os.fsencode(path))}?immutable=1"
+        database = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     except _UNREADABLE:
         return None
     try:

@@ -127,6 +127,8 @@ async def move_file(context: ToolContext, source: str, target: str) -> ToolResul
             argument="target",
             remedy="choose another name, or delete it first with delete_file",
         )
+    content = read_bytes(context.root, old) if old.is_file() and not old.is_symlink() else None
+    context.refuse_weakening(relative(context.root, old), content, relative(context.root, new))
     move(context.root, old, new)
     return ToolResult(ok=True, summary=f"moved {relative(context.root, old)} to {relative(context.root, new)}")
 

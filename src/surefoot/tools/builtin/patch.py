@@ -108,7 +108,6 @@ class _Changes:
             raise ToolError(
                 f"{relative(context.root, target)!r} exists already", argument="patch", remedy="choose another name"
             )
-        context.refuse_weakening(name, changed.encode("utf-8"))
         self.contents[file] = None
         self.moves.append((file, target))
         self.before[target] = text
@@ -137,6 +136,10 @@ class _Changes:
                 refuse_lost_secrets(context.redact, context.has_hidden, name, self.before.get(file, ""), text)
             if file not in moved or text is not None:
                 context.refuse_weakening(name, None if text is None else text.encode("utf-8"))
+        for old, new in self.moves:
+            text = self.contents[new]
+            content = None if text is None else text.encode("utf-8")
+            context.refuse_weakening(relative(context.root, old), content, relative(context.root, new))
         undo: list[Callable[[], None]] = []
         try:
             for old, new in self.moves:

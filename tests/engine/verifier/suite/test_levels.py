@@ -254,6 +254,48 @@ async def test_tools_may_extend_given_tests_and_not_weaken_them(bench: Bench) ->
     assert outcome.proof is ProofLevel.OWN_TEST, outcome.summary
 
 
+@pytest.mark.attack("forge")
+@pytest.mark.parametrize("target", ["adder_cases.py", "old/notes.txt", ".hidden/test_adder.py"])
+@pytest.mark.parametrize("how", ["move_file", "apply_patch", "two parts of a patch"])
+async def test_tools_move_no_test_to_where_no_runner_finds_it(bench: Bench, how: str, target: str) -> None:
+    bench.write(adder__py=BAD_ADD, test_adder__py=OLD_TEST)
+    patch = f"*** Begin Patch\n*** Update File: test_adder.py\n*** Move to: {target}\n*** End Patch"
+    if how == "two parts of a patch":
+        weaker = "@@\n-        self.assertEqual(add(0, 0), 0)\n+        pass"
+        patch = patch.replace(target, "test_moved.py").replace(
+            "*** End", f"*** Update File: test_moved.py\n{weaker}\n*** End"
+        )
+    call = act(how, source="test_adder.py", target=target) if how == "move_file" else act("apply_patch", patch=patch)
+    await run(bench, call, write(adder__py=GOOD_ADD), checks=(CHECK,))
+    (refused,) = [a.summary for a in bench.events(e.ActionFinished) if not a.ok]
+    assert "test_adder.py::TestAdd::test_zero was removed" in refused
+    assert bench.files()["test_adder.py"] == OLD_TEST
+
+
+@pytest.mark.req("X13")
+@pytest.mark.attack("forge")
+@pytest.mark.parametrize("runner", ["unittest", "pytest"])
+async def test_a_test_moved_to_where_the_runner_does_not_look_costs_the_verdict(bench: Bench, runner: str) -> None:
+    """Its name is that of a test, so only running the tests tells: unittest looks into packages alone."""
+    check = CHECK if runner == "unittest" else "python3 -m pytest -q"
+    ignored = {"pytest__ini": "[pytest]\nnorecursedirs = old\n"} if runner == "pytest" else {}
+    bench.write(
+        adder__py=BAD_ADD, test_adder__py=MORE_TESTS, test_other__py=OLD_TEST.replace("Add(", "Other("), **ignored
+    )
+    move = act("run_command", command="mkdir old && mv test_other.py old/")
+    outcome = outcome_of(await run(bench, move, write(adder__py=GOOD_ADD), checks=(check,)))
+    assert outcome.verdict is Verdict.UNVERIFIED
+    assert "tests are skipped or no longer run: old/test_other.py::TestOther::test_zero" in outcome.summary
+
+
+@pytest.mark.req("X13")
+async def test_a_test_moved_to_where_the_runner_finds_it_costs_nothing(bench: Bench) -> None:
+    bench.write(adder__py=BAD_ADD, test_adder__py=MORE_TESTS, test_other__py=OLD_TEST.replace("Add(", "Other("))
+    move = act("move_file", source="test_other.py", target="test_zero.py")
+    outcome = outcome_of(await run(bench, move, write(adder__py=GOOD_ADD), checks=(CHECK,)))
+    assert outcome.verdict is Verdict.VERIFIED, outcome.summary
+
+
 async def test_tests_stay_read_only_for_a_small_model(bench: Bench) -> None:
     bench.write(adder__py=BAD_ADD, test_adder__py=OLD_TEST)
     call = ExecutionStep(
@@ -261,6 +303,8 @@ async def test_tests_stay_read_only_for_a_small_model(bench: Bench) -> None:
     )
     state = await bench.run_plan(steps(call), traits=SMALL, reflection=NO_RETRIES)
     assert outcome_of(state).verdict is Verdict.FAILED
+    (refused,) = bench.events(e.ActionFinished)
+    assert "tests that existed before the run are read-only" in refused.summary
     assert bench.files()["test_adder.py"] == OLD_TEST
 
 

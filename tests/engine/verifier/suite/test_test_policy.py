@@ -102,6 +102,21 @@ def test_a_moved_test_is_not_weakened() -> None:
     assert changes.weakened == ()
 
 
+@pytest.mark.attack("forge")
+@pytest.mark.parametrize(
+    "place",
+    ["tests/adder_cases.py", "tests/test_adder.py.txt", "tests/test_adder.pyi", "tests/adder_test.py", "tests/tests.py",
+     "tests/.old/test_adder.py", "tests/build/test_adder.py", "tests/node_modules/test_adder.py"],
+)  # fmt: skip
+def test_a_test_moved_to_where_no_runner_finds_it_is_removed(place: str) -> None:
+    before, after = {PATH: GIVEN.encode()}, {place: GIVEN.encode()}
+    changes = compare_tests(before, after, "Fix add().")
+    assert {test.fate for test in changes.weakened} == {"removed"}
+    assert compare_tests(before, after, f"Move {PATH} to {place}.").weakened == ()
+    for task in (f"Extend {PATH}, and move the docs.", f"Do not move {PATH}."):
+        assert compare_tests(before, after, task).weakened, "no move of the test is asked for"
+
+
 def test_an_unparsable_new_version_weakens_the_file() -> None:
     assert fates(GIVEN.replace("def test_helper", "def def")) == {PATH: "changed"}
 

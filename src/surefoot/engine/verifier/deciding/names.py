@@ -96,6 +96,8 @@ _ENVIRONMENTS = frozenset({
     ".venv", "venv", "node_modules", "site-packages", "dist-packages", "__pypackages__", ".tox", ".nox", ".pixi",
     ".bundle", ".yarn", ".direnv",
 })  # fmt: skip
+_NOT_SEARCHED = _ENVIRONMENTS | {"build", "dist", "CVS", "_darcs", "__pycache__"}
+"""Folders in which runners look for no tests; hidden ones are not searched either."""
 _METADATA = re.compile(r"(?:^|/)[^/]+\.(?:dist-info|egg-info)(?:/|$)|\.(?:pth|egg-link)$")
 CACHE = re.compile(
     r"(?:^|/)(?:__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.turbo|\.parcel-cache|\.nyc_output"
@@ -116,6 +118,13 @@ def is_test_file(path: str) -> bool:
     """Whether a runner takes the file for a test by its name."""
     name = path.rpartition("/")[2]
     return any(fnmatchcase(name, pattern) for pattern in _TEST_NAMES)
+
+
+def found_like(path: str, other: str) -> bool:
+    """Whether runners that find a test file under its name find it under the other name too."""
+    name, new_name = path.rpartition("/")[2], other.rpartition("/")[2]
+    by_name = any(fnmatchcase(name, pattern) and fnmatchcase(new_name, pattern) for pattern in _TEST_NAMES)
+    return by_name and not any(folder.startswith(".") or folder in _NOT_SEARCHED for folder in folders(other))
 
 
 def in_test_folder(path: str) -> bool:

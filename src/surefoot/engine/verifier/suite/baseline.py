@@ -12,7 +12,8 @@ from surefoot.core.outcome import CheckResult
 from surefoot.core.plan import CommandCheck
 from surefoot.core.proof import SuiteCounts
 from surefoot.engine.runtime.run import Run
-from surefoot.engine.verifier.suite.compare import fewer, may_be_fewer, no_longer_run, regressions
+from surefoot.engine.verifier.suite.compare import fewer, may_be_fewer, no_longer_run, regressions, results_of
+from surefoot.engine.verifier.suite.python_tests import SHARED
 from surefoot.engine.verifier.suite.report import SuiteRun
 from surefoot.prompting.project.folder import list_files, project_checks
 
@@ -31,6 +32,8 @@ class Trees:
     """Files of `given` that have a part from before the run, with their text."""
     may_skip: bool = False
     """Whether a given test file speaks of skipping."""
+    moved: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By file: the names of given tests that stand there now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def suite_command(run: Run) -> str:
 
 async def compare_suite(run: Run, results: Sequence[CheckResult], trees: Trees) -> Comparison:
     """Compare the project's tests before and after the run."""
-    lost = await _lost_in_checks(run, results, trees)
+    lost = (*await _lost_in_checks(run, results, trees), *await _lost_by_moving(run, results, trees))
     if run.config.baseline == "off":
         return Comparison(unknown="the comparison is switched off (baseline)", no_longer_run=lost)
     command = suite_command(run)
@@ -112,6 +115,26 @@ async def _lost_in_checks(run: Run, results: Sequence[CheckResult], trees: Trees
                 found = no_longer_run(was.report, now.report, may_skip=trees.may_skip)
         lost += found
     return tuple(dict.fromkeys(lost))
+
+
+async def _lost_by_moving(run: Run, results: Sequence[CheckResult], trees: Trees) -> list[str]:
+    """Return the tests that were moved to where none of the commands that ran tests before runs them.
+
+    In the tree that is judged they are back in their places, so the tree as it is now has to tell.
+    """
+    if not trees.moved or not run.suite.can_run:
+        return []
+    given = [r.check.command for r in results if isinstance(r.check, CommandCheck) and r.check.origin != "plan"]
+    runs: list[SuiteRun] = []
+    for command in dict.fromkeys(filter(None, [suite_command(run), *given])):
+        was, now = await run.suite.run(command, trees.before), await run.suite.run(command, trees.now)
+        if was.report.names_all and now.report.names_all and was.report.tests:
+            runs.append(now)
+        elif fewer(was.report.counts, now.report.counts, may_skip=trees.may_skip):
+            return [f"the tests that were moved to {', '.join(trees.moved)}"]
+    tests = [(path, name) for path, names in trees.moved.items() for name in names if name and name != SHARED]
+    ran = {test for test in tests for result in runs if results_of(result, *test) - {"skipped"}}
+    return [f"{path}::{name}" for path, name in tests if runs and (path, name) not in ran]
 
 
 def _is_suite(result: CheckResult, command: str) -> bool:

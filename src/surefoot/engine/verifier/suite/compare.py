@@ -1,5 +1,7 @@
 """Compares two runs of the same tests: what passed and now fails, and what ran and no longer does. Pure."""
 
+import re
+
 from surefoot.core.proof import SuiteCounts
 from surefoot.engine.verifier.suite.report import SuiteReport, SuiteRun
 
@@ -36,6 +38,18 @@ def no_longer_run(was: SuiteReport, now: SuiteReport, *, may_skip: bool) -> tupl
         skipped = {name for name in now.names("skipped") if name not in was.tests and not may_skip}
         return tuple(sorted(lost | skipped))
     return fewer(was.counts, now.counts, may_skip=may_skip)
+
+
+def results_of(run: SuiteRun, path: str, name: str) -> set[str]:
+    """Return the results of a test with all its parameters. Runners name its module or its file."""
+    module = re.escape(path.removesuffix(".py").replace("/", "."))
+    tail = re.escape(name.replace("::", "."))
+    last = re.escape(path.removesuffix(".py").rsplit("/", 1)[-1])
+    pattern = re.compile(rf"(?:^|.*\.)(?:{module}|{last})\.{tail}(?:\[.*)?$", re.DOTALL)
+    plain = (
+        (found.replace(".py::", ".").replace("::", ".").replace("/", "."), r) for found, r in run.report.tests.items()
+    )
+    return {result for found, result in plain if pattern.match(found)}
 
 
 def may_be_fewer(was: SuiteCounts | None, now: SuiteCounts | None) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from surefoot.core.outcome import CheckResult
 from surefoot.core.plan import CommandCheck
@@ -34,7 +34,7 @@ async def weigh_tests(run: Run, results: Sequence[CheckResult]) -> Weighed:
         return Weighed(recorded)
     before, now = run.state.snapshot, await run.snapshot()
     changes = await asyncio.to_thread(_test_changes, run, before, now)
-    trees = await asyncio.to_thread(_trees, run, before, now, results)
+    trees = replace(await asyncio.to_thread(_trees, run, before, now, results), moved=changes.moved)
     found = await compare_suite(run, results, trees)
     proof = OwnProof()
     if changes.own and not _is_proven(run, results) and not (found.regressions or found.no_longer_run):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.hollow import write_empty_files
 from surefoot.engine.verifier.suite.baseline import Trees, suite_command
+from surefoot.engine.verifier.suite.compare import results_of
 from surefoot.engine.verifier.suite.report import SuiteRun
 from surefoot.engine.verifier.suite.running import runs_pytest, runs_unittest
 from surefoot.prompting.project.folder import is_test, list_files, project_checks
@@ -61,27 +62,15 @@ def judge_own_tests(own: Mapping[str, Sequence[str]], red: SuiteRun, green: Suit
         return OwnProof(tests=tuple(f"{path}::{name}" for path, name in names) or tuple(own))
     proving = []
     for path, name in names:
-        now = _results(green, path, name)
+        now = results_of(green, path, name)
         if "passed" not in now or "failed" in now:
             return OwnProof(problem=f"{path}::{name} does not pass on the final tree")
-        was = _results(red, path, name)
+        was = results_of(red, path, name)
         if "failed" in was or (not was and _could_not_be_loaded(red, path)):
             proving.append(f"{path}::{name}")
     if not proving:
         return OwnProof(problem="they also pass on the tree before the run")
     return OwnProof(tests=tuple(proving))
-
-
-def _results(run: SuiteRun, path: str, name: str) -> set[str]:
-    """Return the results of a test with all its parameters. Runners name its module or its file."""
-    module = re.escape(path.removesuffix(".py").replace("/", "."))
-    tail = re.escape(name.replace("::", "."))
-    last = re.escape(path.removesuffix(".py").rsplit("/", 1)[-1])
-    pattern = re.compile(rf"(?:^|.*\.)(?:{module}|{last})\.{tail}(?:\[.*)?$", re.DOTALL)
-    plain = (
-        (found.replace(".py::", ".").replace("::", ".").replace("/", "."), r) for found, r in run.report.tests.items()
-    )
-    return {result for found, result in plain if pattern.match(found)}
 
 
 def _could_not_be_loaded(run: SuiteRun, path: str) -> bool:

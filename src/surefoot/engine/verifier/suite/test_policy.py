@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from surefoot.core.proof import AlteredTest, TestFate
+from surefoot.engine.verifier.deciding.names import found_like, is_test_file
 from surefoot.engine.verifier.suite.python_tests import SHARED, PythonTest, extended_tests, python_tests
+from surefoot.prompting.project.asked_changes import asks_to_move
 from surefoot.prompting.project.test_words import (
     asks_to_change_tests,
     asks_to_remove_tests,
@@ -39,6 +41,8 @@ class TestChanges:
     altered: tuple[AlteredTest, ...] = ()
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By test file: the names of the tests in it that the run added or changed. Empty: the names are not known."""
+    moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By test file: the names of the tests in it that stood in another file, unless the task asks to move them."""
 
     @property
     def weakened(self) -> tuple[AlteredTest, ...]:
@@ -66,13 +70,18 @@ def compare_tests(before: Mapping[str, bytes], after: Mapping[str, bytes], task:
         removed += [(path, name, content) for name, content in gone]
         if new is not None:
             added[path] = more
-    altered += [_settle_removed(task, path, name, content, added) for path, name, content in removed]
+    moved: dict[str, list[str]] = {}
+    for path, name, content in removed:
+        place = _place_of(path, content, added)
+        altered.append(_settle_removed(task, path, name, place))
+        if place and is_test_file(path) and not asks_to_move(path, task):
+            moved.setdefault(place, []).append(name)
     own = {
         path: tuple(dict.fromkeys([*changed.get(path, ()), *(n for n in tests if n and n != SHARED)]))
         for path, tests in added.items()
         if tests or changed.get(path)
     }
-    return TestChanges(tuple(altered), own)
+    return TestChanges(tuple(altered), own, {path: tuple(names) for path, names in moved.items()})
 
 
 def changed_as_asked(before: Mapping[str, bytes], after: Mapping[str, bytes], task: str) -> set[str]:
@@ -83,9 +92,12 @@ def changed_as_asked(before: Mapping[str, bytes], after: Mapping[str, bytes], ta
     return {path for path, asked in altered.items() if all(asked)}
 
 
-def refusal_to_weaken(path: str, before: bytes, after: bytes | None, task: str) -> str:
-    """Say which existing tests a write would weaken; empty if none. `after` is None for a deleted file."""
-    changes = compare_tests({path: before}, {} if after is None else {path: after}, task)
+def refusal_to_weaken(path: str, before: bytes, after: bytes | None, task: str, *, moved_to: str = "") -> str:
+    """Say which existing tests a write would weaken; empty if none.
+
+    `after` is None for a deleted file. `moved_to` is the new path of a file that is moved.
+    """
+    changes = compare_tests({path: before}, {} if after is None else {moved_to or path: after}, task)
     return "; ".join(test.as_text() for test in changes.weakened[:5])
 
 
@@ -150,13 +162,18 @@ def _compare_lines(path: str, old: str, new: str) -> tuple[_Fates, list[tuple[st
     return ([("", "changed", False)] if lost else []), [], more
 
 
-def _settle_removed(
-    task: str, path: str, name: str, content: str, added: Mapping[str, Mapping[str, str]]
-) -> AlteredTest:
+def _place_of(path: str, content: str, added: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the file in which a test stands now, as it was; empty if a runner would find it in none."""
+    places = [place for place, tests in added.items() if content in tests.values()]
+    return next((place for place in places if not is_test_file(path) or found_like(path, place)), "")
+
+
+def _settle_removed(task: str, path: str, name: str, place: str) -> AlteredTest:
     """A test that stands elsewhere, as it was, is moved."""
-    if any(content in tests.values() for tests in added.values()):
+    if place:
         return AlteredTest(name=_full(path, name), fate="moved")
-    return AlteredTest(name=_full(path, name), fate="removed", asked=_asked(task, path, "removed"))
+    asked = _asked(task, path, "removed") or asks_to_move(path, task)
+    return AlteredTest(name=_full(path, name), fate="removed", asked=asked)
 
 
 def _asked(task: str, path: str, fate: TestFate) -> bool:
