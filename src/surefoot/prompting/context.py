@@ -223,6 +223,8 @@ def step_text(step: ExecutionStep) -> str:
         lines.append("Files to write: " + ", ".join(step.writes))
     lines += [f"Must hold: {check.label}" for check in step.checks if check.origin != "engine"]
     lines += [f"Criterion: {criterion}" for criterion in step.validation_criteria]
+    lines += [f"It should hold before it starts: {condition}" for condition in step.preconditions]
+    lines += [f"Expected tools: {', '.join(step.expected_tools)}"] if step.expected_tools else []
     return "\n".join(lines)
 
 

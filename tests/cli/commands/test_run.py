@@ -146,6 +146,27 @@ def test_starting_with_a_later_phase_needs_a_base_run(surefoot: Surefoot) -> Non
     assert "--based-on RUN" in refused.err
 
 
+@pytest.mark.req("P15")
+@pytest.mark.parametrize("form", ["fields", "show --json"])
+def test_a_run_starts_with_earlier_results_from_a_file(surefoot: Surefoot, form: str) -> None:
+    """Also with what `show --json` prints of a run that stopped after its plan."""
+    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    given = json.dumps({"plan": {"steps": [{"id": "only", "name": "Write it", "writes": ["adder.py"]}]}})
+    if form != "fields":
+        surefoot("run", TASK, "-m", surefoot.script(UNDERSTANDING), "--check", CHECK, "--until-phase", "planning")
+        given = surefoot("show", "--json").out
+    path = surefoot.home / "given.json"
+    path.write_text(given)
+    arguments = ("run", TASK, "-m", surefoot.script(adder("+")), "--check", CHECK, "--given", str(path))
+    done = surefoot(*arguments, "--from-phase", "execution")
+    assert done.code == 0, done.err
+    steps = json.loads(surefoot("show", "--json").out)["plan"]["output"]["steps"]
+    assert [step["name"] for step in steps] == (["Write it"] if form == "fields" else ["Write adder.py"])
+    refused = surefoot(*arguments, "--based-on", "last")
+    assert refused.code == 2
+    assert "contradict each other" in refused.err
+
+
 def test_a_recorded_run_is_replayed(surefoot: Surefoot) -> None:
     """The first answer is right, so that no prompt contains the output of a test with its timings."""
     cassette = surefoot.home / "run.jsonl"

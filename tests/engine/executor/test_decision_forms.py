@@ -89,3 +89,13 @@ async def test_removing_the_middle_of_a_chain_leaves_its_end_after_its_start(ben
     assert ("s4", "s2", Condition.SUCCESS) in dependencies
     started = [event.step_id for event in bench.events(e.StepStarted)]
     assert started == ["s1", "s2", "s4"]
+
+
+@pytest.mark.req("O13", "P21")
+async def test_decision_prompt_names_preconditions_and_expected_tools(bench: Bench) -> None:
+    step = ExecutionStep(
+        id="a", name="a", description="a", step_type=StepType.PREPARATION,
+        preconditions=("the weather is good",), expected_tools=("list_files",),
+    )  # fmt: skip
+    await bench.run_plan(steps(step), [act("list_files"), done()])
+    assert "It should hold before it starts: the weather is good\nExpected tools: list_files" in bench.prompts()[0]

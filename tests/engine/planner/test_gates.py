@@ -256,3 +256,37 @@ async def test_a_right_task_in_another_language_is_not_refused(bench: Bench) -> 
     assert state.understanding.validation is not None
     assert state.understanding.validation.warnings
     assert state.understanding.validation.confidence < 1
+
+
+@pytest.mark.req("O2", "O4")
+async def test_a_submitted_plan_that_stays_too_long_is_shortened_with_a_note(bench: Bench) -> None:
+    """The planner is asked to condense it first. Nothing of the plan is lost."""
+    steps = [
+        {
+            "name": f"Write {n}.txt",
+            "description": f"number {n}",
+            "files": [f"{n}.txt"],
+            "after": [n - 1] if n > 1 else [],
+        }
+        for n in range(1, 6)
+    ]
+    plan = submit(*steps)
+    plan[2][1]["milestones"] = [{"name": "all of it", "after": [5]}]
+    write = [("write_file", {"path": f"{n}.txt", "content": "x"}) for n in range(1, 6)]
+    turns = [[write[0], FINISH], [write[1], FINISH], [*write[2:], FINISH]]
+    state = await bench.talk("Write five files.", [plan, *[plan[2:]] * 3, *turns], max_plan_steps=3)
+    refused = [event.messages for event in bench.events(e.GateRefused)]
+    assert refused == [("more than 3 steps: condense the plan",)] * 3
+    assert [run.step.name for run in state.steps.values()] == [
+        "Write 1.txt", "Write 2.txt", "The rest of the plan: Write 3.txt and 2 more",
+    ]  # fmt: skip
+    last = state.steps["s3"].step
+    assert [f"number {n}" in last.description for n in (2, 3, 4, 5)] == [False, True, True, True]
+    assert last.expected_outputs == ("3.txt", "4.txt", "5.txt")
+    assert state.plan is not None
+    assert [(m.name, m.step_ids) for m in state.plan.milestones] == [("all of it", ("s3",))]
+    assert state.planning is not None
+    assert state.planning.validation is not None
+    note = "repaired: steps 3 to 5 became one: a plan has at most 3 steps"
+    assert note in state.planning.validation.warnings
+    assert sorted(bench.files()) == [f"{n}.txt" for n in range(1, 6)]

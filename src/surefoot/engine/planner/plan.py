@@ -12,7 +12,7 @@ from surefoot.engine.planner.fallback import fallback_plan
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
 from surefoot.engine.planner.normalize import plan_from, simple_plan
 from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan, problem_with_check
-from surefoot.engine.planner.submitted import submitted_plan
+from surefoot.engine.planner.submitted import joined, submitted_plan
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import ModelError
@@ -30,7 +30,7 @@ async def make_plan(run: Run) -> None:
     required = _files_to_make(run)
 
     def examine(draft: PlanDraft | FullPlanDraft, attempt: int) -> tuple[DetailedPlan | None, ValidationResult]:
-        facts = _facts(run, required, attempt)
+        facts = _facts(run, required, draft, attempt)
         plan, repairs[:] = _normalized(run, draft, facts)
         warnings = [f"{REPAIRED}{repair}" for repair in repairs]
         verdict = judge_plan(draft, facts, run.config.min_confidence_threshold, warnings)
@@ -80,13 +80,17 @@ def _files_to_make(run: Run) -> list[str]:
     return [path for path in targets if path not in done and needs_step(path, text, existing)]
 
 
-def _facts(run: Run, required: Sequence[str], attempt: int) -> PlanFacts:
+def _facts(run: Run, required: Sequence[str], draft: PlanDraft | FullPlanDraft, attempt: int) -> PlanFacts:
+    # Condensing is the planner's work. Only if it does not manage, a small model's plan is cut, and the last steps of
+    # another model's plan become one.
+    is_cut = run.profile.repairs_plans and attempt > 0
+    if isinstance(draft, FullPlanDraft) and attempt >= run.config.max_retries_per_phase:
+        is_cut = joined(draft, run.config.max_plan_steps) is not None
     return PlanFacts(
         required=required,
         protected=run.protected,
         max_steps=run.config.max_plan_steps,
-        # Condensing is the planner's work. Only if it does not manage, a small model's plan is cut.
-        is_cut=run.profile.repairs_plans and attempt > 0,
+        is_cut=is_cut,
         tools=run.usable_tools(),
         exists=lambda path: (run.root / path).exists(),
     )
@@ -96,7 +100,13 @@ def _normalized(run: Run, draft: PlanDraft | FullPlanDraft, facts: PlanFacts) ->
     """Return the plan that would be run, and what had to be repaired; None if a check of it cannot be run."""
     if isinstance(draft, FullPlanDraft):
         checks = [*draft.checks, *(check for step in draft.steps for check in step.checks)]
-        return (None, []) if any(map(problem_with_check, checks)) else submitted_plan(draft)
+        if any(map(problem_with_check, checks)):
+            return None, []
+        too_long = len(draft.steps) > facts.max_steps and facts.is_cut
+        shorter = joined(draft, facts.max_steps) if too_long else None
+        plan, repairs = submitted_plan(shorter or draft)
+        note = f"steps {facts.max_steps} to {len(draft.steps)} became one: a plan has at most {facts.max_steps} steps"
+        return plan, [*([note] if shorter else []), *repairs]
     if len(draft.steps) > facts.max_steps and not facts.is_cut:
         return plan_from(draft, (), (), len(draft.steps))[0], []
     return plan_from(draft, facts.required, facts.protected, facts.max_steps, run.task.text)

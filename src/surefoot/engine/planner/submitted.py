@@ -55,6 +55,36 @@ def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
     return plan, repairs
 
 
+def joined(draft: FullPlanDraft, max_steps: int) -> FullPlanDraft | None:
+    """Return a plan that is too long with its last steps as one, which does all that they were to do. None: an earlier
+    step waits for one of them."""
+    kept, rest = draft.steps[: max_steps - 1], draft.steps[max_steps - 1 :]
+    if any(number >= max_steps for step in kept for number in step.after):
+        return None
+    parts = [f"{n}. {s.name}{f' (only if {s.when})' if s.when else ''}: {s.description}" for n, s in enumerate(rest, 1)]
+    last = FullStepDraft(
+        name=f"The rest of the plan: {rest[0].name} and {len(rest) - 1} more",
+        description="Do these in order:\n" + "\n".join(parts),
+        type=rest[0].type,
+        files=[path for step in rest for path in step.files],
+        after=sorted({number for step in rest for number in step.after if number < max_steps}),
+        checks=[check for step in rest for check in step.checks],
+        preconditions=rest[0].preconditions,
+        expected_outputs=[output for step in rest for output in step.expected_outputs],
+        validation_criteria=[criterion for step in rest for criterion in step.validation_criteria],
+        rollback_steps=[command for step in reversed(rest) for command in step.rollback_steps],
+        requires_confirmation=any(step.requires_confirmation for step in rest),
+        allow_failure=all(step.allow_failure for step in rest),
+        critical=any(step.critical for step in rest),
+        tools=[tool for step in rest for tool in step.tools],
+        estimated_minutes=sum(step.estimated_minutes for step in rest),
+    )
+    milestones = [
+        m.model_copy(update={"after": sorted({min(n, max_steps) for n in m.after})}) for m in draft.milestones
+    ]
+    return draft.model_copy(update={"steps": [*kept, last], "milestones": milestones})
+
+
 def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> ExecutionStep:
     return ExecutionStep(
         id=step_id,
