@@ -140,7 +140,10 @@ def mistake_table(results: Sequence[Result]) -> str:
     lines += [f"| {text} | | {counts[kind]} |" for kind, text in IN_TOTAL.items()]
     done = {name.removeprefix("done with "): n for name, n in counts.items() if name.startswith("done with ")}
     answers = ", ".join(f"{answer} {n} times" for answer, n in sorted(done.items()))
-    return "\n".join([*lines, f"\nSteps were completed with {answers}."]) + "\n"
+    further = (
+        f" {counts['after candidates']} of {sum(requests.values())} questions came after candidates that all failed."
+    )
+    return "\n".join([*lines, f"\nSteps were completed with {answers}.{further}"]) + "\n"
 
 
 def task_table(results: Sequence[Result]) -> str:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from surefoot.config.paths import journal_file, state_home
 from surefoot.core.outcome import Failure, FailureKind
-from surefoot.core.transitions import StepStatus
+from surefoot.core.transitions import Rung, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
 
 MAX_RUNS = 1_000
+OTHER_WORDS = "a question after the candidates"
 _WRONG_PATH = ("there is no file", "outside the workspace", "is a folder", "No such file or directory")
 
 
@@ -36,10 +37,14 @@ def slips_of_run(events: Iterable[e.Event]) -> Counter[str]:
     counts = Counter[str]()
     answers: Counter[str] = Counter()
     purpose, with_candidates = dict[str, str](), set[str]()
+    in_other_words = False
     for event in events:
         match event:
+            case e.RungChosen(rung=Rung.REPAIR_STEP | Rung.REPLAN_TASK | Rung.NEXT_APPROACH) if with_candidates:
+                in_other_words = True
             case e.ModelAnswered():
                 counts[f"asked to {event.purpose}"] += 1
+                counts["after candidates"] += in_other_words
                 answers[event.step_id] += 1
                 purpose[event.step_id] = event.purpose
                 if event.unreadable:
@@ -57,8 +62,9 @@ def slips_of_run(events: Iterable[e.Event]) -> Counter[str]:
                 counts[_kind(failure.message, purpose[event.step_id])] += 1
             case e.StepFinished(status=StepStatus.SUCCEEDED) if answers[event.step_id]:
                 from_candidate = event.step_id in with_candidates
-                counts[f"done with {_which_answer(answers[event.step_id], from_candidate)}"] += 1
-    return counts
+                which = OTHER_WORDS if in_other_words else _which_answer(answers[event.step_id], from_candidate)
+                counts[f"done with {which}"] += 1
+    return +counts
 
 
 def _kind(reason: str, purpose: str) -> str:

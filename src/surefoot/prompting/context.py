@@ -16,6 +16,7 @@ from surefoot.core.plan import ExecutionStep
 from surefoot.core.transitions import StepStatus
 from surefoot.errors import ToolError
 from surefoot.journal.state import RunState, StepRun
+from surefoot.prompting.project.asked_changes import asks_to_change
 from surefoot.prompting.project.data_preview import data_preview, is_data
 from surefoot.prompting.project.folder import MAX_FILES, is_test, list_files
 from surefoot.prompting.project.sqlite_preview import tables_in
@@ -57,10 +58,13 @@ def budget_chars(run: RunView) -> int:
 
 def fits_in_prompt(run: RunView, files: Sequence[str]) -> bool:
     """Tell whether all files can be shown at once, so that nothing has to be searched or planned. A preview of a long
-    data file shows what a program needs to know."""
-    budget = budget_chars(run) // 2
-    sizes = ((path, (run.root / path).lstat().st_size) for path in files)
-    return sum(_PREVIEW_CHARS if size > budget and is_data(path) else size for path, size in sizes) <= budget
+    data file shows what a program needs to know, unless the file is to be changed itself."""
+    budget, total = budget_chars(run) // 2, 0
+    for path in files:
+        size = (run.root / path).lstat().st_size
+        previewed = size > budget and is_data(path) and not asks_to_change(path, run.task.text)
+        total += _PREVIEW_CHARS if previewed else size
+    return total <= budget
 
 
 def visible_files(run: RunView, limit: int = MAX_FILES) -> list[str]:
