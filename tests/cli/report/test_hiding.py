@@ -24,8 +24,8 @@ def test_lines_and_blocks_have_no_secret() -> None:
 
 @pytest.mark.attack("leak by output")
 def test_no_half_of_a_secret_is_left_where_a_text_is_cut() -> None:
-    for limit in range(160 * 8 - len(PASSWORD), 160 * 8):
-        assert PASSWORD[:8] not in text.line("x" * limit + PASSWORD, 160)
+    for before in range(160 * 8 - len(PASSWORD), 160 * 8):
+        assert PASSWORD[:8] not in text.line(" " * before + PASSWORD, 160), "white space is shortened afterwards"
     assert PASSWORD[:8] not in text.block("x" * 3_990 + PASSWORD)
 
 
