@@ -32,8 +32,8 @@ from surefoot.core.transitions import Rung, Stage, StepStatus  # noqa: E402
 from surefoot.engine.planner.gate import skipped  # noqa: E402
 from surefoot.journal import events as e  # noqa: E402
 from surefoot.journal.messages import AnswerMessage  # noqa: E402
-from surefoot.view.rows import PROTOCOL  # noqa: E402
 from surefoot.view.fold import advance, changed_since, snapshot  # noqa: E402
+from surefoot.view.rows import PROTOCOL  # noqa: E402
 from surefoot.view.state import RunView  # noqa: E402
 
 FOLDER = ROOT / "web" / "fixtures"

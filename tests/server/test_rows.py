@@ -12,9 +12,9 @@ from support.recorded import asking, failed_run, phases, records, whole_run
 from surefoot.core.phases import ExecutionPhase
 from surefoot.engine.planner.gate import skipped as skip
 from surefoot.journal import events as e
-from surefoot.view.rows import Row, RunRows, RunSnapshot
 from surefoot.server.typescript import as_typescript
 from surefoot.view.fold import advance, changed_since, snapshot, view_of
+from surefoot.view.rows import Row, RunRows, RunSnapshot
 from surefoot.view.state import RunView
 
 WEB = Path(__file__).parents[2] / "web"
