@@ -2,6 +2,8 @@
 
 import json
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ WITHOUT_EXTRAS = """
 import sys
 sys.modules.update(dict.fromkeys(("starlette", "socketio", "engineio", "uvicorn", "websockets", "anthropic")))
 from surefoot.cli.main import main
-sys.exit(main(sys.argv[1:]))
+sys.exit(main())
 """
 
 
@@ -41,7 +43,6 @@ async def test_the_name_of_the_file_chooses_the_format_and_a_dash_is_standard_ou
     printed = surefoot("report", "-o", "-", "--format", "json")
     assert (printed.code, printed.err) == (0, "")
     assert json.loads(printed.out)["v"] == 1
-    assert surefoot("report", "-o", "-", "--format", "md").out.startswith("### ")
     schema = json.loads(surefoot("schema", "report").out)
     assert (schema["version"], "recoveries" in schema["properties"]) == (1, True)
 
@@ -50,17 +51,17 @@ async def test_runs_are_those_of_the_folder_and_errors_name_the_remedy(surefoot:
     assert "there are no runs yet" in surefoot("report").err
     await surefoot.store(whole_run())
     other = surefoot.elsewhere("other")
-    assert other("report", "--format", "md").code == 1
-    assert "surefoot list --all" in other("report", "--format", "md").err
+    elsewhere = other("report", "--format", "md")
+    assert elsewhere.code == 2
+    assert "surefoot list --all" in elsewhere.err
     assert other("report", "--all", "--format", "md", "-o", "-").code == 0
     unknown = surefoot("report", "nosuch", "--format", "md")
-    assert unknown.code == 1
+    assert unknown.code == 2
     assert "nosuch" in unknown.err
     nowhere = surefoot("report", "-o", "missing/out.md")
     assert nowhere.code == 1
     assert "cannot write missing/out.md" in nowhere.err
     assert "-o" in nowhere.lines[1]
-    assert surefoot("report", "--format", "pdf").code == 2
 
 
 async def test_a_run_that_has_not_ended_can_be_reported(surefoot: Surefoot) -> None:
@@ -74,7 +75,7 @@ async def test_a_run_that_has_not_ended_can_be_reported(surefoot: Surefoot) -> N
 
 async def test_no_extra_is_needed(surefoot: Surefoot) -> None:
     await surefoot.store(whole_run())
-    plain = Surefoot(surefoot.home, surefoot.workspace, surefoot.environ, program=type(surefoot.home)(sys.executable))
+    plain = replace(surefoot, program=Path(sys.executable))
     made = plain("-c", WITHOUT_EXTRAS, "report", "-o", "-", "--format", "json")
     assert made.code == 0, made.err
     assert json.loads(made.out)["run"] == RUN_ID
