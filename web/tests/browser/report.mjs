@@ -67,7 +67,7 @@ async function openAll(page) {
 
 await test('a report opens from disk without a network', async () => {
   const page = await visit('healed');
-  await page.getByText('Verified', { exact: true }).waitFor();
+  await page.locator('.verdict', { hasText: /^verified/i }).waitFor();
   await page.waitForSelector('button.node');
   assert.equal(await page.locator('button.node').count(), 5);
   assert.match(await page.title(), /^Make slug\(\) collapse separators/);
