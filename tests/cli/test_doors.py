@@ -26,6 +26,7 @@ SHOW = [
         ["show", "--proofs"],
     ),
     *(["show", "--proofs", "--json"], ["list"], ["list", "--json"], ["diff"]),
+    *(["report", "-o", "-", "--format", "md"], ["report", "-o", "-", "--format", "json"]),
 ]
 
 

@@ -116,7 +116,7 @@ def test_a_hostile_cell_stays_one_cell_of_text(hostile: str) -> None:
 
 
 @pytest.mark.attack("report")
-@pytest.mark.req("X7", "P12")
+@pytest.mark.req("X7")
 def test_secrets_pass_into_no_format(story: Find) -> None:
     source = story("leaky").source
     assert all(secret in diff_of(source.records, source.home) for secret in SECRETS), "they are in what the run wrote"

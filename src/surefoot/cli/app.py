@@ -23,10 +23,9 @@ from surefoot.cli.commands.replay import replay
 from surefoot.cli.commands.report import report
 from surefoot.cli.commands.retry import retry
 from surefoot.cli.commands.run import plan, resume, run
-from surefoot.cli.commands.serve import schema, serve
+from surefoot.cli.commands.serve import schema, serve, watch
 from surefoot.cli.commands.stats import stats
 from surefoot.cli.commands.undo import apply, diff, gc, undo
-from surefoot.cli.commands.watch import watch
 from surefoot.cli.demo.command import demo
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
