@@ -11,11 +11,10 @@ from surefoot._version import __version__
 from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.history.stats.values import Statistics
 from surefoot.server.commands import CommandRequest, Commands, StartRequest
-from surefoot.server.content import Content
+from surefoot.server.content import Content, StatisticsSource
 from surefoot.server.hub import Hub
 from surefoot.server.rows import PROTOCOL, Accepted, ErrorAnswer, Refused, RunRow, RunSnapshot
 from surefoot.server.security import error_answer
-from surefoot.server.statistics import StatisticsSource
 from surefoot.server.tokens import Scope, Tokens
 from surefoot.server.view.fold import snapshot
 from surefoot.server.view.making import run_row
