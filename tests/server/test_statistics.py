@@ -9,14 +9,22 @@ import pytest
 from server.conftest import Site
 from support.recorded import failed_run, whole_run
 from surefoot.history.stats.values import stats_schema
+from surefoot.journal import events as e
 
 FIXTURE = Path(__file__).parents[2] / "web" / "fixtures" / "stats.json"
+
+
+def another(run: list[e.Record]) -> list[e.Record]:
+    """The same run under an id of its own."""
+    created = run[0].event
+    assert isinstance(created, e.RunCreated)
+    return [run[0]._replace(event=created.with_(run_id="0101-000000-aaaa")), *run[1:]]
 
 
 @pytest.mark.req("A12")
 async def test_figures_are_served_to_who_may_look(site: Site) -> None:
     await site.store(whole_run())
-    await site.store(failed_run())
+    await site.store(another(failed_run()))
     answer = await site.http("GET", "/api/stats", "view")
     found = answer.json()
     assert answer.status_code == 200

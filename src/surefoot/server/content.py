@@ -1,4 +1,4 @@
-"""What is fetched when it is opened: diffs, the details of a step, the conversation with the model, stored contents, statistics."""
+"""What is fetched when it is opened: diffs, details of a step, the conversation, stored contents, statistics."""
 
 import asyncio
 from typing import Any

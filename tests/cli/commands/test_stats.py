@@ -9,14 +9,22 @@ import pytest
 from cli.conftest import Surefoot
 from support.recorded import failed_run, whole_run
 from surefoot.history.stats.values import stats_schema
+from surefoot.journal import events as e
 
 BLOCKS = "█▏▎▍▌▋▊▉"
+
+
+def another(run: list[e.Record]) -> list[e.Record]:
+    """The same run under an id of its own."""
+    created = run[0].event
+    assert isinstance(created, e.RunCreated)
+    return [run[0]._replace(event=created.with_(run_id="0101-000000-aaaa")), *run[1:]]
 
 
 @pytest.mark.req("A12")
 async def test_figures_of_this_folder_and_of_all(surefoot: Surefoot) -> None:
     await surefoot.store(whole_run())
-    await surefoot.elsewhere("other").store(failed_run())
+    await surefoot.elsewhere("other").store(another(failed_run()))
     here = surefoot("stats")
     assert here.code == 0
     assert here.out.startswith("1 run in ")
@@ -37,7 +45,7 @@ async def test_figures_of_this_folder_and_of_all(surefoot: Surefoot) -> None:
 
 async def test_a_damaged_run_is_named(surefoot: Surefoot) -> None:
     await surefoot.store(whole_run())
-    run_id = await surefoot.store(failed_run())
+    run_id = await surefoot.store(another(failed_run()))
     database = sqlite3.connect(surefoot.journal_file)
     with database:
         database.execute("UPDATE events SET body = x'7b7d' WHERE kind = 'run_ended' AND id >> 32 = 2")
