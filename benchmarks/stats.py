@@ -149,9 +149,9 @@ def _step(step: str, model: str, speed: float, dice: random.Random, *, fails: bo
             action = f"{step}.a{attempt}{number}"
             yield 0, e.ActionStarted(action_id=action, step_id=step, tool="edit_file", arguments={"path": "report.py"})
             yield 1 * speed, e.ActionFinished(action_id=action, step_id=step, ok=True, summary="edited " * 20)
-        broken = (fails and attempt < 3) or dice.random() < 0.15
+        broken = fails or (attempt < 5 and dice.random() < 0.15)
         yield 3 * speed, _checks(step, "after", dice, passed=not broken)
-        if not broken and not fails:
+        if not broken:
             yield 0, e.StepFinished(step_id=step, status=StepStatus.SUCCEEDED, attempt=attempt, duration_ms=9_000)
             return
         kind = dice.choice((FailureKind.CHECK_FAILED, FailureKind.CHECK_FAILED, FailureKind.TOOL_ERROR))
@@ -160,7 +160,7 @@ def _step(step: str, model: str, speed: float, dice: random.Random, *, fails: bo
         cause = StepReflection(category=dice.choice(list(ErrorCategory)), root_cause="the flag is missing")
         yield 0, e.StageEntered(stage=Stage.RECOVERY)
         yield 0, e.Reflected(step_id=step, reflection=cause)
-        over = attempt >= (3 if fails else 5)
+        over = fails and attempt == 3
         rung = Rung.GIVE_UP if over else dice.choices(RUNGS, (10, 4, 2, 2, 3))[0]
         yield 0, e.RungChosen(step_id=step, rung=rung, why="another try")
         if over:

@@ -26,6 +26,7 @@ PURE = (
     *("engine.planner.normalize", "engine.planner.plan_toml", "history.decisions"),
     *("engine.verifier.suite.compare", "engine.verifier.suite.python_tests", "engine.verifier.suite.report"),
     *("engine.verifier.suite.test_policy", "prompting.project.test_words", "view"),
+    *("history.stats.facts", "history.stats.compute", "history.stats.values", "engine.alerts.document"),
 )
 """Modules and packages that decide and do no I/O."""
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}

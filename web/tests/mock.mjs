@@ -48,6 +48,10 @@ export async function startMock({ token = 'test-token', port = 0, policy = POLIC
       control.started.push(JSON.parse(body));
       return json(response, 202, { run: [...runs.keys()][0] });
     }
+    if (what === 'stats') {
+      control.asked = [...(control.asked ?? []), url.search];
+      return control.stats ? json(response, 200, control.stats) : json(response, 500, { error: { code: 'error', message: 'the journal is damaged', remedy: '' } });
+    }
     const run = runs.get(id);
     if (!run) return json(response, 404, { error: { code: 'unknown_run', message: `no run ${id}`, remedy: '' } });
     if (part === undefined) return json(response, 200, { run: run.id, seq: run.seq, rows: [...run.rows.values()] });

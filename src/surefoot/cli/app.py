@@ -17,14 +17,13 @@ from surefoot.cli.commands.control import cancel, pause, skip
 from surefoot.cli.commands.doctor import doctor
 from surefoot.cli.commands.edit import edit
 from surefoot.cli.commands.fork import fork
-from surefoot.cli.commands.inspect import list_runs, show
+from surefoot.cli.commands.inspect import list_runs, show, stats
 from surefoot.cli.commands.model import model
 from surefoot.cli.commands.replay import replay
 from surefoot.cli.commands.report import report
 from surefoot.cli.commands.retry import retry
 from surefoot.cli.commands.run import plan, resume, run
 from surefoot.cli.commands.serve import schema, serve, watch
-from surefoot.cli.commands.stats import stats
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.demo.command import demo
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError

@@ -9,8 +9,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from surefoot._version import __version__
 from surefoot.errors import SurefootError, UnknownRun, UsageError
+from surefoot.history.stats.values import Statistics
 from surefoot.server.commands import CommandRequest, Commands, StartRequest
-from surefoot.server.content import Content
+from surefoot.server.content import Content, StatisticsSource
 from surefoot.server.hub import Hub
 from surefoot.server.security import error_answer
 from surefoot.server.tokens import Scope, Tokens
@@ -34,6 +35,7 @@ class Api:
         self._hub, self._commands, self._tokens = hub, commands, tokens
         self._content = Content(hub)
         self._cwd, self._models = cwd, models
+        self._statistics = StatisticsSource(hub)
 
     def routes(self) -> "list[BaseRoute]":
         from starlette.routing import Route
@@ -43,6 +45,7 @@ class Api:
             ("GET", "/api/openapi.json", self._openapi),
             ("GET", "/api/runs", self._list),
             ("POST", "/api/runs", self._start),
+            ("GET", "/api/stats", self._stats),
             ("GET", "/api/runs/{run}", self._run),
             ("GET", "/api/runs/{run}/events", self._events),
             ("GET", "/api/runs/{run}/diff", self._diff),
@@ -84,6 +87,10 @@ class Api:
     async def _start(self, request: "Request") -> "Response":
         answer = await self._commands.start(await _body(request, StartRequest))
         return _json(answer, 409 if "refused" in answer else 202)
+
+    async def _stats(self, request: "Request") -> "Response":
+        query = request.query_params
+        return _json(await self._statistics.read(query.get("since", ""), query.get("folder", "")))
 
     async def _run(self, request: "Request") -> "Response":
         view = await self._hub.view(request.path_params["run"])
@@ -194,6 +201,7 @@ def openapi() -> dict[str, Any]:
     kinds: dict[str, TypeAdapter[Any]] = {
         "RunSnapshot": TypeAdapter(RunSnapshot),
         "RunRow": TypeAdapter(RunRow),
+        "Statistics": TypeAdapter(Statistics),
         "StartRequest": TypeAdapter(StartRequest),
         "CommandRequest": TypeAdapter(CommandRequest),
         "Accepted": TypeAdapter(Accepted),
@@ -233,6 +241,8 @@ _OPERATIONS: tuple[tuple[str, str, str, str, dict[str, str]], ...] = (
     ("GET", "/api/openapi.json", "This description", "", {"200": ""}),
     ("GET", "/api/runs", "Runs, newest first: folder, state, limit, before", "", {"200": ""}),
     ("POST", "/api/runs", "Start a run", "StartRequest", {"202": "", "409": "Refused"}),
+    ("GET", "/api/stats", "Figures over runs: since (24h, 7d, 4w or a date), folder", "",
+     {"200": "Statistics", "400": "Error"}),
     ("GET", "/api/runs/{run}", "All rows of a run", "", {"200": "RunSnapshot", "404": "Error"}),
     ("GET", "/api/runs/{run}/events", "Events of the journal: after, limit", "", {"200": ""}),
     ("GET", "/api/runs/{run}/diff", "What the run or one step changed: step", "", {"200": ""}),

@@ -27,6 +27,7 @@ export const ICONS = {
   fork: 'M5 3v10M5 9c0-2.5 6-1.5 6-5M3.5 3h3M9.5 4h3',
   file: 'M4 2.5h5l3 3v8H4zM9 2.5v3h3',
   pen: 'M3 13l.8-3L10.5 3.3l2.2 2.2L6 12.2z',
+  chart: 'M3 13h10M4.5 13V8.5M8 13V3.5M11.5 13V6',
   graph: 'M2.5 5.5h4v5h-4zM9.5 2.5h4v4h-4zM9.5 9.5h4v4h-4zM6.5 7l3-2M6.5 9l3 2',
   rows: 'M2.5 4h3M7.5 4h6M2.5 8h5M9.5 8h4M2.5 12h2M6.5 12h7',
   search: 'M7 3a4 4 0 1 0 0 8a4 4 0 0 0 0-8M10 10l3.5 3.5',

@@ -6,6 +6,7 @@ export const KEYS: readonly { keys: string; does: Key; group: Key }[] = [
   { keys: '?', does: 'key.help', group: 'keys.everywhere' },
   { keys: 'n', does: 'key.new', group: 'keys.everywhere' },
   { keys: 'h', does: 'key.home', group: 'keys.everywhere' },
+  { keys: 'i', does: 'key.stats', group: 'keys.everywhere' },
   { keys: 't', does: 'key.theme', group: 'keys.everywhere' },
   { keys: 'l', does: 'key.language', group: 'keys.everywhere' },
   { keys: 'j ↓ / k ↑', does: 'key.move', group: 'keys.plan' },

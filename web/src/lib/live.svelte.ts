@@ -4,6 +4,7 @@ import { io, type Socket } from 'socket.io-client';
 import { Http } from './http';
 import type { Command, CommandAnswer, Conversation, FileDiff, Info, NewRun, RunList, RunPage, RunRow, RunRows, RunSnapshot, StepDetail, StreamText } from './model';
 import type { RunView } from './run.svelte';
+import type { Statistics } from './stats';
 import { ApiError, type Source } from './source';
 
 export type Link = 'connecting' | 'live' | 'stale' | 'denied';
@@ -173,6 +174,7 @@ export class LiveSource implements Source {
   info = (): Promise<Info> => this.#http.get('/api/info');
   runs = (before?: string): Promise<RunList> =>
     this.#http.get(`/api/runs?limit=50${before ? `&before=${encodeURIComponent(before)}` : ''}`);
+  stats = (since: string, folder: string): Promise<Statistics> => this.#http.get(`/api/stats?${new URLSearchParams({ since, folder })}`);
   start = async (run: NewRun): Promise<string> => {
     const answer = await this.#http.post<{ run: string | { id: string } }>('/api/runs', run);
     return typeof answer.run === 'string' ? answer.run : answer.run.id;

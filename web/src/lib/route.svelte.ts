@@ -1,13 +1,15 @@
-// Where the page is: `#/`, `#/new`, `#/run/ID`, `#/run/ID/step/STEP/TAB` or `#/run/ID/TAB`.
+// Where the page is: `#/`, `#/new`, `#/stats`, `#/run/ID`, `#/run/ID/step/STEP/TAB` or `#/run/ID/TAB`.
 
 export type Route =
   | { page: 'runs' }
   | { page: 'new' }
+  | { page: 'stats' }
   | { page: 'run'; run: string; step: string | null; tab: string };
 
 export function parseRoute(fragment: string): Route {
   const parts = fragment.replace(/^#\/?/, '').split('?', 1)[0]!.split('/').filter(Boolean).map(decode);
   if (parts[0] === 'new') return { page: 'new' };
+  if (parts[0] === 'stats') return { page: 'stats' };
   if (parts[0] === 'run' && parts[1]) {
     if (parts[2] === 'step' && parts[3]) return { page: 'run', run: parts[1], step: parts[3], tab: parts[4] ?? '' };
     return { page: 'run', run: parts[1], step: null, tab: parts[2] ?? '' };
@@ -18,6 +20,7 @@ export function parseRoute(fragment: string): Route {
 export function formatRoute(route: Route): string {
   if (route.page === 'runs') return '#/';
   if (route.page === 'new') return '#/new';
+  if (route.page === 'stats') return '#/stats';
   const step = route.step === null ? [] : ['step', route.step];
   return `#/${['run', route.run, ...step, route.tab].filter(Boolean).map(encodeURIComponent).join('/')}`;
 }

@@ -18,6 +18,7 @@ class Words {
   readonly #plural = $derived(new Intl.PluralRules(TAGS[this.language]));
   readonly #time = $derived(new Intl.DateTimeFormat(TAGS[this.language], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' }));
   readonly #day = $derived(new Intl.DateTimeFormat(TAGS[this.language], { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }));
+  readonly #date = $derived(new Intl.DateTimeFormat(TAGS[this.language], { month: 'numeric', day: 'numeric', timeZone: 'UTC' }));
   readonly #number = $derived(new Intl.NumberFormat(TAGS[this.language]));
 
   get tag(): string {
@@ -53,6 +54,8 @@ class Words {
 
   time = (at: number | null): string => (at === null ? '' : this.#time.format(at * 1000));
   day = (at: number | null): string => (at === null ? '' : this.#day.format(at * 1000));
+  /** A date without a year, such as `Nov 17`, from `2026-11-17`. */
+  date = (day: string): string => this.#date.format(Date.parse(day));
   number = (value: number): string => this.#number.format(value);
 }
 
