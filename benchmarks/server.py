@@ -184,6 +184,32 @@ async def delivery(home: Path, base: str, token: str, server: int) -> dict[str, 
     }
 
 
+def table(result: dict[str, Any]) -> str:
+    """The figures as they stand in docs/benchmarks-server.md."""
+    slower, idle, long = result["slowdown"], result["idle"], result["long_run"]
+    cpu, wall = slower["cpu"], slower["wall"]
+    rows = [
+        ("a run beside the idle sockets, CPU time", f"{cpu['median_ratio']}x ({_span(cpu)})"),
+        ("the same, wall time", f"{wall['median_ratio']}x ({_span(wall)})"),
+        ("the server's CPU, idle", f"{idle['server_cpu_share']:.1%} of a core"),
+        ("its memory", f"{idle['server_mb']} MB, {idle['kb_per_socket']} KB for each socket"),
+        (
+            f"a run of {long['steps']} steps, to {long['sockets']} sockets",
+            f"{long['events_per_second']} events/s recorded, {long['events_delivered_per_second']} delivered, "
+            f"in {long['batches']} batches",
+        ),
+        ("delay, median and 95%", f"{long['delay_median_ms']} ms, {long['delay_95_ms']} ms"),
+        ("the server's CPU meanwhile", f"{long['server_cpu_share']:.1%} of a core"),
+        ("a late watcher has that run after", f"{long['late_watcher_ms']} ms"),
+    ]
+    return "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {figure} |" for name, figure in rows)])
+
+
+def _span(ratio: dict[str, Any]) -> str:
+    low, high = ratio["interval_95"]
+    return f"95%: {low} to {high}"
+
+
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sockets", type=int, default=1_000)
@@ -224,7 +250,7 @@ async def main() -> None:
         },
         "long_run": {"steps": LONG_STEPS, **long},
     }
-    print(json.dumps(result, indent=1))
+    print(table(result))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1) + "\n")
 

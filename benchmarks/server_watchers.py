@@ -10,18 +10,28 @@ import sys
 import time
 
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
 
 
-async def watch(base: str, token: str, run: str, ready: list[int], tell: bool) -> None:
+async def watch(base: str, token: str, run: str, ready: list[int], tell: bool, turn: asyncio.Semaphore) -> None:
+    """Watch for ever: connect again when the server drops the socket, as it does with one that was stopped for long."""
     url = base.replace("http", "ws") + "/socket.io/?EIO=4&transport=websocket"
-    async with connect(url, origin=base, max_size=None) as socket:  # type: ignore[arg-type]
-        await socket.recv()
-        await socket.send("40" + json.dumps({"token": token}))
-        await socket.recv()
-        asked = time.perf_counter()
-        await socket.send("420" + json.dumps(["run:watch", {"run": run}]))
-        ready.append(1)
-        await follow(socket, tell, asked)
+    watching = False
+    while True:
+        try:
+            async with turn:
+                socket = await connect(url, origin=base, max_size=None, open_timeout=60)  # type: ignore[arg-type]
+                await socket.recv()
+                await socket.send("40" + json.dumps({"token": token}))
+                await socket.recv()
+                asked = time.perf_counter()
+                await socket.send("420" + json.dumps(["run:watch", {"run": run}]))
+            if not watching:
+                ready.append(1)
+                watching = True
+            await follow(socket, tell, asked)
+        except (OSError, TimeoutError, WebSocketException):
+            await asyncio.sleep(0.5)
 
 
 async def follow(socket: ClientConnection, tell: bool, asked: float) -> None:
@@ -44,12 +54,9 @@ async def main() -> None:
     tell = runs[0] == "-"
     runs = runs[1:] if tell else runs
     ready: list[int] = []
-    tasks = []
-    for number in range(int(count)):
-        tasks.append(asyncio.create_task(watch(base, token, runs[number % len(runs)], ready, tell)))
-        # The server takes at most so many new sockets a second.
-        if number % 20 == 19:
-            await asyncio.sleep(0.1)
+    turn = asyncio.Semaphore(20)
+    watching = [watch(base, token, runs[number % len(runs)], ready, tell, turn) for number in range(int(count))]
+    tasks = [asyncio.create_task(each) for each in watching]
     while len(ready) < int(count):  # noqa: ASYNC110 - filled by the tasks
         await asyncio.sleep(0.05)
     print("ready", flush=True)

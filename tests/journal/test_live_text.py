@@ -65,7 +65,7 @@ async def test_a_run_that_nobody_watches_opens_no_socket(tmp_path: Path, monkeyp
     def refuse(*_: object) -> None:
         raise AssertionError("a socket was opened")
 
-    monkeypatch.setattr(live_text.socket, "socket", refuse)
+    monkeypatch.setattr(socket, "socket", refuse)
     bus, other = Bus(), tmp_path / "live" / "1117-090000-0000.aa"
     async with LiveTextSender(tmp_path, RUN).sending(bus):
         bus.text(Source(), "nobody reads this")

@@ -130,9 +130,12 @@ class Client:
         return answer
 
     async def until(self, met: Any) -> None:
-        async with asyncio.timeout(60):
-            while not met():  # noqa: ASYNC110 - changed by the handlers above
-                await asyncio.sleep(0.02)
+        deadline = asyncio.get_running_loop().time() + 120
+        while not met():
+            assert asyncio.get_running_loop().time() < deadline, {
+                key: (row.get("status"), row.get("live"), row.get("now")) for key, row in self.rows.items()
+            }
+            await asyncio.sleep(0.02)
 
 
 class GatedRun:

@@ -78,7 +78,7 @@ async def test_a_run_is_steered_over_both_and_no_command_counts_twice(site: Site
     await client.until(lambda: client.rows["step:s4"]["name"] == "The last step")
     assert "refused" in await twice("edit", "e2", plan="this is no plan")
     assert (await twice("retry", "t1", step="s2"))["accepted"]
-    await client.until(lambda: client.rows["step:s2"]["attempt"] == 2)
+    await client.until(lambda: "try:s2:2" in client.rows and status(client, "step:s2") == "running")
 
     await client.io.disconnect()
     await site.stop()
@@ -87,14 +87,15 @@ async def test_a_run_is_steered_over_both_and_no_command_counts_twice(site: Site
     await client.call("run:watch", run=run_id, after=client.seq)
     for event, command_id, more, answer in given:
         assert await client.call(event, run=run_id, commandId=command_id, **more) == answer, command_id
-    assert len(await events_of(site, run_id, "control_received")) == 4  # pause, skip, edit, retry
+    controls = [event["command"] for event in await events_of(site, run_id, "control_received")]
+    assert controls == ["pause", "skip", "edit", "retry"]
     assert len(await events_of(site, run_id, "run_resumed")) == 1
     assert len(await events_of(site, run_id, "plan_revised")) == 1
 
     assert (await twice("cancel", "c1"))["accepted"]
     await client.until(lambda: client.rows["run"]["verdict"] == "cancelled")
     assert "not running" in (await twice("pause", "p3"))["reason"]
-    assert "refused" in await twice("edit", "e3", plan="x") or client.rows["run"]["status"] == "failed"
+    assert "refused" in await twice("edit", "e3", plan="x")
     await client.io.disconnect()
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,17 @@ class ServerProcess:
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
         await self.process.communicate()
+
+
+@pytest.fixture
+async def server(site: Site) -> AsyncIterator[ServerProcess]:
+    """In place of the server in this process, which has made the tokens and found a port."""
+    await site.stop()
+    server = ServerProcess(site)
+    await server.start()
+    yield server
+    if server.process is not None and server.process.returncode is None:
+        await server.kill()
 
 
 class Follower:
@@ -92,16 +104,13 @@ class Follower:
 
 @pytest.mark.req("A7", "A8")
 async def test_nothing_is_missed_or_doubled_when_the_server_is_killed_while_a_run_goes_on(
-    site: Site, gated: GatedRun, modules: Path
+    site: Site, gated: GatedRun, modules: Path, server: ServerProcess
 ) -> None:
-    await site.stop()  # The fixture's server has made the tokens and found a port.
-    server = ServerProcess(site)
-    await server.start()
     run_id = await gated.start(*(gated.step(number) for number in (1, 2, 3)))
     follower = Follower(site, run_id)
     await follower.connect()
     javascript = await start(site, modules, run_id, "end")
-    assert b"watching" in await javascript.stderr.readline()
+    assert await javascript.stderr.readline(), "the JavaScript client has ended"
     await follower.until(lambda: follower.rows.get("step:s1", {}).get("status") == "running")
 
     await server.kill()

@@ -41,9 +41,11 @@ class Sender:
             # What changes in this time is sent together.
             await asyncio.sleep(BATCH_SECONDS)
             for run_id in list(session.changed):
+                # Before it is sent: what changes while it is being sent has to be sent too.
+                session.changed.discard(run_id)
                 watch = session.watches.get(run_id)
-                if watch is None or await self._pump(session, watch):
-                    session.changed.discard(run_id)
+                if watch is not None and not await self._pump(session, watch):
+                    session.changed.add(run_id)
             if session.lists is not None:
                 await self._pump_list(session, session.lists)
 
