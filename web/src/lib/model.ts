@@ -90,6 +90,7 @@ export interface NewRun {
   model?: string;
   checks?: string[];
   plan_only?: boolean;
+  options?: Record<string, string | number | boolean>;
 }
 
 export interface RunPage {
