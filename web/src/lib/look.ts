@@ -74,6 +74,16 @@ export function runLook(run: RunRow): Look {
   return run.status;
 }
 
+/** How far a run is in its five phases: `done` are behind it, and it is in one of those up to `until`. */
+export function phaseSpan(run: RunRow): { done: number; until: number } {
+  if (run.status === 'done') return { done: 5, until: 5 };
+  const at = ['understanding', 'approach', 'planning', 'execution', 'validation'].indexOf(run.stage === 'recovery' ? 'execution' : run.stage);
+  if (at >= 0) return { done: at, until: at + 1 };
+  // A run that waits or has failed does not say where. Without a plan it is before the work, else in it or behind it.
+  if (run.steps.total === 0) return { done: 0, until: 3 };
+  return run.steps.done + run.steps.skipped === run.steps.total ? { done: 4, until: 5 } : { done: 3, until: 4 };
+}
+
 export type Filter = 'running' | 'failed' | 'healed' | 'waiting' | 'todo' | 'done' | 'skipped' | 'removed';
 export const FILTERS: readonly Filter[] = ['running', 'waiting', 'failed', 'healed', 'todo', 'done', 'skipped', 'removed'];
 

@@ -26,8 +26,11 @@ const LEAST = 3;
 export function planRows(request: RowsRequest): PlanRow[] {
   const rows: PlanRow[] = [];
   const needle = request.find.trim().toLowerCase();
-  const folding = request.steps.length > request.foldAbove && request.filters.size === 0 && needle === '';
+  const plain = request.filters.size === 0 && needle === '';
+  const folding = plain && request.steps.length > request.foldAbove;
   let run: StepRow[] = [];
+  /** Behind the others: they are no part of the plan any more. */
+  const removed: StepRow[] = [];
   const flush = (): void => {
     const key = `fold:${run[0]?.id ?? ''}`;
     if (run.length >= LEAST && !request.opened.has(key)) rows.push({ type: 'fold', key, steps: run });
@@ -38,6 +41,10 @@ export function planRows(request: RowsRequest): PlanRow[] {
     const look = stepLook(step, request.asked);
     if (request.filters.size > 0 && !request.filters.has(filterOf(look))) continue;
     if (needle && !`${step.id} ${step.name} ${step.description}`.toLowerCase().includes(needle)) continue;
+    if (look === 'removed' && plain) {
+      removed.push(step);
+      continue;
+    }
     if (folding && look === 'done' && step.id !== request.selected) {
       run.push(step);
       continue;
@@ -45,6 +52,8 @@ export function planRows(request: RowsRequest): PlanRow[] {
     flush();
     pushStep(rows, step, request);
   }
+  flush();
+  run = removed;
   flush();
   return rows;
 }

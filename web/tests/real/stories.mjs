@@ -146,13 +146,13 @@ export const CONFIG = {
   ], [['config', 'look'], ['notes', 'look'], ['clean', 'config'], ['clean', 'notes']]),
 };
 
-/** 500 steps that write a file each, in layers: many events a second. */
+/** 500 steps that read a file each, in layers: hundreds of events a second. */
 export const MANY = {
-  task: 'Write 500 small files.',
-  checks: ['test -f out/499.txt'],
-  files: { 'README.md': '# many\n' },
+  task: 'Read 500 parts of the archive.',
+  checks: ['test -f parts.txt'],
+  files: { 'parts.txt': 'part\n'.repeat(500) },
   plan: given(
-    Array.from({ length: 500 }, (_, i) => ({ id: `s${i}`, name: `Write part ${i}`, step_type: 'file_operation', tool: 'write_file', parameters: { path: `out/${i}.txt`, content: `part ${i}\n` }, writes: [`out/${i}.txt`] })),
-    Array.from({ length: 500 }, (_, i) => (i >= 8 ? [`s${i}`, `s${i - 8}`] : null)).filter(Boolean),
+    Array.from({ length: 500 }, (_, i) => ({ id: `s${i}`, name: `Read part ${i}`, step_type: 'preparation', tool: 'read_file', parameters: { path: 'parts.txt', start: i + 1, end: i + 1 } })),
+    Array.from({ length: 492 }, (_, i) => [`s${i + 8}`, `s${i}`]),
   ),
 };

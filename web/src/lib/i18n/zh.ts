@@ -13,7 +13,7 @@ export const zh: Dictionary = {
   'calls.model_one': '{n} 次模型调用', 'calls.model_other': '{n} 次模型调用', 'calls.tool_one': '{n} 次工具调用', 'calls.tool_other': '{n} 次工具调用',
 
   plan: '计划', 'plan.rows': '计划：带时间条的行', 'plan.graph': '计划：图', 'plan.view': '计划的显示方式', 'plan.none': '还没有计划。',
-  'fold.done_one': '{n} 个已完成步骤', 'fold.done_other': '{n} 个已完成步骤', 'fold.steps_one': '{n} 个步骤（已折叠）', 'fold.steps_other': '{n} 个步骤（已折叠）',
+  'fold.done_one': '{n} 个已完成步骤', 'fold.done_other': '{n} 个已完成步骤', 'fold.steps_one': '{n} 个步骤（已折叠）', 'fold.removed_one': '{n} 个已移除步骤', 'fold.removed_other': '{n} 个已移除步骤', 'fold.steps_other': '{n} 个步骤（已折叠）',
   'graph.tooLarge_one': '{n} 个节点太多，无法画图', 'graph.tooLarge_other': '{n} 个节点太多，无法画图', 'graph.failed': '无法绘制：',
   zoom: '缩放', 'zoom.in': '放大', 'zoom.out': '缩小', 'zoom.fit': '适应',
   revisions: '修订', 'revisions.none': '计划没有改动。', 'mark.added': '新增', 'mark.changed': '改动', 'mark.removed': '移除', removedIn: '在 r{n} 中移除',
@@ -35,8 +35,9 @@ export const zh: Dictionary = {
   'q.hidden_one': '{n} 个不可见字符以名称显示', 'q.hidden_other': '{n} 个不可见字符以名称显示', 'q.changed': '问题已改变，请重新阅读。', 'q.timeout': '{time} 后视为拒绝', 'q.timedOut': '已超时',
   'qkind.approval': '审批', 'qkind.confirmation': '确认', 'qkind.clarification': '问题', 'qkind.question': '问题',
   'answers.none': '没有提过问题。',
+  'field.what_failed': '失败之处', 'field.root_cause': '原因', 'field.evidence': '证据', 'field.tried': '已尝试', 'field.left_behind': '留在文件夹中', 'field.left_outside': '留在外部', 'field.next_steps': '可以怎么做', 'strategy.conversation': '带工具的对话', 'purpose.understand': '调查', 'purpose.act': '步骤', 'purpose.act and write': '步骤', 'purpose.write': '文件', 'purpose.edit': '文件', 'purpose.do': '步骤', 'purpose.plan': '计划', 'purpose.approach': '方案', 'purpose.reflect': '反思', 'purpose.repair': '修复',
 
-  now: '当前', 'now.nothing': '没有正在执行的操作。', time: '时间', cost: '费用', tokens: '词元', 'tokens.detail': '提示 {prompt}（缓存 {cached}），输出 {output}', budgets: '预算与计数', task: '任务', folder: '文件夹', model: '模型', strategy: '策略', verdict: '结论', exit: '退出码 {code}', proof: '证明', 'proof.level': '证明 {level} 级', started: '开始', ended: '结束', forkedFrom: '分支自', diagnosis: '诊断', environment: '环境',
+  now: '当前', 'now.nothing': '没有正在执行的操作。', 'now.checks': '检查 {green}/{total}', 'now.tries_one': '{n} 次尝试', 'now.tries_other': '{n} 次尝试', 'now.failed_one': '{n} 次失败', 'now.failed_other': '{n} 次失败', time: '时间', cost: '费用', tokens: '词元', 'tokens.detail': '提示 {prompt}（缓存 {cached}），输出 {output}', budgets: '预算与计数', task: '任务', folder: '文件夹', model: '模型', strategy: '策略', verdict: '结论', exit: '退出码 {code}', proof: '证明', 'proof.level': '证明 {level} 级', started: '开始', ended: '结束', forkedFrom: '分支自', diagnosis: '诊断', environment: '环境',
   'proof.A': '用户或项目的检查之前为红，现在为绿', 'proof.B': '运行自己写的测试之前失败，现在通过', 'proof.C': '没有任何之前失败的检查已知现在通过',
   'counter.step_retry_count': '步骤重试', 'counter.single_step_repair_count': '步骤修复', 'counter.task_replan_count': '重新计划', 'counter.consecutive_failures': '连续失败',
   'talk.none': '没有对话。', 'talk.calls_one': '{n} 次调用', 'talk.calls_other': '{n} 次调用', 'talk.truncated_one': '此处省略 {n} 个字符', 'talk.truncated_other': '此处省略 {n} 个字符', 'role.system': '系统', 'role.user': '发给模型', 'role.assistant': '模型', 'role.tool': '结果',
