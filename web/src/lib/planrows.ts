@@ -12,6 +12,8 @@ export interface RowsRequest {
   steps: readonly StepRow[];
   tries: ReadonlyMap<string, readonly TryRow[]>;
   asked: ReadonlySet<string>;
+  /** Whether a process drives the run. */
+  driven: boolean;
   /** Empty: every step. */
   filters: ReadonlySet<Filter>;
   find: string;
@@ -38,7 +40,7 @@ export function planRows(request: RowsRequest): PlanRow[] {
     run = [];
   };
   for (const step of request.steps) {
-    const look = stepLook(step, request.asked);
+    const look = stepLook(step, request.asked, request.driven);
     if (request.filters.size > 0 && !request.filters.has(filterOf(look))) continue;
     if (needle && !`${step.id} ${step.name} ${step.description}`.toLowerCase().includes(needle)) continue;
     if (look === 'removed' && plain) {
@@ -61,13 +63,13 @@ export function planRows(request: RowsRequest): PlanRow[] {
 function pushStep(rows: PlanRow[], step: StepRow, request: RowsRequest): void {
   const tries = request.tries.get(step.id) ?? [];
   const open = request.opened.has(step.key);
-  rows.push({ type: 'step', key: step.key, step, look: stepLook(step, request.asked), tries, open });
+  rows.push({ type: 'step', key: step.key, step, look: stepLook(step, request.asked, request.driven), tries, open });
   if (open) for (const attempt of tries) rows.push({ type: 'try', key: attempt.key, step, attempt });
 }
 
-export function countFilters(steps: readonly StepRow[], asked: ReadonlySet<string>): Record<Filter, number> {
+export function countFilters(steps: readonly StepRow[], asked: ReadonlySet<string>, driven = true): Record<Filter, number> {
   const counts: Record<Filter, number> = { running: 0, failed: 0, healed: 0, waiting: 0, todo: 0, done: 0, skipped: 0, removed: 0 };
-  for (const step of steps) counts[filterOf(stepLook(step, asked))]++;
+  for (const step of steps) counts[filterOf(stepLook(step, asked, driven))]++;
   return counts;
 }
 

@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** For things that depend on other processes. Long, because only a real hang may end a test. */
-export const PATIENCE = 60_000;
+export const PATIENCE = Number(process.env.PATIENCE ?? 60_000);
 
 /** Starts the Chromium of the system. CHROMIUM names another one. */
 export async function open() {
@@ -21,6 +23,7 @@ export async function suite() {
   const only = process.argv[2] ?? '';
   const failed = [];
   let passed = 0;
+  let pictures = 0;
 
   async function test(name, body) {
     if (!name.includes(only)) return;
@@ -32,6 +35,10 @@ export async function suite() {
     } catch (error) {
       failed.push(name);
       console.log('FAIL', name, '\n', error.stack ?? error);
+      for (const page of browser.contexts().flatMap((context) => context.pages())) {
+        const path = join(tmpdir(), `surefoot-failed-${process.pid}-${++pictures}.png`);
+        await page.screenshot({ path }).then(() => console.log(' see', path), () => undefined);
+      }
       for (const context of browser.contexts()) await context.close();
     }
   }

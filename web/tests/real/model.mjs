@@ -3,30 +3,26 @@
 import { createServer } from 'node:http';
 
 /**
- * `stories` maps the name of a model to a function of a request. It returns the turn of the model: {text?, calls: [[tool,
- * arguments]]}. The function sees no more than a model does, so it answers the same after a restart, a retry or a fork.
+ * `story` is a function of a request that returns the turn of the model: {text?, calls: [[tool, arguments]]}. It sees no more
+ * than a model does, so it answers the same after a restart, a retry or a fork.
  */
-export async function startModel(stories) {
+export async function startModel(story, name = 'strong-1') {
   const requests = [];
   const server = createServer((request, response) => void answer(request, response));
 
   async function answer(request, response) {
     let body = '';
     for await (const chunk of request) body += chunk;
-    if (request.method === 'GET') return json(response, 200, { object: 'list', data: Object.keys(stories).map((id) => ({ id, object: 'model' })) });
+    if (request.method === 'GET') return json(response, 200, { object: 'list', data: [{ id: name, object: 'model' }] });
     const asked = new Talk(JSON.parse(body));
     requests.push(asked);
-    const story = stories[asked.model];
-    if (!story) return json(response, 404, { error: { message: `no story ${asked.model}` } });
-    const turn = await story(asked);
-    if (turn === 'overloaded') return json(response, 503, { error: { message: 'overloaded' } }, { 'retry-after': '1' });
-    return stream(response, asked, turn);
+    return stream(response, asked, await story(asked));
   }
 
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     requests,
-    spec: (story) => `http://127.0.0.1:${server.address().port}/v1#${story}`,
+    spec: `http://127.0.0.1:${server.address().port}/v1#${name}`,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -76,8 +72,8 @@ export class Talk {
   }
 }
 
-function json(response, status, body, headers = {}) {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+function json(response, status, body) {
+  response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify(body));
 }
 

@@ -129,7 +129,12 @@ function hostile(talk) {
   return { calls: [finish('done'), finish('done'), finish('done')] };
 }
 
-export const STORIES = { 'strong-1': importing, release: releasing, slow: waiting, hostile };
+/** What the model says, by the task that it is given. */
+export function story(talk) {
+  const found = [[IMPORT, importing], [RELEASE, releasing], [SLOW, waiting], [HOSTILE, hostile]].find(([{ task }]) => talk.said.includes(task));
+  if (!found) throw new Error(`no story for ${talk.task}`);
+  return found[1](talk);
+}
 
 const given = (steps, dependencies = []) => JSON.stringify({ plan: { steps: steps.map((step, sequence) => ({ sequence, ...step })), dependencies: dependencies.map(([step_id, depends_on]) => ({ step_id, depends_on })) } });
 
@@ -152,7 +157,7 @@ export const MANY = {
   checks: ['test -f parts.txt'],
   files: { 'parts.txt': 'part\n'.repeat(500) },
   plan: given(
-    Array.from({ length: 500 }, (_, i) => ({ id: `s${i}`, name: `Read part ${i}`, step_type: 'preparation', tool: 'read_file', parameters: { path: 'parts.txt', start: i + 1, end: i + 1 } })),
+    Array.from({ length: 500 }, (_, i) => ({ id: `s${i}`, name: `Read part ${i}`, step_type: 'preparation', tool: 'read_file', parameters: { path: 'parts.txt', start_line: i + 1, end_line: i + 1 } })),
     Array.from({ length: 492 }, (_, i) => [`s${i + 8}`, `s${i}`]),
   ),
 };
