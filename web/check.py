@@ -3,9 +3,9 @@
     python3 web/check.py                      everything, with all its output
     python3 web/check.py --beside make unit   the same beside another command, whose output comes first
 
-Needs Node 20.19 or newer, which it takes from PyPI if the system has none, and Chromium, which it installs on Debian if it
-may. If one is missing, the tests are skipped and the last line says what to do; with CI=true that is a failure. Only the
-standard library is used, because this runs before anything is installed.
+Needs Node 20.19 or newer, which it takes from PyPI if the system has none, and Chromium, which it installs on Debian if
+it may. If one is missing, the tests are skipped and the last line says what to do; with CI=true that is a failure. Only
+the standard library is used, because this runs before anything is installed.
 """
 
 import json

@@ -68,6 +68,7 @@ class Commands:
         self._answers = _Answers(hub.home / "server" / "commands.jsonl")
         self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._drivers: list[Driver] = []
+        self._driving: dict[str, Driver] = {}
         self._answering: dict[str, asyncio.Lock] = {}
 
     async def start(self, request: StartRequest) -> dict[str, Any]:
@@ -180,12 +181,19 @@ class Commands:
             if request.expectHash and request.expectHash != question_hash(asked):
                 raise UsageError("the question is about something else than what was shown", remedy="look at it again")
             await self._with_journal(lambda j: self._send_answer(j, run_id, request))
-            if view.live:
-                await self._hub.wait_for(run_id, lambda v: _is_answered(v, request.question), TAKEN_UP_SECONDS)
-                view = await self._hub.view(run_id)
-            if not view.live and not _is_answered(view, request.question):
-                # Nobody drives the run: it ended its process when it had to wait.
+            await self._have_it_taken_up(run_id, request)
+
+    async def _have_it_taken_up(self, run_id: str, request: CommandRequest) -> None:
+        """Wait until the process of a run has read an answer, and start one if the run ended it when it had to wait."""
+        while True:
+            view, driver = await self._hub.view(run_id), self._driving.get(run_id)
+            if not view.live and (driver is None or driver.process.poll() is not None):
                 await self._continue(view, ["resume", run_id], request)
+                return
+            # A process that has just asked and is about to end does not read it any more.
+            answered = await self._hub.wait_for(run_id, lambda v: _is_answered(v, request.question), TAKEN_UP_SECONDS)
+            if answered or (await self._hub.view(run_id)).live:
+                return
 
     def _send_answer(self, journal: SqliteJournal, run_id: str, request: CommandRequest) -> None:
         questions, expired = requests.open_questions(journal, run_id)
@@ -243,6 +251,7 @@ class Commands:
             raise UsageError(f"the workspace of the run is gone: {task.folder}")
         model = self._model_of(view.state.run_id, request)
         driver = self._drive(task.folder, [*words, *([f"--model={model}"] if model else []), "--json"])
+        self._driving[view.state.run_id] = driver
         await driver.has_begun()
         await self._hub.wait_for(view.state.run_id, lambda v: v.state.seq > before, TAKEN_UP_SECONDS)
 

@@ -14,7 +14,7 @@ export const PATIENCE = Number(process.env.PATIENCE ?? 60_000);
 export async function open() {
   const path = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((item) => item && existsSync(item));
   if (!path) throw new Error('no Chromium: install it (apt-get install -y chromium), or set CHROMIUM to its path');
-  return chromium.launch({ executablePath: path, args: ['--no-sandbox', '--disable-gpu'] });
+  return chromium.launch({ executablePath: path, args: ['--no-sandbox', '--disable-gpu', '--disable-component-update', '--disable-background-networking', '--disable-features=OptimizationHints,OnDeviceModel,Translate'] });
 }
 
 /** Runs tests one after the other. The first argument of the program selects those whose names contain it. */
@@ -39,7 +39,7 @@ export async function suite() {
         const path = join(tmpdir(), `surefoot-failed-${process.pid}-${++pictures}.png`);
         await page.screenshot({ path }).then(() => console.log(' see', path), () => undefined);
       }
-      for (const context of browser.contexts()) await context.close();
+      for (const context of browser.contexts()) await context.close().catch(() => undefined);
     }
   }
 
