@@ -11,12 +11,12 @@ const PYTHON = process.env.SUREFOOT_PYTHON ?? join(ROOT, '.venv/bin/python');
 /** The settings of the runs: no sandbox, because not every machine that runs the tests has one. */
 const SETTINGS = { SUREFOOT_EXECUTION__SANDBOX: 'off', SUREFOOT_EXECUTION__BASELINE: 'off' };
 
-export async function startSite(env = {}) {
+/** `folder` holds the home and the projects, and is removed at the end. */
+export async function startSite(env = {}, folder = mkdtempSync(join(tmpdir(), 'surefoot-browser-'))) {
   if (!existsSync(PYTHON)) throw new Error(`no Python with Surefoot at ${PYTHON}: run \`make .venv/dev.ready\`, or set SUREFOOT_PYTHON`);
-  const folder = mkdtempSync(join(tmpdir(), 'surefoot-browser-'));
   const home = join(folder, 'home');
   const cwd = join(folder, 'work');
-  for (const path of [home, cwd]) mkdirSync(path);
+  for (const path of [home, cwd]) mkdirSync(path, { recursive: true });
   const variables = { PATH: process.env.PATH, HOME: folder, LANG: 'C.UTF-8', SUREFOOT_HOME: home, ...SETTINGS, ...env };
   let server = null;
   process.on('exit', () => server?.kill('SIGKILL'));
