@@ -62,7 +62,7 @@ await test('by keys: a run is started, watched while it heals a failure, and loo
   await page.getByRole('button', { name: /^healed 1$/ }).waitFor();
   await page.getByRole('button', { name: /^done 5$/ }).waitFor();
   // The healed step: attempts, cause, rung.
-  await press(page, 'j', 'j', 'j', 'Enter');
+  await press(page, 'j', 'j', 'Enter');
   await page.waitForURL(/step\/s3/);
   const pane = page.locator('aside');
   await pane.getByText('Attempt 1').waitFor();

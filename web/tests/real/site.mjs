@@ -34,6 +34,7 @@ export async function startSite(env = {}, folder = mkdtempSync(join(tmpdir(), 's
 
     /** End the server without a chance to say goodbye. Runs are processes of their own and go on. */
     async kill() {
+      if (server.exitCode !== null || server.signalCode !== null) return;
       const gone = new Promise((resolve) => server.once('exit', resolve));
       server.kill('SIGKILL');
       await gone;
