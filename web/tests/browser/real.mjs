@@ -67,7 +67,7 @@ await test('by keys: a run is started, watched while it heals a failure, and loo
   const pane = page.locator('aside');
   await pane.getByText('Attempt 1').waitFor();
   const attempts = await pane.locator('ol').first().innerText();
-  assert.match(attempts, /Attempt 1[\s\S]*failed[\s\S]*undone[\s\S]*no progress[\s\S]*Cause:[\s\S]*AssertionError: Lists differ[\s\S]*Next: repair the step[\s\S]*Attempt 2[\s\S]*done/);
+  assert.match(attempts, /Attempt 1[\s\S]*failed[\s\S]*undone[\s\S]*no progress[\s\S]*Cause:[\s\S]*AssertionError: Lists differ[\s\S]*Next:\s+repair the step[\s\S]*Attempt 2[\s\S]*done/);
   assert.equal(await pane.getByText('write_file', { exact: true }).count(), 2);
   await press(page, '2');
   await pane.getByText('Proven').waitFor();

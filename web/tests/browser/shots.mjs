@@ -48,7 +48,7 @@ for (const theme of ['light', 'dark']) {
     await page.locator(selector).first().waitFor();
     if (size === 'desktop' && hash !== '#/') await page.waitForSelector('button.node');
     await page.waitForTimeout(1_000);
-    await page.screenshot({ path: resolve(folder, `${name}-${theme}.png`) });
+    writeFileSync(resolve(folder, `${name}-${theme}.webp`), await asWebp(browser, await page.screenshot()));
     await context.close();
   }
 }
@@ -57,3 +57,17 @@ await site.close();
 await model.close();
 rmSync(projects, { recursive: true, force: true });
 process.exit(0);
+
+/** A third of the size of a PNG. The browser can make it, so that no other program is needed. */
+async function asWebp(browser, png) {
+  const page = await browser.newPage();
+  const encoded = await page.evaluate(async (data) => {
+    const picture = await createImageBitmap(await (await fetch(`data:image/png;base64,${data}`)).blob());
+    const canvas = new OffscreenCanvas(picture.width, picture.height);
+    canvas.getContext('2d').drawImage(picture, 0, 0);
+    const bytes = new Uint8Array(await (await canvas.convertToBlob({ type: 'image/webp', quality: 0.9 })).arrayBuffer());
+    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+  }, png.toString('base64'));
+  await page.close();
+  return Buffer.from(encoded, 'base64');
+}
