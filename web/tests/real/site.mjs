@@ -93,7 +93,8 @@ export async function startSite(env = {}, folder = mkdtempSync(join(tmpdir(), 's
         if (live) site.cli(['cancel', id]);
       }
       await site.kill();
-      rmSync(folder, { recursive: true, force: true });
+      // Processes of runs that were just cancelled may still write.
+      rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
     },
   };
   await site.start();
