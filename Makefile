@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly mutations lint types unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test clean help
+.PHONY: demo test test-model nightly mutations lint types unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test shots clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -31,7 +31,9 @@ help:
 demo: .venv/demo.ready
 	@examples/demo.sh $(BIN)/surefoot "$(TASK)"
 
-test: lint types unit
+# The tests of the page run beside the others; its line comes last.
+test: lint types .venv/dev.ready
+	@$(PYTHON) web/check.py --beside $(MAKE) --no-print-directory unit
 
 lint: .venv/dev.ready
 	$(BIN)/ruff check .
@@ -105,14 +107,19 @@ bench-server: .venv/dev.ready
 # Not `npm ci`, which refuses a lock file without the optional packages of other platforms.
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	@command -v npm >/dev/null || { echo "The page is built with Node 20.19 or newer: install nodejs and npm (apt-get install nodejs npm)" >&2; exit 1; }
-	cd web && npm install --no-save --no-audit --no-fund
+	cd web && { npm install --no-save --no-audit --no-fund || npm install --no-save --no-audit --no-fund; }
 	@touch $@
 
 web: web/node_modules/.package-lock.json
 	cd web && npm run build && npm run build:report
 
-web-test: web
-	cd web && npm run check && npm test && npm run test:browser
+# Types, units, and the page in a browser. Installs what it needs, or says what is missing.
+web-test: .venv/dev.ready
+	@$(PYTHON) web/check.py
+
+# The pictures of README and docs, from real runs.
+shots: web .venv/dev.ready
+	cd web && node tests/browser/shots.mjs ../docs/images
 
 lock: .tools/bin/uv
 	.tools/bin/uv lock

@@ -132,7 +132,8 @@ async def test_a_run_is_started_answered_and_finished_from_the_page(site: Site, 
     accepted = await site.http(
         "POST",
         f"/api/runs/{run_id}/commands",
-        json={**http, "commandId": "a", "options": {"model": f"scripted:{script}"}},
+        # The journal has no name by which this model could be found again: the server has kept it.
+        json={**http, "commandId": "a"},
     )
     assert accepted.json().get("accepted"), accepted.text
     again = await client.call("question:answer", **answer, commandId="a")

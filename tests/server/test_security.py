@@ -173,6 +173,76 @@ async def test_known_incidents(attempts: Attempts, name: str, request_: dict[str
 
 @pytest.mark.attack("the server's door")
 @pytest.mark.parametrize(
+    ("name", "headers"),
+    [
+        ("a page of another site opens the socket of a local tool (CVE-2025-52882)",
+         {"host": [HERE], "origin": ["https://evil.example"]}),
+        ("a program without a token opens it (CVE-2026-25593)", {"host": [HERE]}),
+        ("a rebound name (CVE-2026-34742, -42559, cli-agent-orchestrator #124)",
+         {"host": ["evil.example:8765"], "origin": ["http://evil.example:8765"]}),
+        ("another port of this machine", {"host": [HERE], "origin": ["http://localhost:3000"]}),
+        ("two origins", {"host": [HERE], "origin": [f"http://{HERE}", "https://evil.example"]}),
+    ],
+)  # fmt: skip
+async def test_known_incidents_by_websocket(attempts: Attempts, name: str, headers: dict[str, Any]) -> None:
+    address: dict[str, Any] = {"path": "/socket.io/", "query": "EIO=4&transport=websocket"}
+    assert (await attempts.request("websocket", **address, host=[HERE], origin=[f"http://{HERE}"]))[0]
+    assert not (await attempts.request("websocket", **address, **headers))[0]
+    assert attempts.sent[0]["type"] == "websocket.close"
+
+
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize(
+    "path",
+    ["/api/info", "/api/openapi.json", "/api/tokens/control/revoke", "/api", "/unknown", "//", "/assets", "/socket.io/",
+     "/static/index.html", "/index.html/", "/favicon.svg/x", "/.git/config"],
+)  # fmt: skip
+async def test_every_path_but_the_page_needs_a_token(attempts: Attempts, path: str) -> None:
+    """Also those that nobody has thought of, and those that are not there."""
+    for method in METHODS:
+        assert await attempts.request("http", method, path=path, host=[HERE]) == (False, 401)
+
+
+@pytest.mark.attack("the server's door")
+async def test_too_many_sockets_and_too_long_bodies_are_refused(tmp_path: Path) -> None:
+    door = door_for("127.0.0.1", PORT)
+    attempts = Attempts(tmp_path, Door(door.hosts, door.origins, Limits(sockets=1, body_bytes=10)))
+    attempts.gate.connections.add(object())  # type: ignore[arg-type]
+    address: dict[str, Any] = {"path": "/socket.io/", "query": "EIO=4&transport=websocket"}
+    assert not (await attempts.request("websocket", **address, host=[HERE], origin=[f"http://{HERE}"]))[0]
+    read: list[Any] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        read.extend([await receive(), await receive()])
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"123456", "more_body": True}
+
+    gate = Gate(application, attempts.gate._door, attempts.tokens)
+    headers = [(b"host", HERE.encode()), (b"authorization", f"Bearer {attempts.values['control']}".encode())]
+    scope = {"type": "http", "method": "POST", "path": "/api/runs", "query_string": b"", "headers": headers}
+    await gate(scope, receive, receive)  # type: ignore[arg-type]
+    assert [message["type"] for message in read] == ["http.request", "http.disconnect"]
+
+
+@pytest.mark.attack("the server's door")
+async def test_behind_a_proxy_only_its_name_and_https_count(tmp_path: Path) -> None:
+    name = "runs.example.com"
+    attempts = Attempts(tmp_path, door_for("0.0.0.0", PORT, behind_proxy=True, allowed=[name]))
+    forwarded = {"x_forwarded_host": [name], "x_forwarded_proto": ["https"]}
+    origins = {f"https://{name}": True, f"http://{name}": False, f"https://{name}:8443": False, "https://evil": False}
+    for origin, good in origins.items():
+        got_in, _ = await attempts.request("http", host=[name], origin=[origin], token="control", **forwarded)
+        assert got_in == good, origin
+    for host in ("evil.example", f"{name}.evil.example", "0.0.0.0:8765", f"{name}:1"):
+        # What a proxy says about the name does not replace the name.
+        assert await attempts.request("http", host=[host], token="control", **forwarded) == (False, 400)
+    with pytest.raises(UsageError, match="names"):
+        door_for("0.0.0.0", PORT, behind_proxy=True)
+
+
+@pytest.mark.attack("the server's door")
+@pytest.mark.parametrize(
     "query",
     [
         "EIO=4&transport=polling",
@@ -197,17 +267,19 @@ async def test_every_answer_has_the_headers_that_confine_it(attempts: Attempts) 
     for token in ("absent", "control"):
         await attempts.request("http", host=[HERE], token=token)
         headers = dict(attempts.sent[0]["headers"])
-        policy = headers[b"content-security-policy"].decode()
-        for part in (
-            "default-src 'none'",
-            "require-trusted-types-for 'script'",
-            "frame-ancestors 'none'",
-            f"ws://{HERE}",
-        ):
-            assert part in policy
+        policy = dict(part.split(" ", 1) for part in headers[b"content-security-policy"].decode().split("; "))
+        sockets = policy.pop("connect-src").split()
+        assert sockets == ["'self'", f"ws://{HERE}", "ws://localhost:8765"]
+        assert policy == {
+            "default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "img-src": "'self' data:",
+            "worker-src": "'self'", "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'",
+            "require-trusted-types-for": "'script'", "trusted-types": "svelte-trusted-html surefoot-worker",
+        }  # fmt: skip
         assert headers[b"x-content-type-options"] == b"nosniff"
         assert headers[b"referrer-policy"] == b"no-referrer"
         assert headers[b"cross-origin-opener-policy"] == b"same-origin"
+        assert headers[b"cross-origin-resource-policy"] == b"same-origin"
+        assert headers[b"x-frame-options"] == b"DENY"
         assert b"set-cookie" not in headers
 
 
@@ -244,6 +316,34 @@ async def test_revoking_a_token_closes_its_sockets_and_only_those(site: Site) ->
     assert controls.io.connected
     assert await controls.call("runs:watch") == {}
     await controls.io.disconnect()
+
+
+@pytest.mark.attack("the server's door")
+async def test_tokens_that_another_process_replaces_close_sockets_too(site: Site) -> None:
+    """As `surefoot serve --new-tokens` or an editor does; a rotated token must not live on (GHSA-m8wm-r5vq-qjpg)."""
+    controls = await site.client("control")
+    gone = asyncio.Event()
+    controls.io.on("disconnect", lambda *_: gone.set())
+    old = site.token()
+    Tokens(site.home / "server" / "tokens.json").ensure(replace=True)
+    await asyncio.wait_for(gone.wait(), 60)
+    with pytest.raises(socketio.exceptions.ConnectionError):
+        await site.client(token=old)
+    await (await site.client()).io.disconnect()
+
+
+@pytest.mark.attack("the server's door")
+async def test_the_page_holds_no_token_and_no_answer_repeats_it(site: Site) -> None:
+    """A token in the page could be read by whoever reaches it under another name (MCP Inspector)."""
+    import httpx2
+
+    async with httpx2.AsyncClient() as client:
+        for path in ("/", "/index.html", "/favicon.svg"):
+            answer = await client.get(site.base + path)
+            for scope in ("control", "view"):
+                assert site.token(scope) not in answer.text + str(answer.headers)
+    for path in ("/api/info", "/api/openapi.json", "/api/runs"):
+        assert site.token() not in (await site.http("GET", path)).text
 
 
 @pytest.mark.attack("the server's door")

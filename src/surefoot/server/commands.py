@@ -68,6 +68,8 @@ class Commands:
         self._answers = _Answers(hub.home / "server" / "commands.jsonl")
         self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._drivers: list[Driver] = []
+        self._driving: dict[str, Driver] = {}
+        self._answering: dict[str, asyncio.Lock] = {}
 
     async def start(self, request: StartRequest) -> dict[str, Any]:
         """Start a run. Returns {"run": its id}, or a refusal."""
@@ -78,7 +80,9 @@ class Commands:
                 raise UsageError(f"{folder} is not a folder", remedy="give the absolute path of a folder that exists")
             model = request.model or self._model
             words = run_arguments(request.task, request.checks, model, dict(request.options), request.plan_only)
-            return {"run": await self._drive(folder, words).run_id()}
+            run_id = await self._drive(folder, words).run_id()
+            self._remember_model(run_id, model)
+            return {"run": run_id}
 
         return await self._once(f"start:{request.commandId}" if request.commandId else "", starting)
 
@@ -166,23 +170,32 @@ class Commands:
 
     async def _answer(self, view: RunView, request: CommandRequest) -> None:
         run_id = view.state.run_id
-        asked = view.state.questions.get(request.question)
-        if asked is None:
-            raise UsageError(f"there is no question {request.question!r}")
-        if asked.answer is not None:
-            raise UsageError(f"the question was answered already by {asked.by}: {asked.answer}")
-        if request.expectHash and request.expectHash != question_hash(asked):
-            raise UsageError("the question is about something else than what was shown", remedy="look at it again")
-        before = view.state.seq
-        left = await self._with_journal(lambda j: self._send_answer(j, run_id, request))
-        if view.live:
-            await self._hub.wait_for(run_id, lambda v: v.state.seq > before, TAKEN_UP_SECONDS)
-        elif not left:
-            # Nobody drives the run: it ended its process when it had to wait.
-            await self._continue(view, ["resume", run_id], request)
+        # One after the other: the first answer may start the process that takes up the second.
+        async with self._answering.setdefault(run_id, asyncio.Lock()):
+            view = await self._hub.view(run_id)
+            asked = view.state.questions.get(request.question)
+            if asked is None:
+                raise UsageError(f"there is no question {request.question!r}")
+            if asked.answer is not None:
+                raise UsageError(f"the question was answered already by {asked.by}: {asked.answer}")
+            if request.expectHash and request.expectHash != question_hash(asked):
+                raise UsageError("the question is about something else than what was shown", remedy="look at it again")
+            await self._with_journal(lambda j: self._send_answer(j, run_id, request))
+            await self._have_it_taken_up(run_id, request)
 
-    def _send_answer(self, journal: SqliteJournal, run_id: str, request: CommandRequest) -> int:
-        """Send the answer. Returns how many questions are still open."""
+    async def _have_it_taken_up(self, run_id: str, request: CommandRequest) -> None:
+        """Wait until the process of a run has read an answer, and start one if the run ended it when it had to wait."""
+        while True:
+            view, driver = await self._hub.view(run_id), self._driving.get(run_id)
+            if not view.live and (driver is None or driver.process.poll() is not None):
+                await self._continue(view, ["resume", run_id], request)
+                return
+            # A process that has just asked and is about to end does not read it any more.
+            answered = await self._hub.wait_for(run_id, lambda v: _is_answered(v, request.question), TAKEN_UP_SECONDS)
+            if answered or (await self._hub.view(run_id)).live:
+                return
+
+    def _send_answer(self, journal: SqliteJournal, run_id: str, request: CommandRequest) -> None:
         questions, expired = requests.open_questions(journal, run_id)
         if request.question in expired:
             raise UsageError("the question has timed out, which counts as no")
@@ -192,7 +205,6 @@ class Commands:
         question = requests.find_question(questions, request.question)
         answer = requests.require_answer(question, request.answer)
         requests.send_answer(journal, run_id, question, answer, self._hub.redactor)
-        return len(questions) - 1
 
     async def _edit(self, view: RunView, request: CommandRequest) -> None:
         state, before = view.state, view.state.seq
@@ -222,8 +234,11 @@ class Commands:
         new_id = await self._with_journal(
             lambda j: asyncio.run(fork(j, home, run_id, point, Path(target))),
         )
+        model = self._model_of(run_id, request)
+        self._remember_model(new_id, model)
         if request.options.get("start") is True:
-            await self._drive(Path(target), [*self._resume_words(new_id, request), "--json"]).has_begun()
+            words = ["resume", new_id, *([f"--model={model}"] if model else []), "--json"]
+            await self._drive(Path(target), words).has_begun()
         return str(new_id)
 
     # -- processes and the journal ----------------------------------------------------------------------------------
@@ -234,14 +249,21 @@ class Commands:
         assert task is not None
         if not task.folder.is_dir():
             raise UsageError(f"the workspace of the run is gone: {task.folder}")
-        model = str(request.options.get("model", "")) or self._model
+        model = self._model_of(view.state.run_id, request)
         driver = self._drive(task.folder, [*words, *([f"--model={model}"] if model else []), "--json"])
+        self._driving[view.state.run_id] = driver
         await driver.has_begun()
         await self._hub.wait_for(view.state.run_id, lambda v: v.state.seq > before, TAKEN_UP_SECONDS)
 
-    def _resume_words(self, run_id: str, request: CommandRequest) -> list[str]:
-        model = str(request.options.get("model", "")) or self._model
-        return ["resume", run_id, *([f"--model={model}"] if model else [])]
+    def _remember_model(self, run_id: str, model: str) -> None:
+        """Keep how the model was named: the journal has only what it is called."""
+        if model:
+            self._answers.put(f"model:{run_id}", {"model": model})
+
+    def _model_of(self, run_id: str, request: CommandRequest) -> str:
+        """The model to continue a run with; empty: what the run itself and the settings say."""
+        known = self._answers.get(f"model:{run_id}") or {}
+        return str(request.options.get("model", "") or known.get("model", "")) or self._model
 
     def _drive(self, folder: Path, words: list[str]) -> Driver:
         self._drivers = [driver for driver in self._drivers if not driver.reap()]
@@ -262,8 +284,13 @@ class Commands:
         return await asyncio.to_thread(using)
 
 
+def _is_answered(view: RunView, question_id: str) -> bool:
+    question = view.state.questions.get(question_id)
+    return question is not None and question.answer is not None
+
+
 class _Answers:
-    """The answers of commands by their id, in a file with one line for each."""
+    """The answers of commands by their id, and the models of runs, in a file with one line for each."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

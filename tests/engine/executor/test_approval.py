@@ -213,3 +213,21 @@ async def test_hidden_characters_are_visible_in_a_request(bench: Bench) -> None:
     text = state.open_questions[0].text
     assert "rm <U+202E>x<U+200B>" in text
     assert "\x1b" not in text
+
+
+@pytest.mark.req("P12", "D6")
+async def test_an_approval_stays_valid_while_another_step_goes_on(bench: Bench) -> None:
+    one, two = (
+        ExecutionStep(id=name, name=name, tool="write_file", parameters={"path": f"{name}.txt", "content": name})
+        for name in ("one", "two")
+    )
+    state = await bench.run_plan(steps(one, two), approve="ask")
+    first, second = sorted(state.open_questions, key=lambda question: question.step_id)
+    bench.journal.send(state.run_id, AnswerMessage(question_id=first.id, answer="yes"))
+    state = await bench.resume(state.run_id, [])
+    assert state.steps["one"].status is StepStatus.SUCCEEDED
+    assert [question.id for question in state.open_questions] == [second.id]
+    bench.journal.send(state.run_id, AnswerMessage(question_id=second.id, answer="yes"))
+    state = await bench.resume(state.run_id, [])
+    assert state.steps["two"].status is StepStatus.SUCCEEDED
+    assert len(bench.events(e.QuestionAsked)) == 2, "nothing was asked twice"

@@ -1,14 +1,22 @@
 // Numbers and times for people.
 
+import type { RunRow } from './model';
+
 export function duration(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return '';
   const whole = Math.max(0, seconds);
+  if (whole < 0.1) return `${Math.round(whole * 1000)} ms`;
   if (whole < 10) return `${whole.toFixed(1)} s`;
   if (whole < 60) return `${Math.round(whole)} s`;
   const minutes = Math.floor(whole / 60);
   const rest = String(Math.floor(whole % 60)).padStart(2, '0');
   if (minutes < 60) return `${minutes}:${rest}`;
   return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, '0')}:${rest}`;
+}
+
+/** How long a run has worked, up to now if it is working. */
+export function elapsed(run: RunRow, now: number): number {
+  return run.live && run.status === 'running' ? run.active_seconds + Math.max(0, now - run.updated_at) : run.active_seconds;
 }
 
 export function money(usd: number | null): string {

@@ -20,6 +20,7 @@ export const KEYS: readonly { keys: string; does: Key; group: Key }[] = [
   { keys: 'r', does: 'key.retry', group: 'keys.steer' },
   { keys: 'p', does: 'key.pause', group: 'keys.steer' },
   { keys: 'x', does: 'key.cancel', group: 'keys.steer' },
+  { keys: 'b', does: 'key.undoStep', group: 'keys.steer' },
   { keys: 'u', does: 'key.undo', group: 'keys.steer' },
   { keys: 'f', does: 'key.fork', group: 'keys.steer' },
   { keys: 'm', does: 'key.edit', group: 'keys.steer' },

@@ -27,7 +27,7 @@ export const LOOKS: Record<Look, { icon: IconName; tone: Tone }> = {
 };
 
 /** Worst first: what a folded group of steps shows. */
-export const WORST: readonly Look[] = ['failed', 'waiting', 'running', 'healed', 'degraded', 'partial', 'blocked', 'ready', 'pending', 'skipped', 'removed', 'done'];
+export const WORST: readonly Look[] = ['failed', 'waiting', 'running', 'interrupted', 'healed', 'degraded', 'partial', 'blocked', 'ready', 'pending', 'skipped', 'removed', 'done'];
 
 export function worst(looks: Iterable<Look>): Look {
   let found: Look = 'done';
@@ -35,12 +35,13 @@ export function worst(looks: Iterable<Look>): Look {
   return found;
 }
 
-export function stepLook(step: StepRow, asked: ReadonlySet<string> = new Set()): Look {
+/** `driven`: a process drives the run. Without one, a step that was begun is interrupted. */
+export function stepLook(step: StepRow, asked: ReadonlySet<string> = new Set(), driven = true): Look {
   if (step.revision_removed !== null && step.revision_removed !== undefined) return 'removed';
   if (asked.has(step.id)) return 'waiting';
   switch (step.status) {
     case 'running':
-      return 'running';
+      return driven ? 'running' : 'interrupted';
     case 'succeeded':
       return step.degraded ? 'degraded' : step.healed ? 'healed' : 'done';
     case 'partial':
@@ -63,7 +64,8 @@ export function phaseLook(phase: PhaseRow): Look {
   return looks[phase.status] ?? 'pending';
 }
 
-export function actionLook(action: ActionRow): Look {
+export function actionLook(action: ActionRow, driven = true): Look {
+  if (action.status === 'running' && !driven) return 'interrupted';
   const looks = { running: 'running', ok: 'done', failed: 'failed', refused: 'refused', interrupted: 'interrupted' } as const;
   return looks[action.status] ?? 'pending';
 }
@@ -74,12 +76,22 @@ export function runLook(run: RunRow): Look {
   return run.status;
 }
 
+/** How far a run is in its five phases: `done` are behind it, and it is in one of those up to `until`. */
+export function phaseSpan(run: RunRow): { done: number; until: number } {
+  if (run.status === 'done') return { done: 5, until: 5 };
+  const at = ['understanding', 'approach', 'planning', 'execution', 'validation'].indexOf(run.stage === 'recovery' ? 'execution' : run.stage);
+  if (at >= 0) return { done: at, until: at + 1 };
+  // A run that waits or has failed does not say where. Without a plan it is before the work, else in it or behind it.
+  if (run.steps.total === 0) return { done: 0, until: 3 };
+  return run.steps.done + run.steps.skipped === run.steps.total ? { done: 4, until: 5 } : { done: 3, until: 4 };
+}
+
 export type Filter = 'running' | 'failed' | 'healed' | 'waiting' | 'todo' | 'done' | 'skipped' | 'removed';
 export const FILTERS: readonly Filter[] = ['running', 'waiting', 'failed', 'healed', 'todo', 'done', 'skipped', 'removed'];
 
 const FILTER_OF: Partial<Record<Look, Filter>> = {
   running: 'running', waiting: 'waiting', failed: 'failed', healed: 'healed', degraded: 'healed', partial: 'healed',
-  ready: 'todo', pending: 'todo', done: 'done', skipped: 'skipped', blocked: 'skipped', removed: 'removed',
+  ready: 'todo', pending: 'todo', interrupted: 'todo', done: 'done', skipped: 'skipped', blocked: 'skipped', removed: 'removed',
 };
 
 export function filterOf(look: Look): Filter {

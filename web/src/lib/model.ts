@@ -48,6 +48,7 @@ export interface NewRun {
   model?: string;
   checks?: string[];
   plan_only?: boolean;
+  options?: Record<string, string | number | boolean>;
 }
 
 export interface RunPage {

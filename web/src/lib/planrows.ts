@@ -12,6 +12,8 @@ export interface RowsRequest {
   steps: readonly StepRow[];
   tries: ReadonlyMap<string, readonly TryRow[]>;
   asked: ReadonlySet<string>;
+  /** Whether a process drives the run. */
+  driven: boolean;
   /** Empty: every step. */
   filters: ReadonlySet<Filter>;
   find: string;
@@ -26,8 +28,11 @@ const LEAST = 3;
 export function planRows(request: RowsRequest): PlanRow[] {
   const rows: PlanRow[] = [];
   const needle = request.find.trim().toLowerCase();
-  const folding = request.steps.length > request.foldAbove && request.filters.size === 0 && needle === '';
+  const plain = request.filters.size === 0 && needle === '';
+  const folding = plain && request.steps.length > request.foldAbove;
   let run: StepRow[] = [];
+  /** Behind the others: they are no part of the plan any more. */
+  const removed: StepRow[] = [];
   const flush = (): void => {
     const key = `fold:${run[0]?.id ?? ''}`;
     if (run.length >= LEAST && !request.opened.has(key)) rows.push({ type: 'fold', key, steps: run });
@@ -35,9 +40,13 @@ export function planRows(request: RowsRequest): PlanRow[] {
     run = [];
   };
   for (const step of request.steps) {
-    const look = stepLook(step, request.asked);
+    const look = stepLook(step, request.asked, request.driven);
     if (request.filters.size > 0 && !request.filters.has(filterOf(look))) continue;
     if (needle && !`${step.id} ${step.name} ${step.description}`.toLowerCase().includes(needle)) continue;
+    if (look === 'removed' && plain) {
+      removed.push(step);
+      continue;
+    }
     if (folding && look === 'done' && step.id !== request.selected) {
       run.push(step);
       continue;
@@ -46,19 +55,21 @@ export function planRows(request: RowsRequest): PlanRow[] {
     pushStep(rows, step, request);
   }
   flush();
+  run = removed;
+  flush();
   return rows;
 }
 
 function pushStep(rows: PlanRow[], step: StepRow, request: RowsRequest): void {
   const tries = request.tries.get(step.id) ?? [];
   const open = request.opened.has(step.key);
-  rows.push({ type: 'step', key: step.key, step, look: stepLook(step, request.asked), tries, open });
+  rows.push({ type: 'step', key: step.key, step, look: stepLook(step, request.asked, request.driven), tries, open });
   if (open) for (const attempt of tries) rows.push({ type: 'try', key: attempt.key, step, attempt });
 }
 
-export function countFilters(steps: readonly StepRow[], asked: ReadonlySet<string>): Record<Filter, number> {
+export function countFilters(steps: readonly StepRow[], asked: ReadonlySet<string>, driven = true): Record<Filter, number> {
   const counts: Record<Filter, number> = { running: 0, failed: 0, healed: 0, waiting: 0, todo: 0, done: 0, skipped: 0, removed: 0 };
-  for (const step of steps) counts[filterOf(stepLook(step, asked))]++;
+  for (const step of steps) counts[filterOf(stepLook(step, asked, driven))]++;
   return counts;
 }
 

@@ -1,4 +1,4 @@
-// Characters that change how a text looks without being seen: shown by name where a person approves something.
+// Characters that change how a text looks without being seen. They are shown by name.
 
 export interface Part {
   text: string;
@@ -18,10 +18,13 @@ const NAMES: Record<number, string> = {
 const HIDDEN =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3164\u115f\u1160\uffa0\u034f\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/gu;
 
-export function visibleParts(text: string): Part[] {
+/** Controls, and characters that change the direction in which text is read. */
+export const TURNING = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/gu;
+
+export function visibleParts(text: string, pattern = HIDDEN): Part[] {
   const parts: Part[] = [];
   let end = 0;
-  for (const match of text.matchAll(HIDDEN)) {
+  for (const match of text.matchAll(pattern)) {
     const character = match[0];
     if (character === '\n' || character === '\t') continue;
     if (match.index > end) parts.push({ text: text.slice(end, match.index), hidden: null });
@@ -34,10 +37,9 @@ export function visibleParts(text: string): Part[] {
   return parts;
 }
 
-const TURNING = /[\u0000-\u0008\u000b-\u001f\u007f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
-/** Short texts with characters that turn, join or hide others written as their numbers. */
+/** The same as one text, for the rows of a report: characters that control or turn are written as their numbers. */
 export function visibleText(text: string): string {
-  return text.replace(TURNING, (character) => `<U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>`);
+  return visibleParts(text, TURNING).map((part) => (part.hidden ? `<${part.hidden.split(' ')[0]}>` : part.text)).join('');
 }
 
 export function hiddenCount(text: string): number {

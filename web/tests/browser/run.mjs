@@ -1,254 +1,32 @@
-// The page in a real Chromium. Without SUREFOOT_URL a mock server with fixtures is started.
-// SUREFOOT_URL and SUREFOOT_TOKEN name a real server: then only the tests that need no fixtures run.
-import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { POLICY, startMock } from '../mock.mjs';
-import { open } from './support.mjs';
+// Runs every browser test: each file of this folder but the helpers named here, one after the other, as a program of its own.
+// A test file prints a line `ok   NAME` or `FAIL NAME` for each test and ends with 0 if none has failed (see support.mjs).
+import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const remote = process.env.SUREFOOT_URL;
-const mock = remote ? null : await startMock();
-const server = mock ?? { base: remote.replace(/\/$/, ''), token: process.env.SUREFOOT_TOKEN ?? '' };
-const only = process.argv[2] ?? '';
-const browser = await open();
-const results = { passed: 0, failed: [], axe: 0, nodes: {} };
-
-async function test(name, body) {
-  if (!name.includes(only)) return;
-  try {
-    await body();
-    results.passed++;
-    console.log('ok  ', name);
-  } catch (error) {
-    results.failed.push(name);
-    console.log('FAIL', name, '\n', error.stack ?? error);
-  }
+const HELPERS = ['run.mjs', 'support.mjs', 'shots.mjs'];
+const here = dirname(fileURLToPath(import.meta.url));
+const files = readdirSync(here).filter((name) => name.endsWith('.mjs') && !HELPERS.includes(name)).sort();
+const total = { passed: 0, failed: 0 };
+for (const name of files) {
+  const { code, out } = await run(join(here, name));
+  const passed = (out.match(/^ok {2,}/gm) ?? []).length;
+  const failed = (out.match(/^FAIL\b/gm) ?? []).length;
+  total.passed += passed;
+  // A file that ended badly without naming a test has failed as a whole, and so has one that tested nothing.
+  total.failed += failed || (code !== 0 || passed === 0 ? 1 : 0);
+  if (code !== 0) console.log(`${name} ended with ${code}`);
 }
+console.log(`${total.passed} passed, ${total.failed} failed`);
+process.exit(total.failed > 0 ? 1 : 0);
 
-/** A page that is connected, with everything that the policy refused. */
-async function visit(hash = '#/', { width = 1440, height = 900, theme = 'light', language = 'en', base = server.base } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, locale: language === 'zh' ? 'zh-CN' : 'en-US', acceptDownloads: true, reducedMotion: 'reduce' });
-  const page = await context.newPage();
-  page.problems = [];
-  page.on('pageerror', (error) => page.problems.push(error.message));
-  page.on('console', (message) => /violates the following|Refused to|TrustedScript/i.test(message.text()) && page.problems.push(message.text()));
-  await page.goto(`${base}/#t=${server.token}`);
-  await page.waitForSelector('.link.live', { timeout: 15_000 });
-  if (hash !== '#/') await page.evaluate((to) => (location.hash = to), hash);
-  return page;
+function run(path) {
+  const child = spawn(process.execPath, [path, ...process.argv.slice(2)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  child.stdout.on('data', (data) => {
+    out += data;
+    process.stdout.write(data);
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out })));
 }
-const done = async (page) => {
-  assert.deepEqual(page.problems, []);
-  await page.context().close();
-};
-async function violations(page) {
-  // Run from the test's own world: the page's policy would refuse a script tag.
-  await page.evaluate(axe);
-  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
-  results.axe++;
-  return found.violations.map((item) => `${item.id}: ${item.nodes.map((node) => node.target.join(' ')).slice(0, 3).join(' | ')}: ${item.nodes[0].failureSummary}`);
-}
-
-await test('the token leaves the address and is asked for when it is missing', async () => {
-  const page = await visit();
-  assert.equal(new URL(page.url()).hash, '#/');
-  assert.equal(await page.evaluate(() => sessionStorage.getItem('surefoot-token')), server.token);
-  assert.equal(await page.evaluate(() => document.cookie), '');
-  await done(page);
-  const context = await browser.newContext();
-  const bare = await context.newPage();
-  await bare.goto(`${server.base}/`);
-  await bare.getByText('This page needs a token').waitFor();
-  await context.close();
-});
-
-if (mock) {
-  const ids = Object.fromEntries(['asking', 'healed', 'many'].map((name) => [name, mock.load(name)]));
-  const row = (id, key) => mock.runs.get(id).rows.get(key);
-
-  for (const width of [1440, 900, 390]) {
-    for (const theme of ['light', 'dark']) {
-      for (const language of ['en', 'zh']) {
-        await test(`axe finds nothing at ${width} ${theme} ${language}`, async () => {
-          const page = await visit('#/', { width, theme, language });
-          const at = async (hash, selector) => {
-            await page.evaluate((to) => (location.hash = to), hash);
-            await page.waitForSelector(selector);
-            await page.waitForTimeout(150);
-            assert.deepEqual(await violations(page), [], hash);
-          };
-          await page.waitForSelector('a[href^="#/run/"]');
-          assert.deepEqual(await violations(page), []);
-          await at('#/new', 'form');
-          await at(`#/run/${ids.asking}`, '[data-question]');
-          await at(`#/run/${ids.healed}/step/write`, '[role=tabpanel] ol');
-          await at(`#/run/${ids.healed}/step/write/diff`, '[role=tabpanel] table');
-          await at(`#/run/${ids.healed}/step/write/proof`, '[role=tabpanel] code');
-          await at(`#/run/${ids.many}`, '[role=treegrid] [role=row]');
-          await at('#/', 'a[href^="#/run/"]');
-          // Opened by its address, so that a narrow page shows this part and not the plan.
-          await at(`#/run/${ids.healed}/diff`, '[role=tabpanel] table');
-          await at(`#/run/${ids.healed}/talk`, '[role=tabpanel] li');
-          await page.keyboard.press('?');
-          await page.waitForSelector('dialog[open]');
-          assert.deepEqual(await violations(page), [], 'help');
-          await done(page);
-        });
-      }
-    }
-  }
-
-  await test('the picture is drawn by the worker, under the policy', async () => {
-    const page = await visit(`#/run/${ids.healed}`);
-    await page.waitForSelector('button.node');
-    assert.equal(await page.locator('button.node').count(), 3);
-    await done(page);
-  });
-
-  await test('the picture is drawn where the policy allows no worker', async () => {
-    const strict = await startMock({ policy: POLICY.replace(" worker-src 'self';", '').replace(' surefoot-worker', '') });
-    const page = await visit(`#/run/${strict.load('healed')}`, { base: strict.base });
-    await page.waitForSelector('button.node');
-    assert.equal(await page.locator('button.node').count(), 3);
-    await page.context().close();
-    await strict.close();
-  });
-
-  await test('500 steps stay under 1,500 nodes, and scrolling and keys reach the last', async () => {
-    for (const [width, height] of [[1440, 900], [390, 844]]) {
-      const page = await visit(`#/run/${ids.many}`, { width, height });
-      await page.waitForSelector('[role=treegrid] [role=row]');
-      const nodes = await page.evaluate(() => document.querySelectorAll('*').length);
-      results.nodes[width] = nodes;
-      assert.ok(nodes <= 1_500, `${nodes} nodes at ${width}`);
-      await page.locator('[role=treegrid]').focus();
-      await page.keyboard.press('End');
-      await page.getByText('Convert module 499').first().waitFor();
-      await done(page);
-    }
-  });
-
-  await test('200 rows a second for 3 seconds are all shown and cost little', async () => {
-    const page = await visit(`#/run/${ids.many}`);
-    await page.waitForSelector('[role=treegrid] [role=row]');
-    const tools = await page.context().newCDPSession(page);
-    // Processor time of the page's thread, not time on the wall: another process must not be able to break this.
-    await tools.send('Performance.enable', { timeDomain: 'threadTicks' });
-    const spent = async () => (await tools.send('Performance.getMetrics')).metrics.find((metric) => metric.name === 'TaskDuration').value;
-    const steps = [...mock.runs.get(ids.many).rows.values()].filter((item) => item.kind === 'step');
-    const before = await spent();
-    for (let i = 0; i < 60; i++) {
-      const upserts = Array.from({ length: 10 }, (_, n) => ({ ...steps[(i * 10 + n) % 500], name: `Changed ${i}` }));
-      mock.push(ids.many, [...upserts, { ...row(ids.many, 'run'), now: { step: null, action: null, text: `batch ${i}`, since: 1800000000 } }]);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    await page.getByText('batch 59').first().waitFor();
-    results.burst_ms_per_batch = Math.round(((await spent()) - before) * 10_000 / 60) / 10;
-    assert.ok(results.burst_ms_per_batch < 50, `${results.burst_ms_per_batch} ms of work for each batch`);
-    mock.push(ids.many, steps);
-    await done(page);
-  });
-
-  await test('a question is answered once, bound to its hash, and vanishes', async () => {
-    const page = await visit(`#/run/${ids.asking}`);
-    await page.waitForSelector('[data-question]');
-    assert.match(await page.title(), /^\(1\) /);
-    const before = structuredClone(row(ids.asking, 'question:3b92903b89'));
-    await page.keyboard.press('q');
-    await page.keyboard.press('a');
-    await page.waitForSelector('[data-question]', { state: 'detached' });
-    const sent = mock.control.sent.at(-1);
-    assert.deepEqual([sent.command, sent.answer, sent.expectHash], ['answer', 'yes', before.hash]);
-    await page.getByText(/accepted/).first().waitFor();
-    await page.waitForFunction(() => !document.title.startsWith('('));
-    // It is asked again, with a character that turns the text around: shown by name, and edited.
-    mock.push(ids.asking, [{ ...before, hash: 'other', command: 'echo \u202egnp.exe' }]);
-    await page.getByText('U+202E RLO').first().waitFor();
-    await page.getByRole('button', { name: /^Edit E$/ }).click();
-    await page.locator('[data-question] textarea').fill('echo safe');
-    await page.getByRole('button', { name: 'Allow as edited' }).click();
-    await page.waitForSelector('[data-question]', { state: 'detached' });
-    assert.deepEqual([mock.control.sent.at(-1).answer, mock.control.sent.at(-1).expectHash], ['edit: echo safe', 'other']);
-    mock.push(ids.asking, [before, { ...row(ids.asking, 'run'), open_questions: 1, status: 'waiting' }]);
-    await done(page);
-  });
-
-  await test('a refused command says why', async () => {
-    const page = await visit(`#/run/${ids.asking}`);
-    await page.waitForSelector('[data-question]');
-    mock.control.refuse = 'no process is driving the run';
-    await page.getByRole('button', { name: /^Deny/ }).click();
-    await page.getByText('no process is driving the run').first().waitFor();
-    mock.control.refuse = null;
-    await done(page);
-  });
-
-  await test('a step is skipped, a run is paused, the plan is edited', async () => {
-    const page = await visit(`#/run/${ids.many}/step/s499`);
-    const step = [...mock.runs.get(ids.many).rows.values()].findLast((item) => item.kind === 'step' && item.status === 'pending');
-    await page.evaluate((to) => (location.hash = to), `#/run/${ids.many}/step/${step.id}`);
-    await page.getByRole('button', { name: /^Skip/ }).click();
-    await page.locator('aside .state', { hasText: 'skipped' }).waitFor();
-    assert.deepEqual([mock.control.sent.at(-1).command, mock.control.sent.at(-1).step], ['skip', step.id]);
-    await page.keyboard.press('m');
-    await page.locator('dialog textarea:enabled').fill('[[step]]\nid = "x"\n');
-    await page.getByRole('button', { name: 'Change the plan' }).click();
-    await page.waitForSelector('dialog', { state: 'detached' });
-    assert.equal(mock.control.sent.at(-1).plan, '[[step]]\nid = "x"\n');
-    await page.keyboard.press('p');
-    await page.getByRole('button', { name: /^Resume/ }).waitFor();
-    await done(page);
-  });
-
-  await test('a run is started from the page', async () => {
-    const page = await visit();
-    await page.waitForSelector('a[href^="#/run/"]');
-    await page.keyboard.press('n');
-    await page.getByLabel('Task').fill('Fix it');
-    await page.getByLabel('Checks').fill('pytest -q\n\nruff check .');
-    await page.getByRole('button', { name: /^Start/ }).click();
-    await page.waitForURL(/#\/run\//);
-    assert.deepEqual(mock.control.started.at(-1), { task: 'Fix it', checks: ['pytest -q', 'ruff check .'] });
-    await done(page);
-  });
-
-  await test('text of tools and models is never HTML', async () => {
-    const page = await visit(`#/run/${ids.healed}/step/write/log`);
-    await page.getByText('<img src=x onerror=alert(1)>').waitFor();
-    await page.evaluate((to) => (location.hash = to), `#/run/${ids.healed}/talk`);
-    await page.getByText('<b>bold?</b>').first().waitFor();
-    assert.equal(await page.locator('main img').count(), 0);
-    await done(page);
-  });
-
-  await test('after the server was away nothing is missed and nothing doubled', async () => {
-    let own = await startMock();
-    const id = own.load('asking');
-    const page = await visit(`#/run/${id}`, { base: own.base });
-    await page.waitForSelector('[data-question]');
-    const port = own.port;
-    await own.close();
-    await page.waitForSelector('.link.stale');
-    own = await startMock({ port });
-    own.load('asking');
-    const question = [...own.runs.get(id).rows.values()].find((item) => item.kind === 'question' && item.answer === null);
-    own.push(id, [{ ...question, key: 'question:second', id: 'second', text: 'And this?' }]);
-    await page.waitForSelector('.link.live', { timeout: 20_000 });
-    await page.getByText('And this?').waitFor();
-    assert.equal(await page.locator('[data-question]').count(), 2);
-    assert.notEqual(own.control.watched.at(-1), null, 'it asks from the last sequence number');
-    // A batch from the future is a gap: it asks again instead of showing half of it.
-    const watched = own.control.watched.length;
-    own.io.to(id).emit('run:rows', { v: 1, run: id, after: 9_999, upto: 10_000, upserts: [], removed: [] });
-    for (let i = 0; i < 100 && own.control.watched.length === watched; i++) await new Promise((resolve) => setTimeout(resolve, 50));
-    assert.ok(own.control.watched.length > watched);
-    await page.context().close();
-    await own.close();
-  });
-}
-
-await browser.close();
-await mock?.close();
-console.log(JSON.stringify(results));
-process.exit(results.failed.length > 0 ? 1 : 0);

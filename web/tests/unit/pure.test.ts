@@ -4,12 +4,13 @@ import { choicesOf, headline } from '../../src/lib/answers';
 import { foldContext, pairLines, parsePatch } from '../../src/lib/diff';
 import { foldPlan, reduce, type PlanNode } from '../../src/lib/graph/fold';
 import { placeNodes } from '../../src/lib/graph/dagre';
-import type { Look } from '../../src/lib/look';
-import type { QuestionRow } from '../../src/lib/model';
-import { windowOf } from '../../src/lib/planrows';
+import { elapsed } from '../../src/lib/format';
+import { phaseSpan, stepLook, type Look } from '../../src/lib/look';
+import type { QuestionRow, RunRow, StepRow } from '../../src/lib/model';
+import { countFilters, planRows, windowOf } from '../../src/lib/planrows';
 import { formatRoute, parseRoute } from '../../src/lib/route.svelte';
 import { readFragment } from '../../src/lib/token';
-import { hiddenCount, visibleParts } from '../../src/lib/visible';
+import { TURNING, hiddenCount, visibleParts } from '../../src/lib/visible';
 
 describe('patches', () => {
   const patch = '--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,4 @@ def f\n a\n-b\n+c\n+d\n e\n\\ No newline at end of file\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+hello\n';
@@ -56,6 +57,14 @@ describe('hidden characters', () => {
   });
 });
 
+describe('labels', () => {
+  it('name what turns text around, and leave the parts of an emoji alone', () => {
+    expect(visibleParts('a\u202eb', TURNING).map((part) => part.hidden ?? part.text)).toEqual(['a', 'U+202E RLO', 'b']);
+    expect(visibleParts('\u2714\ufe0f \u{1f469}\u200d\u{1f4bb}', TURNING)).toHaveLength(1);
+    expect(hiddenCount('\u2714\ufe0f')).toBe(1);
+  });
+});
+
 describe('colours of a terminal', () => {
   it('become spans, and everything else of a terminal goes', () => {
     expect(ansiSpans('a\u001b[1;31mb\u001b[0mc\u001b]0;title\u0007d\u001b[2Je')).toEqual([
@@ -95,6 +104,38 @@ describe('folding of plans', () => {
     const { places } = placeNodes({ nodes: ['a', 'b', 'c'], edges: [{ from: 'a', to: 'b' }, { from: 'a', to: 'c' }], width: 100, height: 40 });
     expect(places['b']!.x).toBeGreaterThan(places['a']!.x + 100);
     expect(Math.abs(places['b']!.y - places['c']!.y)).toBeGreaterThanOrEqual(40);
+  });
+});
+
+describe('states of steps and runs', () => {
+  const step = (id: string, more: Partial<StepRow> = {}): StepRow => ({ key: `step:${id}`, id, name: id, description: '', status: 'pending', ready: false, revision_removed: null, ...more }) as StepRow;
+  const run = (more: Partial<RunRow>): RunRow => ({ status: 'running', stage: 'execution', live: true, active_seconds: 5, updated_at: 100, steps: { total: 0, done: 0, skipped: 0 }, ...more }) as RunRow;
+
+  it('take a step that was begun for interrupted when no process drives the run', () => {
+    const begun = step('a', { status: 'running' });
+    expect([stepLook(begun), stepLook(begun, new Set(), false), stepLook(begun, new Set(['a']), false)]).toEqual(['running', 'interrupted', 'waiting']);
+    expect(countFilters([begun], new Set(), false)).toMatchObject({ running: 0, todo: 1 });
+  });
+
+  it('let the clock of a run stand still when no process drives it', () => {
+    expect([elapsed(run({}), 110), elapsed(run({ live: false }), 110), elapsed(run({ status: 'done' }), 110)]).toEqual([15, 5, 5]);
+  });
+
+  it('say how far a run is, and no more than is known', () => {
+    const steps = { total: 3, done: 1, skipped: 0 } as RunRow['steps'];
+    expect(phaseSpan(run({ stage: 'recovery' }))).toEqual({ done: 3, until: 4 });
+    expect(phaseSpan(run({ status: 'done', stage: 'completed' }))).toEqual({ done: 5, until: 5 });
+    expect(phaseSpan(run({ status: 'waiting', stage: 'waiting' }))).toEqual({ done: 0, until: 3 });
+    expect(phaseSpan(run({ status: 'failed', stage: 'failed', steps }))).toEqual({ done: 3, until: 4 });
+    expect(phaseSpan(run({ status: 'failed', stage: 'failed', steps: { ...steps, done: 3 } }))).toEqual({ done: 4, until: 5 });
+  });
+
+  it('put removed steps behind the others, folded, and show them when they are looked for', () => {
+    const steps = [step('r1', { revision_removed: 2 }), step('a'), step('r2', { revision_removed: 2 }), step('r3', { revision_removed: 2 }), step('b')];
+    const request = { steps, tries: new Map(), asked: new Set<string>(), driven: true, filters: new Set<never>(), find: '', opened: new Set<string>(), foldAbove: 40, selected: null };
+    expect(planRows(request).map((row) => (row.type === 'fold' ? row.steps.length : row.key))).toEqual(['step:a', 'step:b', 3]);
+    expect(planRows({ ...request, opened: new Set(['fold:r1']) }).map((row) => row.key)).toEqual(['step:a', 'step:b', 'step:r1', 'step:r2', 'step:r3']);
+    expect(planRows({ ...request, find: 'r' }).map((row) => row.key)).toEqual(['step:r1', 'step:r2', 'step:r3']);
   });
 });
 

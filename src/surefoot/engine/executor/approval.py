@@ -58,7 +58,7 @@ async def review(run: Run, step_id: str, proposal: Proposal, *, may_ask: bool = 
         request,
         options=("yes", "no", *([f"{ALWAYS}{rule}"] if rule else []), *(["edit"] if draft else [])),
         step_id=step_id,
-        subject=_subject(run, proposal, request),
+        subject=_subject(run, step_id, proposal, request),
         draft=draft,
     )
     if is_yes(answer) or (rule and answer == ALWAYS + rule):
@@ -184,10 +184,12 @@ def _effect(tool: Tool) -> Effect:
     return _EFFECTS[tool.writes]
 
 
-def _subject(run: Run, proposal: Proposal, request: str) -> str:
+def _subject(run: Run, step_id: str, proposal: Proposal, request: str) -> str:
     """Hash exactly what is asked about, as it is shown and as it will be done, and when. An approval is good for one
-    action: not for its repetition, nor for a file that has changed since."""
-    parts = [proposal.tool, proposal.arguments, proposal.body, request, run.state.tool_calls]
+    action: not for its repetition, nor for a file that has changed since. What other steps do meanwhile is no matter."""
+    step_run = run.state.steps[step_id]
+    when = [step_run.attempt, len(step_run.actions)]
+    parts = [proposal.tool, proposal.arguments, proposal.body, request, when]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 

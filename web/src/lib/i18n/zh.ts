@@ -13,7 +13,7 @@ export const zh: Dictionary = {
   'calls.model_one': '{n} 次模型调用', 'calls.model_other': '{n} 次模型调用', 'calls.tool_one': '{n} 次工具调用', 'calls.tool_other': '{n} 次工具调用',
 
   plan: '计划', 'plan.rows': '计划：带时间条的行', 'plan.graph': '计划：图', 'plan.view': '计划的显示方式', 'plan.none': '还没有计划。',
-  'fold.done_one': '{n} 个已完成步骤', 'fold.done_other': '{n} 个已完成步骤', 'fold.steps_one': '{n} 个步骤（已折叠）', 'fold.steps_other': '{n} 个步骤（已折叠）',
+  'fold.done_one': '{n} 个已完成步骤', 'fold.done_other': '{n} 个已完成步骤', 'fold.steps_one': '{n} 个步骤（已折叠）', 'fold.removed_one': '{n} 个已移除步骤', 'fold.removed_other': '{n} 个已移除步骤', 'fold.steps_other': '{n} 个步骤（已折叠）',
   'graph.tooLarge_one': '{n} 个节点太多，无法画图', 'graph.tooLarge_other': '{n} 个节点太多，无法画图', 'graph.failed': '无法绘制：',
   zoom: '缩放', 'zoom.in': '放大', 'zoom.out': '缩小', 'zoom.fit': '适应',
   revisions: '修订', 'revisions.none': '计划没有改动。', 'mark.added': '新增', 'mark.changed': '改动', 'mark.removed': '移除', removedIn: '在 r{n} 中移除',
@@ -35,13 +35,13 @@ export const zh: Dictionary = {
   'q.hidden_one': '{n} 个不可见字符以名称显示', 'q.hidden_other': '{n} 个不可见字符以名称显示', 'q.changed': '问题已改变，请重新阅读。', 'q.timeout': '{time} 后视为拒绝', 'q.timedOut': '已超时',
   'qkind.approval': '审批', 'qkind.confirmation': '确认', 'qkind.clarification': '问题', 'qkind.question': '问题',
   'answers.none': '没有提过问题。',
+  'strategy.conversation': '带工具的对话', 'purpose.understand': '调查', 'purpose.act': '步骤', 'purpose.act and write': '步骤', 'purpose.write': '文件', 'purpose.edit': '文件', 'purpose.do': '步骤', 'purpose.plan': '计划', 'purpose.approach': '方案', 'purpose.reflect': '反思', 'purpose.repair': '修复',
 
-  now: '当前', 'now.nothing': '没有正在执行的操作。', 'now.writing': '模型正在编写', time: '时间', cost: '费用', tokens: '词元', 'tokens.detail': '提示 {prompt}（缓存 {cached}），输出 {output}', budgets: '预算与计数', task: '任务', folder: '文件夹', model: '模型', strategy: '策略', verdict: '结论', exit: '退出码 {code}', proof: '证明', 'proof.level': '证明 {level} 级', started: '开始', ended: '结束', forkedFrom: '分支自', diagnosis: '诊断', environment: '环境',
+  now: '当前', 'now.writing': '模型正在编写', 'now.nothing': '没有正在执行的操作。', 'now.checks': '检查 {green}/{total}', 'now.tries_one': '{n} 次尝试', 'now.tries_other': '{n} 次尝试', 'now.failed_one': '{n} 次失败', 'now.failed_other': '{n} 次失败', time: '时间', cost: '费用', tokens: '词元', 'tokens.detail': '提示 {prompt}（缓存 {cached}），输出 {output}', budgets: '预算与计数', task: '任务', folder: '文件夹', model: '模型', strategy: '策略', verdict: '结论', exit: '退出码 {code}', proof: '证明', 'proof.level': '证明 {level} 级', started: '开始', ended: '结束', forkedFrom: '分支自', diagnosis: '诊断', environment: '环境',
   'proof.A': '用户或项目的检查之前为红，现在为绿', 'proof.B': '运行自己写的测试之前失败，现在通过', 'proof.C': '没有任何之前失败的检查已知现在通过',
   'counter.step_retry_count': '步骤重试', 'counter.single_step_repair_count': '步骤修复', 'counter.task_replan_count': '重新计划', 'counter.consecutive_failures': '连续失败',
   'talk.none': '没有对话。', 'talk.calls_one': '{n} 次调用', 'talk.calls_other': '{n} 次调用', 'talk.truncated_one': '此处省略 {n} 个字符', 'talk.truncated_other': '此处省略 {n} 个字符', 'role.system': '系统', 'role.user': '发给模型', 'role.assistant': '模型', 'role.tool': '结果',
   'report.contents': '目录', 'report.recoveries': '恢复', 'report.usage': '词元与费用', 'report.leftOut': '省略的内容', 'report.notPart': '不在此报告中', 'report.ownTests': '完成，由其自写测试证明', 'report.partlyUndone': '部分已撤销', 'report.undone': '更改已于 {time} 撤销。', 'report.going': '写此报告时（{time}）运行尚未结束。', 'report.calls': '模型 + 工具调用', 'report.steps': '步骤', 'cost.unknown': '未知',
-  'purpose.understand': '理解', 'purpose.approach': '选择方案', 'purpose.plan': '制定计划', 'purpose.act': '行动', 'purpose.act and write': '行动并写入', 'purpose.write': '写入', 'purpose.edit': '编辑', 'purpose.do': '执行', 'purpose.reflect': '反思', 'purpose.repair': '修复',
   'report.waiting': '等待人来回答', 'diagnosis.cause': '根本原因：', 'diagnosis.tried': '依次尝试过', 'diagnosis.left': '留在工作区中的', 'diagnosis.nothing': '没有：与之前一样。', 'diagnosis.outside': '留在工作区之外的', 'diagnosis.next': '下一步',
   'report.checks.none': '最终文件树上没有运行检查。', 'report.reused': '沿用先前结果，其依赖未变', 'report.suite': '项目测试', 'report.before': '之前：', 'report.after': '现在：', 'report.regressions': '之前通过、现在失败', 'report.noLongerRun': '不再运行', 'report.altered': '被改动的测试', 'report.ownTests.list': '运行所写的测试：之前失败，现在通过', 'report.notes': '备注', 'origin.user': '用户给出', 'origin.project': '项目自带', 'origin.plan': '计划提出',
   'report.lost_one': '{n} 次失败的尝试用了', 'report.lost_other': '{n} 次失败的尝试用了', 'report.purpose': '用途', 'report.calls.short': '调用', 'report.prompt': '提示', 'report.cached': '缓存', 'report.output': '输出', 'report.total': '合计', 'report.starts': '由 {n} 个进程接续', 'report.system': '系统', 'report.sandbox': '命令沙箱', 'report.sandbox.none': '无',
@@ -51,9 +51,10 @@ export const zh: Dictionary = {
   'report.made': '报告时间 {time}，Surefoot {version}',
 
   pause: '暂停', resume: '继续', cancelRun: '取消运行', undo: '撤销', fork: '分支', skip: '跳过', retry: '重试', editPlan: '编辑计划', 'editPlan.help': '尚未开始的步骤。可以修改、移动、删除或添加。', 'editPlan.steps': '步骤（TOML）', 'editPlan.send': '更改计划',
-  'confirm.cancel': '取消这次运行？', 'confirm.cancel.text': '它会立即结束。已完成的保留，之后可以撤销。', 'confirm.undo': '撤销这次运行？', 'confirm.undo.text': '它对文件的改动会被还原。之后又被改动的文件会报告出来，不会覆盖。',
+  'confirm.cancel': '取消这次运行？', 'confirm.cancel.text': '它会立即结束。已完成的保留，之后可以撤销。', 'confirm.undo': '撤销这次运行？', 'confirm.undo.text': '它对文件的改动会被还原。之后又被改动的文件会报告出来，不会覆盖。', 'confirm.undoStep': '撤销这个步骤？', 'confirm.undoStep.text': '文件回到这个步骤之前，后面的步骤一并撤销。之后又被改动的文件会报告出来，不会覆盖。',
+  'fork.help': '在新文件夹中建立新运行，文件和日志与该步骤之前相同。', 'fork.at': '从此步骤之前', 'fork.folder': '新文件夹', 'fork.start': '立即开始', 'fork.none': '还没有步骤开始。',
   'cmd.answer': '回答', 'sent.sending': '发送中…', 'sent.accepted': '已接受', 'sent.at': '于 #{seq}', 'sent.refused': '被拒绝', 'sent.lost': '未送达',
-  'new.task.hint': '要做什么？', 'new.checks': '检查', 'new.checks.help': '每行一条命令。它们最后必须成功，这就是证明。', 'new.model.hint': '按配置', 'new.planOnly': '只做计划', 'new.start': '开始',
+  'new.task.hint': '要做什么？', 'new.checks': '检查', 'new.checks.help': '每行一条命令。它们最后必须成功，这就是证明。', 'new.model.hint': '按配置', 'new.planOnly': '只做计划', 'new.approve': '先询问', 'new.maxTime': '时间上限', 'new.maxCost': '费用上限（美元）', 'new.worktree': '在文件夹的副本中工作', 'approve.ask': '每个改动和命令', 'approve.auto-edit': '每个命令', 'approve.auto': '文件夹之外的影响', 'approve.never': '不询问；需要批准的不执行', 'new.start': '开始',
 
   'state.running': '运行中', 'state.failed': '失败', 'state.waiting': '等你回答', 'state.healed': '已恢复', 'state.ready': '就绪', 'state.pending': '待办', 'state.done': '完成', 'state.partial': '部分完成', 'state.degraded': '降级', 'state.skipped': '已跳过', 'state.blocked': '受阻', 'state.removed': '已移除', 'state.paused': '已暂停', 'state.interrupted': '已中断', 'state.undone': '已撤销', 'state.refused': '被拒绝', 'state.unverified': '未验证', 'state.succeeded': '完成',
   'filter.running': '运行中', 'filter.waiting': '等待', 'filter.failed': '失败', 'filter.healed': '已恢复', 'filter.todo': '待办', 'filter.done': '完成', 'filter.skipped': '跳过', 'filter.removed': '移除',
@@ -68,5 +69,5 @@ export const zh: Dictionary = {
   'result.verified': 'A 已验证', 'result.own_test': 'B 自写测试', 'result.done': 'C 完成', 'result.failed': '失败', 'result.waiting': '等待', 'result.undone': '已撤销', 'result.cancelled': '已取消', 'result.planned': '仅计划', 'result.unfinished': '未结束',
 
   keys: '按键', 'keys.everywhere': '任何地方', 'keys.plan': '计划与步骤', 'keys.steer': '操控', 'keys.questions': '问题',
-  'key.help': '此帮助', 'key.new': '新建运行', 'key.home': '运行列表', 'key.stats': '统计', 'key.theme': '浅色、深色、跟随系统', 'key.language': '语言', 'key.move': '下一个、上一个', 'key.open': '打开', 'key.expand': '显示、隐藏尝试', 'key.graph': '图或行', 'key.find': '查找', 'key.back': '关闭步骤', 'key.tab': '标签页', 'key.skip': '跳过步骤', 'key.retry': '重试步骤', 'key.pause': '暂停、继续', 'key.cancel': '取消运行', 'key.undo': '撤销运行', 'key.fork': '分支运行', 'key.edit': '编辑计划', 'key.report': '保存报告', 'key.question': '到下一个问题', 'key.allow': '允许一次（在问题上）', 'key.allowRun': '本次运行内允许', 'key.editAnswer': '编辑', 'key.deny': '拒绝',
+  'key.help': '此帮助', 'key.stats': '统计', 'key.new': '新建运行', 'key.home': '运行列表', 'key.theme': '浅色、深色、跟随系统', 'key.language': '语言', 'key.move': '下一个、上一个', 'key.open': '打开', 'key.expand': '显示、隐藏尝试', 'key.graph': '图或行', 'key.find': '查找', 'key.back': '关闭步骤', 'key.tab': '标签页', 'key.skip': '跳过步骤', 'key.retry': '重试步骤', 'key.pause': '暂停、继续', 'key.cancel': '取消运行', 'key.undo': '撤销运行', 'key.undoStep': '撤销该步骤及之后的步骤', 'key.fork': '分支运行', 'key.edit': '编辑计划', 'key.report': '保存报告', 'key.question': '到下一个问题', 'key.allow': '允许一次（在问题上）', 'key.allowRun': '本次运行内允许', 'key.editAnswer': '编辑', 'key.deny': '拒绝',
 };
