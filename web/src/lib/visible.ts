@@ -18,8 +18,8 @@ const NAMES: Record<number, string> = {
 const HIDDEN =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3164\u115f\u1160\uffa0\u034f\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/gu;
 
-/** Controls, and characters that change the direction in which text is read. */
-export const TURNING = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/gu;
+/** Controls, and characters that change the direction in which text is read or have no width. */
+export const TURNING = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
 
 export function visibleParts(text: string, pattern = HIDDEN): Part[] {
   const parts: Part[] = [];
