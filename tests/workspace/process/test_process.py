@@ -147,6 +147,7 @@ HOSTILE = {
     "ignores SIGTERM": "trap '' TERM INT HUP; (trap '' TERM; setsid sleep {n}) & while :; do sleep {n}; done",
     "stopped": "sleep {n} & kill -STOP $!; kill -STOP $$",
     "cleared environment": "env -i setsid sleep {n} </dev/null >/dev/null 2>&1 & env -i sleep {n}",
+    "ignores SIGTERM, cleared environment": "env -i sh -c \"trap '' TERM; exec sleep {n}\" >/dev/null 2>&1 & sleep {n}",
     "many": "for i in $(seq 30); do setsid sleep {n} & done; wait",
 }
 
