@@ -123,7 +123,7 @@ def test_only_the_strategy_asks_how_large_a_model_is() -> None:
 READS = re.compile(r"\.(read_text|read_bytes|open)\(")
 READERS = {
     "prompting.templates": "the texts of prompts, which are part of the package",
-    "prompting.project.sqlite_preview": "the header of a database that context has listed",
+    "prompting.project.sqlite_preview": "the header of a database, resolved and checked like any other file",
     "prompting.project.data_preview": "the beginning of a data file, resolved and checked like any other",
     "prompting.project.folder": "how the project's tests are run; nothing of it is shown",
     "engine.planner.fallback": "the plan that the user's configuration names, before the run has changed anything",

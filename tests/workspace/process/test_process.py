@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import itertools
 import os
 import signal
@@ -17,7 +18,7 @@ import pytest
 
 from support.sandboxes import KINDS, sandbox_of
 from support.tricks import processes_like
-from surefoot.errors import ToolError
+from surefoot.errors import ToolError, WorkspaceError
 from surefoot.workspace.process import command as command_module
 from surefoot.workspace.process.process import Limits, ProcessResult, command_env, run_process, shell_argv
 from surefoot.workspace.sandbox.sandbox import Sandbox
@@ -146,6 +147,7 @@ HOSTILE = {
     "ignores SIGTERM": "trap '' TERM INT HUP; (trap '' TERM; setsid sleep {n}) & while :; do sleep {n}; done",
     "stopped": "sleep {n} & kill -STOP $!; kill -STOP $$",
     "cleared environment": "env -i setsid sleep {n} </dev/null >/dev/null 2>&1 & env -i sleep {n}",
+    "ignores SIGTERM, cleared environment": "env -i sh -c \"trap '' TERM; exec sleep {n}\" >/dev/null 2>&1 & sleep {n}",
     "many": "for i in $(seq 30); do setsid sleep {n} & done; wait",
 }
 
@@ -262,6 +264,21 @@ async def test_stopped_supervisor_is_killed_with_all_processes_below(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert survivors(sleep_length) == []
+
+
+async def test_input_without_room_is_an_error_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is kept in memory, which may be full as a disk may."""
+
+    def full(fd: int, *_: object) -> None:
+        os.close(fd)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = [path.name for path in Path("/proc/self/fd").iterdir()]
+    monkeypatch.setattr(os, "fdopen", full)
+    with pytest.raises(WorkspaceError) as raised:
+        await run_process(["cat"], cwd=tmp_path, env=command_env(), stdin=b"x" * 100_000)
+    assert raised.value.remedy
+    assert [path.name for path in Path("/proc/self/fd").iterdir()] == before
 
 
 async def test_several_commands_at_the_same_time(tmp_path: Path, sandbox: Sandbox | None) -> None:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from surefoot.errors import SandboxUnavailable, ToolError
+from surefoot.workspace.errors import translate_os_errors
 from surefoot.workspace.lock import held_lock_fds
 from surefoot.workspace.process.bounded import BoundedOutput
 from surefoot.workspace.process.launch import supervisor_argv
@@ -60,10 +61,10 @@ class Command:
         self._ended, self._output_closed, self._supervisor_exited = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
+        source = _as_file(stdin)
         lifeline_read, self._lifeline = os.pipe()
         self._status, status_write = os.pipe()
         self._out, out_write = os.pipe()
-        source = _as_file(stdin)
         try:
             locks = held_lock_fds()
             options = [f"lifeline={lifeline_read}", f"status={status_write}"]
@@ -235,8 +236,12 @@ def _as_file(content: bytes | None) -> int:
     if not content:
         return os.open(os.devnull, os.O_RDONLY)
     fd = os.memfd_create("stdin")
-    with os.fdopen(os.dup(fd), "wb") as file:
-        file.write(content)
+    try:
+        with translate_os_errors("write the input of a command"), os.fdopen(os.dup(fd), "wb") as file:
+            file.write(content)
+    except BaseException:
+        os.close(fd)
+        raise
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
 
