@@ -1,6 +1,7 @@
 """Statistics over runs: what is counted, what is not, and that one damaged run does not end them."""
 
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from surefoot.history.stats.read import Known, parse_since, read_statistics
 from surefoot.history.stats.values import Statistics
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
-from surefoot.journal.store.reading import JournalReader
+from surefoot.journal.store.reading import JournalReader, Scanned
 from surefoot.journal.store.sqlite import SqliteJournal
 
 TEST = "from adder import add\nassert add(2, 3) == 5\n"
@@ -242,9 +243,12 @@ async def test_only_runs_with_new_events_are_read_again(file: Path, monkeypatch:
     journal.close()
     scanned: list[str] = []
     scan = JournalReader.scan
-    monkeypatch.setattr(
-        JournalReader, "scan", lambda self, run, kinds: (scanned.append(run), scan(self, run, kinds))[1]
-    )
+
+    def counted(self: JournalReader, run_id: str, kinds: Collection[str]) -> list[Scanned]:
+        scanned.append(run_id)
+        return scan(self, run_id, kinds)
+
+    monkeypatch.setattr(JournalReader, "scan", counted)
     found = read(file, known=known)
     assert (found.results.verified, found.results.failed) == (1, 1)
     assert scanned == ["running"]
