@@ -138,7 +138,7 @@ async def record_long_run(journal: SqliteJournal, run_id: str, sent: dict[int, f
     for step in names:
         events += [
             e.StepStarted(step_id=step.id, attempt=1),
-            e.StepFinished(step_id=step.id, status=StepStatus.SUCCEEDED, duration_ms=5),
+            e.StepFinished(step_id=step.id, attempt=1, status=StepStatus.SUCCEEDED, duration_ms=5),
         ]
     began = time.monotonic()
     for number, event in enumerate(events, 1):
@@ -235,7 +235,9 @@ async def main() -> None:
                 memory, before = memory_of(server.pid), cpu_of(server.pid)
                 await asyncio.sleep(IDLE_SECONDS)
                 idle = (cpu_of(server.pid) - before) / IDLE_SECONDS
+                print(f"idle: {idle:.1%} of a core, {memory:.0f} MB, {empty:.0f} MB with one socket", file=sys.stderr)
                 slower = slowdown(home, folder, [server, sockets], options.rounds, options.steps)
+                print(f"slowdown: {slower}", file=sys.stderr)
             long = await delivery(home, base, token, server.pid)
     result = {
         "runs": options.runs,

@@ -86,11 +86,3 @@ def test_the_page_shows_the_table_of_the_stored_results(recovery: Any) -> None:
     page = (FOLDER.parent / "docs" / "benchmarks-recovery.md").read_text()
     assert recovery.table(in_order) in page
     assert set(results["surefoot"]) == set(recovery.BY_NAME), "every fault was measured"
-
-
-def test_the_page_about_watching_shows_the_stored_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    results = json.loads((FOLDER / "results" / "server.json").read_text())
-    page = (FOLDER.parent / "docs" / "benchmarks-server.md").read_text()
-    for server in load_benchmark("server", monkeypatch):
-        assert server.table(results) in page
-    assert (results["runs"], results["sockets"]) == (100, 1000)

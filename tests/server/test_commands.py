@@ -75,10 +75,11 @@ async def test_a_run_is_steered_over_both_and_no_command_counts_twice(site: Site
     changed = plan.replace('name = "Step 4"', 'name = "The last step"')
     assert changed != plan
     assert (await twice("edit", "e1", plan=changed, why="a better name"))["accepted"]
-    await client.until(lambda: client.rows["step:s4"]["name"] == "The last step")
     assert "refused" in await twice("edit", "e2", plan="this is no plan")
     assert (await twice("retry", "t1", step="s2"))["accepted"]
+    # A changed plan takes effect before the next step starts; here that is the retried one.
     await client.until(lambda: "try:s2:2" in client.rows and status(client, "step:s2") == "running")
+    await client.until(lambda: client.rows["step:s4"]["name"] == "The last step")
 
     await client.io.disconnect()
     await site.stop()
