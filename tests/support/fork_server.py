@@ -1,7 +1,7 @@
 """A program that imports the `surefoot` command once, and forks a process for each command line it is asked to run.
 
-Run by `support.forked`. The process has arguments, environment, folder and streams of its own, and calls the same `main`
-as the installed program; only the half second of imports is shared.
+Run by `support.forked`. The process has arguments, environment, folder and streams of its own, and calls the same
+`main` as the installed program; only the half second of imports is shared.
 """
 
 import gc
