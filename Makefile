@@ -31,9 +31,10 @@ help:
 demo: .venv/demo.ready
 	@examples/demo.sh $(BIN)/surefoot "$(TASK)"
 
-# The tests of the page run beside the others; its line comes last.
-test: lint types .venv/dev.ready
-	@$(PYTHON) web/check.py --beside $(MAKE) --no-print-directory unit
+# The type checker and the tests of the page run beside the other tests, of which many wait for processes. The line of
+# the page comes last.
+test: lint
+	@$(PYTHON) web/check.py --beside $(MAKE) --no-print-directory -j2 types unit
 
 lint: .venv/dev.ready
 	$(BIN)/ruff check .
@@ -43,11 +44,11 @@ types: .venv/dev.ready
 	$(BIN)/mypy
 
 unit: .venv/dev.ready
-	$(BIN)/pytest -n auto --dist worksteal -m "not nightly" -q
+	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model" -q
 
 # The same with branch coverage, which takes half as long again.
 coverage: .venv/dev.ready
-	$(BIN)/pytest -n auto --dist worksteal -m "not nightly" --cov=surefoot --cov-report=term:skip-covered -q
+	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model" --cov=surefoot --cov-report=term:skip-covered -q
 
 # All tests, with the longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees,
 # every guard switched off.

@@ -1,5 +1,8 @@
 """Fixtures for all tests, and the count of attacks at the end of a test run."""
 
+import os
+import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,6 +11,20 @@ import pytest
 
 from support.kit import Bench
 from support.requirements import requirements
+
+
+def pytest_configure() -> None:
+    """Let `python3` be an interpreter. A version manager's script in its place takes longer than many a test."""
+    interpreter = Path(sys.base_prefix, "bin", "python3")
+    found = shutil.which("python3")
+    if interpreter.exists() and (found is None or Path(found).resolve() != interpreter.resolve()):
+        os.environ["PATH"] = os.pathsep.join([str(interpreter.parent), os.environ.get("PATH", os.defpath)])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: one more than there are cores, because tests also wait for processes and timers."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,10 +19,12 @@ from typing import Any
 
 import pytest
 
+from support.forked import Forked, can_fork, fork
 from support.terminal import Terminal
 from surefoot.journal.events import Record
 from surefoot.journal.store.sqlite import SqliteJournal
 
+STREAMS = {"stdin", "stdout", "stderr"}
 TIMEOUT = 120.0
 """Timeout in seconds for a command that hangs; no test depends on being faster."""
 
@@ -43,12 +45,17 @@ class Result:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+PROGRAM = Path(sysconfig.get_path("scripts")) / "surefoot"
+
+
 @dataclass
 class Surefoot:
     home: Path
     workspace: Path
     environ: dict[str, str] = field(default_factory=dict)
-    program: Path = field(default_factory=lambda: Path(sysconfig.get_path("scripts")) / "surefoot")
+    program: Path = PROGRAM
+    forked: bool = True
+    """Whether a process may be forked from one that has imported everything (`support.forked`)."""
 
     @property
     def state(self) -> Path:
@@ -66,9 +73,12 @@ class Surefoot:
 
     def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[str]":
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-        return subprocess.Popen(
-            [str(self.program), *arguments], text=True, env=self.variables(), cwd=self.workspace, **pipes
-        )
+        env, argv = self.variables(), [str(self.program), *arguments]
+        kind = Forked if self._may_fork(env) and pipes.keys() <= STREAMS else subprocess.Popen
+        return kind(argv, text=True, env=env, cwd=self.workspace, **pipes)
+
+    def _may_fork(self, env: dict[str, str]) -> bool:
+        return self.forked and self.program == PROGRAM and can_fork(env)
 
     def __call__(self, *arguments: str, stdin: str | None = None, **more: Any) -> Result:
         process = self.start(*arguments, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, **more)
@@ -79,7 +89,9 @@ class Surefoot:
         return Result(process.returncode, out, err)
 
     def on_terminal(self, *arguments: str, **more: Any) -> "OnTerminal":
-        return OnTerminal([str(self.program), *arguments], self.variables(), self.workspace, **more)
+        env = {"TERM": "xterm-256color", **self.variables()}
+        argv = [str(self.program), *arguments]
+        return OnTerminal(argv, env, self.workspace, forked=self._may_fork(env), **more)
 
     def script(self, *answers: Any) -> str:
         """Write a script of model answers. Returns the value for -m."""
@@ -110,14 +122,26 @@ class OnTerminal:
     """A command whose three streams are one real terminal (a pty)."""
 
     def __init__(
-        self, command: list[str], environ: dict[str, str], folder: Path, columns: int = 100, rows: int = 30
+        self,
+        command: list[str],
+        environ: dict[str, str],
+        folder: Path,
+        columns: int = 100,
+        rows: int = 30,
+        *,
+        forked: bool = True,
     ) -> None:
         self.output = ""
         self.columns, self.rows = columns, rows
-        self.pid, self.fd = pty.fork()
+        if forked:
+            self.fd, terminal = pty.openpty()
+            self.pid = fork(command, folder, environ, [terminal] * 3, terminal=True)
+            os.close(terminal)
+        else:
+            self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            os.execve(command[0], command, {"TERM": "xterm-256color", **environ})
+            os.execve(command[0], command, environ)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def wait_for(self, text: str) -> None:

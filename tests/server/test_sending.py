@@ -6,7 +6,7 @@ from typing import Any
 from support.recorded import RUN_ID, whole_run
 from surefoot.server.sockets.sending import Sender
 from surefoot.server.sockets.sessions import Session, Sessions, Watch
-from surefoot.server.view.fold import view_of
+from surefoot.view.fold import view_of
 
 RECORDS = whole_run()
 

@@ -1,13 +1,13 @@
 """Controlling a run from another terminal: real processes, a real journal."""
 
 import json
-import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from cli.conftest import Result, Surefoot
 
 
 def script(path: Path, command: str, times: int = 1) -> str:
@@ -18,22 +18,12 @@ def script(path: Path, command: str, times: int = 1) -> str:
     return f"scripted:{path}"
 
 
-def environment(home: Path, **extra: str) -> dict[str, str]:
-    inherited = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return {**inherited, "HOME": str(home), "SUREFOOT_EXECUTION__SANDBOX": "off", **extra}
+def command_of(home: Path) -> Surefoot:
+    return Surefoot(home, home / "work", {"SUREFOOT_EXECUTION__SANDBOX": "off"})
 
 
-def surefoot(home: Path, *arguments: str, stdin: str = "", **extra: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "surefoot", *arguments]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        cwd=home / "work",
-        env=environment(home, **extra),
-        check=False,
-        input=stdin,
-    )
+def surefoot(home: Path, *arguments: str, stdin: str = "") -> Result:
+    return command_of(home)(*arguments, stdin=stdin)
 
 
 def start_run(tmp_path: Path, command: str = "touch begun; sleep 600", times: int = 1) -> "subprocess.Popen[str]":
@@ -41,13 +31,7 @@ def start_run(tmp_path: Path, command: str = "touch begun; sleep 600", times: in
     work = tmp_path / "work"
     work.mkdir()
     model = script(tmp_path / "script.json", command, times)
-    run = subprocess.Popen(
-        [sys.executable, "-m", "surefoot", "run", "run the thing", "-C", str(work), "-m", model],
-        env=environment(tmp_path),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    run = command_of(tmp_path).start("run", "run the thing", "-C", str(work), "-m", model)
     while not (work / "begun").exists():
         assert run.poll() is None, run.communicate()
         time.sleep(0.05)
@@ -68,7 +52,7 @@ def test_a_run_is_controlled_from_another_terminal(
 ) -> None:
     run = start_run(tmp_path)
     sent = surefoot(tmp_path, *arguments)
-    assert sent.returncode == 0, sent.stderr
+    assert sent.code == 0, sent.err
     out, err = run.communicate()
     assert run.returncode == code, out + err
     assert message in out + err
@@ -79,8 +63,8 @@ def test_control_of_an_ended_run_is_refused(tmp_path: Path) -> None:
     surefoot(tmp_path, "cancel", "last")
     run.communicate()
     late = surefoot(tmp_path, "pause", "last")
-    assert late.returncode == 2
-    assert "is not running" in late.stderr
+    assert late.code == 2
+    assert "is not running" in late.err
 
 
 NEW_STEP = """
@@ -97,22 +81,22 @@ checks = ["test -s note.txt"]
 @pytest.mark.req("A8", "D3")
 def test_the_plan_of_a_run_in_progress_is_edited_from_another_terminal(tmp_path: Path) -> None:
     run = start_run(tmp_path, "touch begun; while ! test -e go; do sleep 0.1; done")
-    printed = surefoot(tmp_path, "edit", "--print").stdout
+    printed = surefoot(tmp_path, "edit", "--print").out
     assert "# s1 stays as it is (running)" in printed
     wrong = surefoot(tmp_path, "edit", "--file", "-", stdin=printed + NEW_STEP.replace('"s1"', '"s7"'))
-    assert wrong.returncode == 2
-    assert "comes after 's7', which is not in the plan" in wrong.stderr
+    assert wrong.code == 2
+    assert "comes after 's7', which is not in the plan" in wrong.err
     steps = tmp_path / "steps.toml"
     steps.write_text(printed + NEW_STEP)
     sent = surefoot(tmp_path, "edit", "last", "--file", str(steps), "--why", "for later")
-    assert sent.returncode == 0, sent.stderr
-    assert "+ notes: Keep a note" in sent.stdout
+    assert sent.code == 0, sent.err
+    assert "+ notes: Keep a note" in sent.out
     (tmp_path / "work" / "go").touch()
     out, err = run.communicate()
     assert (tmp_path / "work" / "note.txt").read_text() == "noted\n", out + err
     assert "for later" in err
     assert "+ Keep a note" in err
-    assert surefoot(tmp_path, "edit", "--print").returncode == 2, "a finished run has no steps to edit"
+    assert surefoot(tmp_path, "edit", "--print").code == 2, "a finished run has no steps to edit"
 
 
 @pytest.mark.req("A8")
@@ -121,9 +105,9 @@ def test_a_step_of_a_run_in_progress_is_retried_by_that_run(tmp_path: Path) -> N
     while not (tmp_path / "work" / "half").exists():
         time.sleep(0.05)
     refused = surefoot(tmp_path, "retry", "last", "s1", "--tool", "list_files")
-    assert "is running" in refused.stderr
+    assert "is running" in refused.err
     sent = surefoot(tmp_path, "retry", "last", "s1")
-    assert sent.returncode == 0, sent.stderr
+    assert sent.code == 0, sent.err
     out, err = run.communicate()
     assert run.returncode == 3, out + err
     assert not (tmp_path / "work" / "half").exists(), "the changes of the interrupted attempt are undone"

@@ -20,6 +20,7 @@ from support.sandboxes import KINDS, sandbox_of
 from support.tricks import processes_like
 from surefoot.errors import ToolError, WorkspaceError
 from surefoot.workspace.process import command as command_module
+from surefoot.workspace.process.launch import SUPERVISOR
 from surefoot.workspace.process.process import Limits, ProcessResult, command_env, run_process, shell_argv
 from surefoot.workspace.sandbox.sandbox import Sandbox
 
@@ -210,6 +211,14 @@ def test_no_process_survives_when_surefoot_is_killed(kind: str, tmp_path: Path, 
     while survivors(sleep_length) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert survivors(sleep_length) == []
+
+
+def test_supervisor_loads_only_what_starts_fast() -> None:
+    """It starts before every command. These modules would take as long as all the rest of it."""
+    code = f"import sys; sys.path.insert(0, {str(SUPERVISOR)!r}); import supervise; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert not {"enum", "typing", "pathlib", "contextlib"} & set(loaded.stdout.split())
+    assert "supervise" in loaded.stdout.split()
 
 
 async def test_background_process_does_not_delay_the_end(

@@ -64,7 +64,7 @@ def check_restore(
 
 
 @pytest.mark.req("X2", "P13")
-@trees(1800)
+@trees(700, nightly=18_000)
 @given(operations, operations, _flags)
 def test_restore_brings_back_an_identical_tree(
     before: list[Operation], after: list[Operation], flags: dict[str, bool]
@@ -73,7 +73,7 @@ def test_restore_brings_back_an_identical_tree(
 
 
 @pytest.mark.req("X2", "P13")
-@trees(200)
+@trees(100, nightly=2_000)
 @given(operations, operations, _flags)
 def test_restore_without_root_brings_back_an_identical_tree(
     before: list[Operation], after: list[Operation], flags: dict[str, bool]

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.symbols import UNICODE, marks_for
-from surefoot.cli.report.usage import format_cost
 from surefoot.core.transitions import Rung
 from surefoot.history.stats.values import Day, Named, Results, Spread, Statistics, Usage
+from surefoot.view.figures import format_cost
 
 BAR_CELLS = 24
 SHOWN_DAYS = 28
