@@ -14,8 +14,7 @@ from surefoot.core.plan import (
     StepType,
     TextCheck,
 )
-from surefoot.engine.planner.normalize import check_from, plan_from, simple_plan, step_from
-from surefoot.engine.planner.outputs import understanding_from
+from surefoot.engine.planner.normalize import check_from, plan_from, simple_plan, step_from, understanding_from
 from surefoot.prompting.schemas import CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
 
 

@@ -22,8 +22,7 @@ import surefoot.workspace.snapshots.snapshot as snapshot_module
 from support.trees import IS_ROOT, Operation, as_nobody, operation, perform, perform_in_shell, scratch, settle, trees
 from surefoot.workspace import watch as watch_module
 from surefoot.workspace.durable import hash_fd
-from surefoot.workspace.snapshots.contents import read_contents
-from surefoot.workspace.snapshots.scan import Scan, scan
+from surefoot.workspace.snapshots.scan import Scan, read_contents, scan
 from surefoot.workspace.snapshots.snapshot import Workspace
 from surefoot.workspace.snapshots.tree import Tree
 from surefoot.workspace.watch import Watch

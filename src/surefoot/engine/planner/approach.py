@@ -5,7 +5,7 @@ from surefoot.core.phases import ApproachOutput, ExecutionPhase, PhaseResult, Ta
 from surefoot.core.transitions import Stage
 from surefoot.engine.planner.criteria import judge_approach
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
-from surefoot.engine.planner.outputs import approach_from
+from surefoot.engine.planner.normalize import approach_from
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.prompting.context import understood

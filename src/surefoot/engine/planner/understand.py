@@ -9,7 +9,7 @@ from surefoot.core.questions import TIMED_OUT
 from surefoot.core.transitions import Stage
 from surefoot.engine.planner.criteria import REPAIRED, judge_understanding
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
-from surefoot.engine.planner.outputs import plain_understanding, understanding_from
+from surefoot.engine.planner.normalize import plain_understanding, understanding_from
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.journal import events as e

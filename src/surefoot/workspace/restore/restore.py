@@ -18,12 +18,11 @@ from surefoot.workspace.restore.actions import IN_THE_WAY, NO_ROOM, NOT_KEPT, Re
 from surefoot.workspace.restore.aside import Aside
 from surefoot.workspace.restore.plan import Plan, find_conflicts, is_closed_folder, plan_restore
 from surefoot.workspace.snapshots.blobs import BlobStore
-from surefoot.workspace.snapshots.contents import read_contents
 from surefoot.workspace.snapshots.diff import equal_entries
 from surefoot.workspace.snapshots.excludes import Excludes
 from surefoot.workspace.snapshots.manifest import Entry, Manifest
 from surefoot.workspace.snapshots.quota import format_size
-from surefoot.workspace.snapshots.scan import Record, Scan, scan
+from surefoot.workspace.snapshots.scan import Record, Scan, read_contents, scan
 from surefoot.workspace.snapshots.tree import Tree
 from surefoot.workspace.snapshots.xattrs import blob_of
 

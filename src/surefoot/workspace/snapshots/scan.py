@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +26,10 @@ _COARSE_TICK_NS = 2_000_000_000  # for file systems that store whole seconds
 
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ESTALE}
 """Errors of opening a path that was removed or replaced during the scan. It is not part of the tree any more."""
+
+ReadFile = Callable[[int], tuple[str, int]]
+"""Takes an open file, returns hash and size of its content; may also store it. An empty hash: not stored for lack of
+room."""
 
 
 class Record(NamedTuple):
@@ -198,15 +202,15 @@ def add_unknown(result: Scan, tree: Tree, path: str, info: os.stat_result) -> No
     if stat.S_ISREG(info.st_mode):
         result.unread.append((path, info))
     elif stat.S_ISDIR(info.st_mode):
-        add_record(result, path, info, "dir", mtime_ns=info.st_mtime_ns)
+        _add(result, path, info, "dir", mtime_ns=info.st_mtime_ns)
     elif stat.S_ISLNK(info.st_mode):
         with contextlib.suppress(FileNotFoundError):
-            add_record(result, path, info, "symlink", mtime_ns=info.st_mtime_ns, target=tree.readlink(path))
+            _add(result, path, info, "symlink", mtime_ns=info.st_mtime_ns, target=tree.readlink(path))
     else:
-        add_record(result, path, info, "special", mtime_ns=0, target=_special_name(info.st_mode))
+        _add(result, path, info, "special", mtime_ns=0, target=_special_name(info.st_mode))
 
 
-def add_record(
+def _add(
     result: Scan,
     path: str,
     info: os.stat_result,
@@ -227,10 +231,72 @@ def add_record(
     result.fresh.add(path)
 
 
+def read_contents(result: Scan, tree: Tree, read: ReadFile, wanted: Callable[[str, int], bool] | None = None) -> None:
+    """Add the records of unread files. A file that is not `wanted` gets no hash and is known by its inode and time."""
+    for path, info in result.unread:
+        result.size -= info.st_size
+        if wanted is not None and not wanted(path, info.st_size):
+            _add(result, path, info, "file", mtime_ns=info.st_mtime_ns, size=info.st_size, xattrs=UNKNOWN)
+            result.size += info.st_size
+            continue
+        try:
+            fd = tree.open_file(path)
+        except PermissionError:
+            _add(
+                *(result, path, info, "unreadable"),
+                mtime_ns=info.st_mtime_ns,
+                size=info.st_size,
+                target="file",
+                xattrs=UNKNOWN,
+            )
+            result.size += info.st_size
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
+        else:
+            try:
+                _read_one(result, path, fd, read)
+            finally:
+                os.close(fd)
+    result.unread.clear()
+    _group_links(result)
+
+
+def _read_one(result: Scan, path: str, fd: int, read: ReadFile) -> None:
+    """Read a file, up to three times until it did not change during the read: a log may grow all the time."""
+    for _ in range(3):
+        before = os.fstat(fd)
+        if not stat.S_ISREG(before.st_mode):
+            return  # replaced since it was listed
+        os.lseek(fd, 0, os.SEEK_SET)
+        digest, size = read(fd)
+        after = os.fstat(fd)
+        if (before.st_mtime_ns, before.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns):
+            break
+    xattrs = read_xattrs(fd, result.keep_xattrs)
+    result.size += before.st_size
+    _add(result, path, before, "file", mtime_ns=before.st_mtime_ns, size=size, digest=digest, xattrs=xattrs)
+
+
 def add_folder_xattrs(result: Scan, tree: Tree, folder: str) -> None:
     if xattrs := read_xattrs(tree.folder(folder), result.keep_xattrs):
         record = result.records[folder]
         result.records[folder] = record._replace(entry=record.entry._replace(xattrs=xattrs))
+
+
+def _group_links(result: Scan) -> None:
+    """Name each group of hard links by its first path, which is the same in every copy of the tree."""
+    paths_of: dict[tuple[int, int], list[str]] = {}
+    for path, file in result.links.items():
+        paths_of.setdefault(file, []).append(path)
+    for paths in paths_of.values():
+        members = sorted(path for path in paths if path in result.records)
+        group = members[0] if len(members) > 1 else ""
+        for path in members:
+            record = result.records[path]
+            if record.entry.group != group:
+                result.records[path] = record._replace(entry=record.entry._replace(group=group))
+                result.regrouped.add(path)
 
 
 def _mark_unreadable(result: Scan, folder: str) -> None:

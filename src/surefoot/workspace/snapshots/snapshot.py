@@ -28,7 +28,6 @@ from surefoot.workspace.restore.aside import Aside
 from surefoot.workspace.restore.restore import Intent, IntentFile, Restore, RestoreReport, copy_out
 from surefoot.workspace.snapshots.blobs import BlobStore
 from surefoot.workspace.snapshots.cache import StatCache
-from surefoot.workspace.snapshots.contents import read_contents
 from surefoot.workspace.snapshots.diff import Change, compare, unified
 from surefoot.workspace.snapshots.excludes import Excludes
 from surefoot.workspace.snapshots.gc import GcReport, Generation, collect
@@ -36,7 +35,7 @@ from surefoot.workspace.snapshots.look import Look
 from surefoot.workspace.snapshots.manifest import Entry, Manifest, ManifestStore, overlay, regroup_links
 from surefoot.workspace.snapshots.quota import Room, check_quota, within_quota
 from surefoot.workspace.snapshots.rescan import rescan
-from surefoot.workspace.snapshots.scan import Scan, scan
+from surefoot.workspace.snapshots.scan import Scan, read_contents, scan
 from surefoot.workspace.snapshots.tree import Tree
 from surefoot.workspace.snapshots.xattrs import Keep, no_store
 from surefoot.workspace.watch import Watch
