@@ -43,7 +43,7 @@ def test_an_installed_wheel_serves_the_page(wheel: Path, tmp_path: Path) -> None
     words = [UV, "pip", "install", "--quiet", "--python", python, f"{wheel}[server]"]
     subprocess.run(words, check=True, timeout=600)
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SUREFOOT_HOME": str(tmp_path / "home")}
-    command = [python.with_name("surefoot"), "serve", "--port", "0", "--no-open"]
+    command: list[str | Path] = [python.with_name("surefoot"), "serve", "--port", "0", "--no-open"]
     with subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None

@@ -226,7 +226,7 @@ async def test_too_many_sockets_and_too_long_bodies_are_refused(tmp_path: Path) 
 async def test_behind_a_proxy_only_its_name_and_https_count(tmp_path: Path) -> None:
     name = "runs.example.com"
     attempts = Attempts(tmp_path, door_for("0.0.0.0", PORT, behind_proxy=True, allowed=[name]))
-    forwarded = {"x_forwarded_host": [name], "x_forwarded_proto": ["https"]}
+    forwarded: dict[str, Any] = {"x_forwarded_host": [name], "x_forwarded_proto": ["https"]}
     origins = {f"https://{name}": True, f"http://{name}": False, f"https://{name}:8443": False, "https://evil": False}
     for origin, good in origins.items():
         got_in, _ = await attempts.request("http", host=[name], origin=[origin], token="control", **forwarded)
