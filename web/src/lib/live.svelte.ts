@@ -84,7 +84,11 @@ export class LiveSource implements Source {
       socket.emit('runs:watch', {}, () => undefined);
       for (const run of this.#views.keys()) void this.#watch(run);
     });
-    socket.on('disconnect', () => this.#stale());
+    socket.on('disconnect', (reason) => {
+      this.#stale();
+      // The server closes the sockets of a token that was replaced. Asking over HTTP tells that from a restart.
+      if (reason === 'io server disconnect' || reason === 'transport close') void this.info().catch(() => undefined);
+    });
     socket.on('connect_error', (error) => {
       // A refusal by the server ends the tries; a failure of the network does not.
       if (socket.active) this.#stale();
