@@ -41,6 +41,7 @@ export class LiveSource implements Source {
   readonly #views = new Map<string, Set<RunView>>();
   #beat = Date.now();
   #rewatching = new Set<string>();
+  #askAgain = new Set<string>();
 
   constructor(base: string, token: string) {
     this.#http = new Http(base, token, () => this.#deny());
@@ -144,7 +145,12 @@ export class LiveSource implements Source {
 
   /** Ask for what follows the last row known. The server sends a snapshot if that is too far back. */
   async #watch(run: string): Promise<void> {
-    if (this.#rewatching.has(run) || !this.#socket.connected) return;
+    if (!this.#socket.connected) return;
+    if (this.#rewatching.has(run)) {
+      // Asked while an answer is under way: asked again afterwards, because no other batch may come to show the gap.
+      this.#askAgain.add(run);
+      return;
+    }
     this.#rewatching.add(run);
     try {
       const known = [...(this.#views.get(run) ?? [])].map((view) => view.table.upto);
@@ -159,6 +165,7 @@ export class LiveSource implements Source {
     } finally {
       this.#rewatching.delete(run);
     }
+    if (this.#askAgain.delete(run) && this.#views.has(run)) await this.#watch(run);
   }
 
   watch(view: RunView): () => void {
