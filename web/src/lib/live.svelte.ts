@@ -42,6 +42,7 @@ export class LiveSource implements Source {
   readonly #views = new Map<string, Set<RunView>>();
   #beat = Date.now();
   #rewatching = new Set<string>();
+  #askAgain = new Set<string>();
 
   constructor(base: string, token: string) {
     this.#http = new Http(base, token, () => this.#deny());
@@ -85,7 +86,11 @@ export class LiveSource implements Source {
       socket.emit('runs:watch', {}, () => undefined);
       for (const run of this.#views.keys()) void this.#watch(run);
     });
-    socket.on('disconnect', () => this.#stale());
+    socket.on('disconnect', (reason) => {
+      this.#stale();
+      // The server closes the sockets of a token that was replaced. Asking over HTTP tells that from a restart.
+      if (reason === 'io server disconnect' || reason === 'transport close') void this.info().catch(() => undefined);
+    });
     socket.on('connect_error', (error) => {
       // A refusal by the server ends the tries; a failure of the network does not.
       if (socket.active) this.#stale();
@@ -141,7 +146,12 @@ export class LiveSource implements Source {
 
   /** Ask for what follows the last row known. The server sends a snapshot if that is too far back. */
   async #watch(run: string): Promise<void> {
-    if (this.#rewatching.has(run) || !this.#socket.connected) return;
+    if (!this.#socket.connected) return;
+    if (this.#rewatching.has(run)) {
+      // Asked while an answer is under way: asked again afterwards, because no other batch may come to show the gap.
+      this.#askAgain.add(run);
+      return;
+    }
     this.#rewatching.add(run);
     try {
       const known = [...(this.#views.get(run) ?? [])].map((view) => view.table.upto);
@@ -156,6 +166,7 @@ export class LiveSource implements Source {
     } finally {
       this.#rewatching.delete(run);
     }
+    if (this.#askAgain.delete(run) && this.#views.has(run)) await this.#watch(run);
   }
 
   watch(view: RunView): () => void {
