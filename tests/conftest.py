@@ -13,7 +13,6 @@ from hypothesis import settings
 from support.kit import Bench
 from support.requirements import requirements
 
-
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
 settings.load_profile("no deadline")
 
