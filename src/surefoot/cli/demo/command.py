@@ -1,4 +1,4 @@
-"""`demo`: a real run with recorded answers of a model, and its page."""
+"""`demo`: a real run with answers written beforehand instead of a model, and its page."""
 
 import click
 
@@ -8,7 +8,7 @@ import click
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 @click.option("--exit", "exit_after", is_flag=True, help="End when the run has ended, not with Ctrl-C.")
 def demo(speed: float, open_page: bool, exit_after: bool) -> int:
-    """Show a run without a model: the answers are recorded, everything else is real.
+    """Show a run without a model: the answers are written beforehand, everything else is real.
 
     It plans a small task, fails at one step, plans that step anew, and proves the result with the tests. The page needs
     the extra `server`; without it the run is shown in the terminal. All files are in a temporary folder, which is

@@ -1,4 +1,4 @@
-"""Plays the recorded run in a temporary folder: the run is a process of its own, the server is in this one."""
+"""Plays the demo in a temporary folder: the run is a process of its own, the server is in this one."""
 
 import asyncio
 import contextlib
