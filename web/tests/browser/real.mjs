@@ -85,9 +85,9 @@ await test('by keys: a run is started, watched while it heals a failure, and loo
   await pane.locator('li > button[aria-expanded=true]').waitFor();
   await pane.getByText('Header and empty lines are left out.').first().waitFor();
   await press(page, 'Escape');
-  await page.waitForURL((url) => !url.hash.includes('step'));
+  await pane.getByRole('tab', { name: 'About' }).waitFor();
   await press(page, '2');
-  await pane.getByText('6 files').or(pane.getByText('4 files')).first().waitFor();
+  await pane.getByText(/^\d files/).waitFor();
   await press(page, '?');
   await page.locator('dialog').getByText('allow once (on a question)').waitFor();
   await press(page, 'Escape', 'h');

@@ -132,8 +132,8 @@ function hostile(talk) {
 /** What the model says, by the task that it is given. */
 export function story(talk) {
   const found = [[IMPORT, importing], [RELEASE, releasing], [SLOW, waiting], [HOSTILE, hostile]].find(([{ task }]) => talk.said.includes(task));
-  if (!found) throw new Error(`no story for ${talk.task}`);
-  return found[1](talk);
+  // The plans that are given name their tools. A model is asked only after somebody has denied one.
+  return found ? found[1](talk) : { text: 'There is no other way to do this.', calls: [['cannot', { reason: 'there is no other way' }]] };
 }
 
 const given = (steps, dependencies = []) => JSON.stringify({ plan: { steps: steps.map((step, sequence) => ({ sequence, ...step })), dependencies: dependencies.map(([step_id, depends_on]) => ({ step_id, depends_on })) } });

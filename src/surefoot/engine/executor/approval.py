@@ -187,9 +187,7 @@ def _effect(tool: Tool) -> Effect:
 def _subject(run: Run, step_id: str, proposal: Proposal, request: str) -> str:
     """Hash exactly what is asked about, as it is shown and as it will be done, and when. An approval is good for one
     action: not for its repetition, nor for a file that has changed since. What other steps do does not matter."""
-    step_run = run.state.steps[step_id]
-    when = [step_run.attempt, len(step_run.actions)]
-    parts = [proposal.tool, proposal.arguments, proposal.body, request, when]
+    parts = [proposal.tool, proposal.arguments, proposal.body, request, run.state.steps[step_id].begun_actions]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 

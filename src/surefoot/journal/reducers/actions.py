@@ -17,6 +17,7 @@ def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
     state.open_actions[action.id] = action
     step_run = state.steps[action.step_id]
     step_run.actions.append(action)
+    step_run.begun_actions += 1
     step_run.snapshot = step_run.snapshot or action.snapshot
 
 

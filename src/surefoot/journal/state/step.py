@@ -71,6 +71,8 @@ class StepRun:
     """The workspace after the last finished attempt."""
     actions: list[Action] = field(default_factory=list)
     """The actions of the current attempt."""
+    begun_actions: int = 0
+    """How many actions were begun, in all attempts."""
     baseline: tuple[CheckResult, ...] = ()
     """The results of the checks before the attempt."""
     checks: tuple[CheckResult, ...] = ()
