@@ -218,9 +218,11 @@ class Sockets:
             # What changes in this time is sent together.
             await asyncio.sleep(BATCH_SECONDS)
             for run_id in list(session.changed):
+                # Before sending: what changes meanwhile must not be forgotten afterwards.
+                session.changed.discard(run_id)
                 watch = session.watches.get(run_id)
-                if watch is None or await self._pump(session, watch):
-                    session.changed.discard(run_id)
+                if watch is not None and not await self._pump(session, watch):
+                    session.changed.add(run_id)
             if session.lists is not None:
                 await self._pump_list(session, session.lists)
 
