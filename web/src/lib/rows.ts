@@ -22,7 +22,8 @@ export class RowTable {
 
   batch(data: Pick<RunRows, 'after' | 'upto' | 'upserts' | 'removed'>): Applied {
     if (this.upto === null || data.after > this.upto) return 'gap';
-    if (data.upto <= this.upto) return 'duplicate';
+    // A batch without an event says whether a process drives the run, which is not in the journal.
+    if (data.upto <= this.upto && !(data.after === this.upto && data.upto === this.upto)) return 'duplicate';
     for (const key of data.removed) {
       const row = this.rows.get(key);
       if (row) this.#changed.add(row.kind);

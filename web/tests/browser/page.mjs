@@ -72,7 +72,6 @@ await test('500 steps stay under 1,500 nodes, and scrolling and keys reach the l
     const page = await visit(`#/run/${ids.many}`, { width, height });
     await page.waitForSelector('[role=treegrid] [role=row]');
     const nodes = await page.evaluate(() => document.querySelectorAll('*').length);
-    results.nodes[width] = nodes;
     assert.ok(nodes <= 1_500, `${nodes} nodes at ${width}`);
     await page.locator('[role=treegrid]').focus();
     await page.keyboard.press('End');
@@ -96,8 +95,8 @@ await test('200 rows a second for 3 seconds are all shown and cost little', asyn
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await page.getByText('batch 59').first().waitFor();
-  results.burst_ms_per_batch = Math.round(((await spent()) - before) * 10_000 / 60) / 10;
-  assert.ok(results.burst_ms_per_batch < 50, `${results.burst_ms_per_batch} ms of work for each batch`);
+  const cost = Math.round(((await spent()) - before) * 10_000 / 60) / 10;
+  assert.ok(cost < 50, `${cost} ms of work for each batch`);
   mock.push(ids.many, steps);
   await done(page);
 });
@@ -133,7 +132,7 @@ await test('a refused command says why', async () => {
   await page.getByRole('button', { name: /^Deny/ }).click();
   await page.getByText('no process is driving the run').first().waitFor();
   mock.control.refuse = null;
-  await done(page);
+  await done(page, /409/);
 });
 
 await test('a step is skipped, a run is paused, the plan is edited', async () => {

@@ -32,6 +32,15 @@ describe('rows', () => {
     expect(byKey(table.rows.values())).toEqual(before);
   });
 
+  it('takes a change without an event: whether a process drives the run', () => {
+    const { end } = fixture('healed');
+    const table = new RowTable();
+    table.snapshot(end);
+    const run = { ...table.of('run')[0]!, live: true };
+    expect(table.batch({ after: end.seq, upto: end.seq, upserts: [run], removed: [] })).toBe('applied');
+    expect(table.of('run')[0]!.live).toBe(true);
+  });
+
   it('reports a gap and changes nothing', () => {
     const { snapshot, batches } = fixture('healed');
     const table = new RowTable();
