@@ -56,8 +56,10 @@ def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
 
 
 def joined(draft: FullPlanDraft, max_steps: int) -> FullPlanDraft | None:
-    """Return a plan that is too long with its last steps as one, which does all that they were to do. None: an earlier
-    step waits for one of them."""
+    """Return a plan that is too long with its last steps as one, which does all that they were to do. None: it is not
+    too long, or an earlier step waits for one of them."""
+    if len(draft.steps) <= max_steps:
+        return None
     kept, rest = draft.steps[: max_steps - 1], draft.steps[max_steps - 1 :]
     if any(number >= max_steps for step in kept for number in step.after):
         return None
