@@ -40,7 +40,7 @@ def test_the_wheel_has_the_page_and_the_template_of_the_report(wheel: Path) -> N
 def test_an_installed_wheel_serves_the_page(wheel: Path, tmp_path: Path) -> None:
     python = tmp_path / "env" / "bin" / "python"
     subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, tmp_path / "env"], check=True, timeout=600)
-    words = [UV, "pip", "install", "--quiet", "--python", python, f"{wheel}[server]"]
+    words: list[str | Path] = [UV, "pip", "install", "--quiet", "--python", python, f"{wheel}[server]"]
     subprocess.run(words, check=True, timeout=600)
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SUREFOOT_HOME": str(tmp_path / "home")}
     command: list[str | Path] = [python.with_name("surefoot"), "serve", "--port", "0", "--no-open"]
