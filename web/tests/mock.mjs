@@ -145,6 +145,7 @@ export async function startMock({ token = 'test-token', port = 0, policy = POLIC
     async close() {
       clearInterval(beat);
       io.disconnectSockets(true);
+      http.closeAllConnections();
       await io.close();
     },
   };

@@ -90,7 +90,9 @@ await test('by keys: a run is started, watched while it heals a failure, and loo
   await pane.getByText(/^\d files/).waitFor();
   await press(page, '?');
   await page.locator('dialog').getByText('allow once (on a question)').waitFor();
-  await press(page, 'Escape', 'h');
+  await press(page, 'Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await press(page, 'h');
   await page.locator('a[href^="#/run/"]', { hasText: 'verified' }).waitFor();
   await done(page);
 });
@@ -255,6 +257,7 @@ await test('after the server was killed and started again nothing is missed and 
   assert.equal(await page.locator('[role=treegrid] .row.step').count(), 6);
   const fresh = await visit(site, `#/run/${ids.killed}/actions`);
   await head(fresh, 'verified');
+  for (const each of [page, fresh]) await each.locator('button.node').nth(5).waitFor();
   const text = (each) => each.locator('main').innerText();
   assert.equal(await text(page), await text(fresh));
   await done(fresh);
