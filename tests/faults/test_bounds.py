@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from support.kit import Bench, act, done, steps
@@ -179,7 +179,9 @@ async def one_run(limits: ReflectionConfig, outcomes: list[str], fresh: list[boo
         attempts = len(bench.events(e.StepStarted))
         assert state.outcome is not None
         assert attempts <= most_attempts(limits)
-        assert len(bench.events(e.RungChosen)) <= attempts
+        # A repair or a new plan that repeats what failed is refused, and the next rung is chosen without an attempt.
+        refusable = sum(step.single_step_repair_count for step in state.steps.values()) + state.task_replan_count
+        assert len(bench.events(e.RungChosen)) <= attempts + refusable
         for mine in state.steps.values():
             assert mine.step_retry_count <= limits.max_step_retries
             assert mine.temporary_retries <= limits.max_temporary_retries
@@ -192,6 +194,19 @@ async def one_run(limits: ReflectionConfig, outcomes: list[str], fresh: list[boo
 
 
 @pytest.mark.req("R3", "R2", "P14")
+@example(
+    ReflectionConfig(
+        max_single_step_repairs=2,
+        max_step_retries=0,
+        max_task_replanning_attempts=0,
+        max_consecutive_failures=2,
+        max_temporary_retries=0,
+        backoff_seconds=0.0,
+    ),
+    ["temporary"],
+    [False],
+    frozenset(),
+)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     limits=st.builds(

@@ -13,8 +13,8 @@ from surefoot.core.transitions import Rung, Stage
 from surefoot.engine.loop import start_run
 from surefoot.engine.reflector import recover
 from surefoot.history.fork import Point, fork
-from surefoot.history.recording import decision_of
-from surefoot.history.replay import Verification, play, verify
+from surefoot.history.replay.recording import decision_of
+from surefoot.history.replay.replay import Verification, play, verify
 from surefoot.history.timeline import build_timeline
 from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage, ControlMessage

@@ -24,6 +24,8 @@ NEVER_ALTERED = {
     # ids, hashes and names of tools, models and people
     *("action_id", "after", "alternative_tool", "answer", "based_on", "body", "by", "command", "compensation_id"),
     *("criterion_checks", "expected_tools"),
+    # of alerts: the id, the host or program, the hash of what is sent
+    *("alert_id", "target", "document"),
     *("depends_on", "finish_reason", "fingerprint", "hash", "hollow", "id", "key", "kind", "model", "order", "output"),
     *("output_hash", "producer", "prompt", "purpose", "question_id", "removed", "run_id", "snapshot", "step_id"),
     *(
@@ -54,11 +56,23 @@ NEVER_ALTERED = {
         "workspace",
         "writes",
     ),
-    *("fallback_plan", "folder", "left_out", "restored"),
+    *("fallback_plan", "folder", "left_out", "made", "missing", "restored"),
     # checks, conditions, rules and prices
     *("allow", "baseline", "deny", "expression", "json_schema", "pattern", "prices", "when"),
     # ids and hashes of conversations, drafts and undos
-    *("before", "call_id", "conversation", "draft", "from_step", "item", "items", "parent", "redoes", "request"),
+    *(
+        "before",
+        "call_id",
+        "conversation",
+        "draft",
+        "forked_at",
+        "from_step",
+        "item",
+        "items",
+        "parent",
+        "redoes",
+        "request",
+    ),
     *("result", "tools"),
 }
 

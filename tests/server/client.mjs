@@ -49,8 +49,8 @@ socket.on("stream:text", (data) => {
   console.error(`text ${JSON.stringify(data.text)}`);
 });
 socket.on("connect_error", (error) => {
-  // A refusal by the server ends the tries; a server that is gone does not.
-  if (socket.active) return;
+  // A refusal ends the tries; a server that was there and is gone does not.
+  if (socket.active && connections > 0) return;
   console.log(JSON.stringify({ error: error.message }));
   socket.close();
 });

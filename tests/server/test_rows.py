@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from support.recorded import asking, failed_run, phases, records, whole_run
 from surefoot.core.phases import ExecutionPhase
 from surefoot.engine.planner.gate import skipped as skip
+from surefoot.history.stats.values import Statistics
 from surefoot.journal import events as e
 from surefoot.server.typescript import as_typescript
 from surefoot.view.fold import advance, changed_since, snapshot, view_of
@@ -83,15 +84,19 @@ def test_a_removed_step_stays_visible_with_the_revision_that_removed_it() -> Non
     assert rows["step:s1"]["revision_removed"] is None
 
 
+def test_the_statistics_of_the_page_are_valid() -> None:
+    TypeAdapter(Statistics).validate_python(json.loads((WEB / "fixtures" / "stats.json").read_text("utf-8")))
+
+
 def test_the_page_has_the_same_types() -> None:
     """If this fails: python -m surefoot.server.typescript > web/src/lib/protocol.ts"""
     assert (WEB / "src" / "lib" / "protocol.ts").read_text("utf-8") == as_typescript()
 
 
-@pytest.mark.parametrize("path", sorted((WEB / "fixtures").glob("*.json")), ids=lambda path: path.stem)
-def test_the_fixtures_of_the_page_are_valid(path: Path) -> None:
+@pytest.mark.parametrize("name", ["asking", "healed", "many"])
+def test_the_fixtures_of_the_page_are_valid(name: str) -> None:
     """If this fails: python tests/server/make_fixtures.py"""
-    fixture = json.loads(path.read_text("utf-8"))
+    fixture = json.loads((WEB / "fixtures" / f"{name}.json").read_text("utf-8"))
     for part in ("snapshot", "end"):
         TypeAdapter(RunSnapshot).validate_python(fixture[part])
     rows = by_key(fixture["snapshot"]["rows"])

@@ -17,7 +17,14 @@ from typing import Any
 
 LIMIT = 1 << 20
 """Bytes of a request: arguments, environment and folder."""
-PRELOADED = ("surefoot.cli.app", "surefoot.engine.loop", "surefoot.history.replay", "openai", "jsonschema", "difflib")
+PRELOADED = (
+    "surefoot.cli.app",
+    "surefoot.engine.loop",
+    "surefoot.history.replay.replay",
+    "openai",
+    "jsonschema",
+    "difflib",
+)
 
 
 def preload() -> None:

@@ -30,7 +30,7 @@ OnStream = Callable[[Source, str], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Subscriber:
-    on_record: OnRecord
+    on_record: OnRecord | None
     on_text: OnText | None
     on_call: OnCall | None
     on_stream: OnStream | None
@@ -42,7 +42,7 @@ class Bus:
 
     def subscribe(
         self,
-        on_record: OnRecord,
+        on_record: OnRecord | None = None,
         on_text: OnText | None = None,
         on_call: OnCall | None = None,
         on_stream: OnStream | None = None,
@@ -57,7 +57,8 @@ class Bus:
 
     def publish(self, record: Record) -> None:
         for subscriber in list(self._subscribers):
-            subscriber.on_record(record)
+            if subscriber.on_record is not None:
+                subscriber.on_record(record)
 
     def text(self, source: Source, piece: str) -> None:
         """Publish a part of an answer or an output that is still being streamed and is not recorded yet."""

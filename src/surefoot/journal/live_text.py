@@ -86,7 +86,7 @@ class LiveTextSender:
 
     @contextlib.asynccontextmanager
     async def sending(self, bus: Bus) -> AsyncIterator[None]:
-        unsubscribe = bus.subscribe(lambda _: None, on_stream=self._on_stream)
+        unsubscribe = bus.subscribe(on_stream=self._on_stream)
         sending = asyncio.create_task(self._keep_sending())
         try:
             yield

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -136,11 +138,23 @@ async def test_command_runs_again_after_an_effect_outside_the_workspace(bench: B
     assert state.steps["s"].status is StepStatus.SUCCEEDED, "a command without a sandbox may have such an effect too"
 
 
+@pytest.fixture
+def visible_folder() -> Iterator[Path]:
+    """A folder that commands can see: in the sandbox they have a /tmp of their own."""
+    hidden = ("/tmp", "/var/tmp")
+    places = [Path(__file__).parent, Path.home(), Path("/opt"), Path("/srv")]
+    seen = [p for p in places if not any(p.is_relative_to(h) for h in hidden) and os.access(p, os.W_OK)]
+    if not seen:
+        pytest.skip("no folder outside /tmp can be written")
+    with tempfile.TemporaryDirectory(dir=seen[0]) as folder:
+        yield Path(folder)
+
+
 @pytest.mark.req("O7")
 @pytest.mark.attack("forge")
-async def test_command_runs_again_after_a_tool_of_the_user(bench: Bench) -> None:
+async def test_command_runs_again_after_a_tool_of_the_user(bench: Bench, visible_folder: Path) -> None:
     """It runs in this process, so the sandbox of commands does not confine it."""
-    flag = bench.home / "flag"
+    flag = visible_folder / "flag"
 
     @tool(writes=Writes.FREE)
     async def generate() -> str:

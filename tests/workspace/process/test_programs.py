@@ -167,6 +167,7 @@ STARTS_PROCESSES = {
     "workspace/process/command.py": "the supervisor, directly or in bubblewrap",
     "workspace/sandbox/sandbox.py": "bubblewrap, to ask for its version and to try it",
     "workspace/sandbox/landlock.py": "the supervisor, to try it",
+    "cli/demo/playing.py": "Surefoot's Python with the run of the demo",
     "cli/session/person.py": "the editor that the user has chosen",
     "core/python_commands.py": "none: it has the names of functions that start processes",
     "models/local/process.py": "Surefoot's Python with the model's server",

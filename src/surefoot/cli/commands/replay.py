@@ -48,7 +48,7 @@ async def _play(
     from surefoot.cli.session.runs import load_run
     from surefoot.cli.session.watching import choose_watcher
     from surefoot.cli.views.live import LiveView
-    from surefoot.history.replay import play
+    from surefoot.history.replay.replay import play
 
     stored = load_run(run_id, all_folders=all_folders)
     watcher = choose_watcher(live=live, as_json=as_json, verbose=verbose)
@@ -66,7 +66,7 @@ async def _verify(run_id: str, as_json: bool, all_folders: bool) -> int:
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
-    from surefoot.history.replay import explain, verify
+    from surefoot.history.replay.replay import explain, verify
 
     journal = open_journal(read_only=True)
     try:

@@ -25,6 +25,8 @@ OUTPUT_CHARS = 200_000
 async def judge_step(run: Run, step_run: StepRun) -> tuple[CriterionResult, ...]:
     """Judge the criteria of a step as it is now, and name the expected files that are missing."""
     step = step_run.step
+    if not step.expected_outputs and not step.validation_criteria:
+        return ()
     missing = [path for path in expected_files(step) if not _was_made(run, step_run, path)]
     judged = tuple(
         CriterionResult(criterion=f"{path} exists", met=False, because="the plan expects it, and it is not there")
@@ -70,13 +72,15 @@ def failure_to_tell(run: Run, step_run: StepRun, criteria: Iterable[CriterionRes
     """Return a failure if another attempt has to be told of an unmet criterion. A conversation was told when it
     finished the step, a step that names its tool has nobody to tell, and candidates are judged by checks alone."""
     message = unmet(criteria)
+    if not message:
+        return None
     limits, own = run.config.reflection, step_run.step.max_retries
     retries_left = step_run.step_retry_count < (limits.max_step_retries if own is None else own)
     earlier = (*(failure.message for failure in step_run.failures), *step_run.refused)
-    told = any(UNMET in message for message in earlier)
+    told = any(UNMET in text for text in earlier)
     can_be_told = run.step_kind(step_run) not in (StepKind.CALL, StepKind.CONVERSATION)
     can_be_told = can_be_told and limits.enable_step_level_reflection and not run.profile.candidates_first
-    if not message or told or not can_be_told or not retries_left:
+    if told or not can_be_told or not retries_left:
         return None
     return Failure(kind=FailureKind.CHECK_FAILED, message=f"{UNMET}: {message}")
 

@@ -19,10 +19,10 @@ from surefoot.engine.loop import STAGES, begin_again, drive
 from surefoot.engine.resume import check_before, pick_up
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import UsageError, WorkspaceError
-from surefoot.history.recorded_parts import Files, RecordedModel, RecordedPerson, ReplayJournal
-from surefoot.history.recorded_tools import recorded_toolbox
-from surefoot.history.recording import Divergence, Halted, Recording, segments
-from surefoot.history.replayed_run import ReplayedRun
+from surefoot.history.replay.recorded_parts import Files, RecordedModel, RecordedPerson, ReplayJournal
+from surefoot.history.replay.recorded_tools import recorded_toolbox
+from surefoot.history.replay.recording import Divergence, Halted, Recording, segments
+from surefoot.history.replay.replayed_run import ReplayedRun
 from surefoot.history.timeline import build_timeline, snapshot_storage
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold

@@ -11,7 +11,7 @@ from pathlib import Path
 from surefoot.core.outcome import FailureKind
 from surefoot.core.questions import Question
 from surefoot.errors import ModelUnavailable
-from surefoot.history.recording import Recording
+from surefoot.history.replay.recording import Recording
 from surefoot.journal import events as e
 from surefoot.journal.store.base import Journal
 from surefoot.journal.store.memory import MemoryJournal

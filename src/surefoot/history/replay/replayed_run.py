@@ -13,8 +13,8 @@ from surefoot.engine.runtime.services import Services
 from surefoot.engine.verifier.scratch import Place
 from surefoot.engine.verifier.suite.running import SuiteRunner
 from surefoot.engine.verifier.verifier import Verifier
-from surefoot.history.recorded_parts import Files, RecordedModel, RecordedPerson, ReplayJournal
-from surefoot.history.recorded_tools import MARK, step_of_copy
+from surefoot.history.replay.recorded_parts import Files, RecordedModel, RecordedPerson, ReplayJournal
+from surefoot.history.replay.recorded_tools import MARK, step_of_copy
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.workspace.sandbox.bubblewrap import Bubblewrap

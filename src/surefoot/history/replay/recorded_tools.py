@@ -8,7 +8,7 @@ from typing import Any
 
 from surefoot.core.outcome import FailureKind
 from surefoot.errors import ToolError
-from surefoot.history.recorded_parts import Files, GetBlob, ReplayJournal, wait_for_control
+from surefoot.history.replay.recorded_parts import Files, GetBlob, ReplayJournal, wait_for_control
 from surefoot.journal import events as e
 from surefoot.tools.context import ToolContext
 from surefoot.tools.registry import Toolbox, default_toolbox
