@@ -71,15 +71,18 @@ async def test_a_run_is_steered_over_both_and_no_command_counts_twice(site: Site
     await client.until(lambda: status(client, "step:s1") == "skipped" and status(client, "step:s2") == "running")
     assert "no step" in (await twice("skip", "k2", step="s9"))["reason"]
 
+    assert (await twice("retry", "t1", step="s2"))["accepted"]
+    await client.until(lambda: "try:s2:2" in client.rows and status(client, "step:s2") == "running")
+
     plan = (await site.http("GET", f"/api/runs/{run_id}/plan")).json()["plan"]
     changed = plan.replace('name = "Step 4"', 'name = "The last step"')
     assert changed != plan
     assert (await twice("edit", "e1", plan=changed, why="a better name"))["accepted"]
     assert "refused" in await twice("edit", "e2", plan="this is no plan")
-    assert (await twice("retry", "t1", step="s2"))["accepted"]
-    # A changed plan takes effect before the next step starts; here that is the retried one.
-    await client.until(lambda: "try:s2:2" in client.rows and status(client, "step:s2") == "running")
-    await client.until(lambda: client.rows["step:s4"]["name"] == "The last step")
+    # A changed plan takes effect before the next step starts.
+    gated.open(2)
+    await client.until(lambda: status(client, "step:s3") == "running")
+    assert client.rows["step:s4"]["name"] == "The last step"
 
     await client.io.disconnect()
     await site.stop()
@@ -89,7 +92,7 @@ async def test_a_run_is_steered_over_both_and_no_command_counts_twice(site: Site
     for event, command_id, more, answer in given:
         assert await client.call(event, run=run_id, commandId=command_id, **more) == answer, command_id
     controls = [event["command"] for event in await events_of(site, run_id, "control_received")]
-    assert controls == ["pause", "skip", "edit", "retry"]
+    assert controls == ["pause", "skip", "retry", "edit"]
     assert len(await events_of(site, run_id, "run_resumed")) == 1
     assert len(await events_of(site, run_id, "plan_revised")) == 1
 
