@@ -271,7 +271,7 @@ await test('hostile text is text, and a failed run leads with its diagnosis', as
   await head(page, 'stopped: a loop');
   assert.match(await page.locator('h1').innerText(), /^<img src=x onerror=alert\(1\)> Make test_answer\.py pass U\+202E RLO/);
   const pane = page.locator('aside');
-  assert.match(await pane.locator('.diagnosis').innerText(), /What failed[\s\S]*Cause[\s\S]*AssertionError: 54 != 42[\s\S]*What was tried[\s\S]*What you can do/);
+  assert.match(await pane.locator('.diagnosis').innerText(), /failed: [\s\S]*Root cause:[\s\S]*AssertionError: 54 != 42[\s\S]*Tried, in order[\s\S]*What to do next/);
   await page.getByText('Look for <b>the answer</b>').first().waitFor();
   const first = (await site.api(`/api/runs/${ids.hostile}`)).rows.find((row) => row.kind === 'step').id;
   for (const tab of ['now', 'proof', 'diff', 'log', 'artifacts', 'talk']) {
