@@ -102,3 +102,13 @@ async def test_conversation_contains_no_secrets(bench: Bench, monkeypatch: pytes
     assert "[redacted github token]" in sent
     everything = sent + "".join(bench.streamed) + "".join(map(repr, bench.records))
     assert [secret for secret in (TOKEN, password) if secret in everything] == []
+
+
+@pytest.mark.attack("leak by output")
+async def test_live_output_of_a_command_is_redacted(bench: Bench) -> None:
+    step = ExecutionStep(id="s", name="s", tool="run_command", parameters={"command": f"echo before {TOKEN} after"})
+    await bench.run_plan(steps(step))
+    shown = "".join(bench.streamed)
+    assert "before" in shown
+    assert "after" in shown
+    assert TOKEN not in shown
