@@ -172,7 +172,7 @@ async def test_a_folder_that_others_may_use_gets_no_text(tmp_path: Path, monkeyp
         LiveTextListener(tmp_path, RUN, lambda _: None)
 
 
-@pytest.mark.attack("leak")
+@pytest.mark.attack("leak by output")
 async def test_a_secret_that_arrives_in_pieces_does_not_leave_the_process(tmp_path: Path) -> None:
     secret = "hunter2-hunter2-hunter2"
     bus, seen = Bus(), list[dict[str, Any]]()
