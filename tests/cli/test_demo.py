@@ -1,4 +1,4 @@
-"""`surefoot demo`: a real run with recorded answers, its page, and nothing left of it."""
+"""`surefoot demo`: a real run with answers written beforehand, its page, and nothing left of it."""
 
 import asyncio
 import signal

@@ -3,15 +3,13 @@
 // in which the pages are already.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { open } from './support.mjs';
+import { done, open, violations } from './support.mjs';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const only = process.argv[2] ?? '';
 const scratch = process.env.REPORTS ?? mkdtempSync(join(tmpdir(), 'surefoot-reports-'));
 if (!process.env.REPORTS) {
@@ -20,7 +18,7 @@ if (!process.env.REPORTS) {
   execFileSync(python, [join(root, 'tests/report/stories.py'), scratch], { cwd: root, stdio: 'inherit' });
 }
 const browser = await open();
-const results = { passed: 0, failed: [], axe: 0 };
+const results = { passed: 0, failed: [] };
 
 async function test(name, body) {
   if (!name.includes(only)) return;
@@ -46,16 +44,6 @@ async function visit(name, { width = 1280, height = 900, theme = 'light', langua
   await page.goto(`file://${join(scratch, `${name}.html`)}${hash}`);
   if (script) await page.waitForSelector('.outcome');
   return page;
-}
-const done = async (page) => {
-  assert.deepEqual(page.problems, []);
-  await page.context().close();
-};
-async function violations(page) {
-  await page.evaluate(axe);
-  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
-  results.axe++;
-  return found.violations.map((item) => `${item.id}: ${item.nodes.map((node) => node.target.join(' ')).slice(0, 3).join(' | ')}: ${item.nodes[0].failureSummary}`);
 }
 const sections = (page) => page.locator('section.part h2 > button');
 async function openAll(page) {

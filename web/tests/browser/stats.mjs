@@ -1,17 +1,14 @@
 // The page of statistics in a real Chromium, with figures of generated runs. `node tests/browser/stats.mjs [NAME]`
 // SHOTS=FOLDER keeps screenshots. Exits with 1 if a test fails.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { fixture, startMock } from '../mock.mjs';
-import { open } from './support.mjs';
+import { done, open, violations } from './support.mjs';
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const only = process.argv[2] ?? '';
 const mock = await startMock();
 mock.load('healed');
 const browser = await open();
-const results = { passed: 0, failed: [], axe: 0 };
+const results = { passed: 0, failed: [] };
 const STATS = fixture('stats');
 const EMPTY = { ...STATS, runs: 0, unreadable: [], days: [], models: [], checks: [], rungs: [], failed_by: [], results: Object.fromEntries(Object.keys(STATS.results).map((name) => [name, 0])) };
 
@@ -41,16 +38,6 @@ async function visit({ width = 1280, height = 900, theme = 'light', language = '
   await page.waitForSelector('.link.live', { timeout: 30_000 });
   if (hash) await page.evaluate((to) => (location.hash = to), hash);
   return page;
-}
-const done = async (page) => {
-  assert.deepEqual(page.problems, []);
-  await page.context().close();
-};
-async function violations(page) {
-  await page.evaluate(axe);
-  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
-  results.axe++;
-  return found.violations.map((item) => `${item.id}: ${item.nodes.map((node) => node.target.join(' ')).slice(0, 3).join(' | ')}: ${item.nodes[0].failureSummary}`);
 }
 
 for (const width of [1280, 390]) {

@@ -47,7 +47,7 @@ class Stage:
 
     @property
     def answers(self) -> Path:
-        return self.folder / "recorded.json"
+        return self.folder / "answers.json"
 
     def words(self, *more: str) -> list[str]:
         words = [sys.executable, "-P", "-m", "surefoot", "run", self.task, "-C", str(self.project), *more]
@@ -133,15 +133,15 @@ async def _run_id(stage: Stage, run: asyncio.subprocess.Process) -> str:
 
 @contextlib.contextmanager
 def _stage(speed: float) -> Iterator[Stage]:
-    recording: dict[str, Any] = json.loads(resources.files("surefoot.cli.demo").joinpath("recording.json").read_text())
+    prepared: dict[str, Any] = json.loads(resources.files("surefoot.cli.demo").joinpath("answers.json").read_text())
     folder = Path(tempfile.mkdtemp(prefix="surefoot-demo-"))
-    stage = Stage(folder, recording["task"], recording["check"])
+    stage = Stage(folder, prepared["task"], prepared["check"])
     try:
         for made in (stage.home, stage.project, folder / "config"):
             made.mkdir(mode=0o700)
-        for name, text in recording["files"].items():
+        for name, text in prepared["files"].items():
             (stage.project / name).write_text(text)
-        answers = [{**answer, "seconds": answer["seconds"] / speed} for answer in recording["answers"]]
+        answers = [{**answer, "seconds": answer["seconds"] / speed} for answer in prepared["answers"]]
         stage.answers.write_text(json.dumps(answers))
         yield stage
     finally:
