@@ -133,7 +133,8 @@ async def record_long_run(journal: SqliteJournal, run_id: str, sent: dict[int, f
     """Record the events of a run of 500 steps, 200 a second. `sent` gets the time of each."""
     names = [ExecutionStep(id=f"s{i}", sequence=i, name=f"Step {i}") for i in range(LONG_STEPS)]
     plan = PhaseResult(phase=ExecutionPhase.Planning(), status=PhaseStatus.SUCCESS, output=DetailedPlan(steps=names))
-    events: list[e.Event] = [created().with_(run_id=run_id), e.PlanMade(result=plan)]
+    before = [e.StageEntered(stage=stage) for stage in (Stage.UNDERSTANDING, Stage.APPROACH, Stage.PLANNING)]
+    events: list[e.Event] = [created().with_(run_id=run_id), *before, e.PlanMade(result=plan)]
     events.append(e.StageEntered(stage=Stage.EXECUTION))
     for step in names:
         events += [

@@ -39,6 +39,8 @@ async def follow(socket: ClientConnection, tell: bool, asked: float) -> None:
         assert isinstance(text, str)
         if text == "2":
             await socket.send("3")
+        elif text.startswith("430") and "error" in text:
+            sys.exit(f"the server refused to show the run: {text[3:]}")
         elif text.startswith("42") and text[2].isdigit():
             number, _, body = text[2:].partition("[")
             await socket.send(f"43{number}[]")
