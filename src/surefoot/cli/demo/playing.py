@@ -43,7 +43,7 @@ class Stage:
 
     @property
     def project(self) -> Path:
-        return self.folder / "shop"
+        return self.folder / "till"
 
     @property
     def answers(self) -> Path:
