@@ -22,8 +22,15 @@ READ = ("read_file", {"path": "calc.py"})
 RUN = ("run_command", {"command": "echo hello"})
 SCRIPT: list[Any] = [
     [READ],
-    submit({"name": "One", "description": "a"}, {"name": "Two", "description": "b", "after": [1]}),
+    submit(
+        *(
+            {"name": name, "description": name, "after": after}
+            for name, after in (("One", []), ("Two", [1]), ("Three", [2]))
+        )
+    ),
     [RUN, ("write_file", {"path": "a.txt", "content": "a"})],
+    # Calls behind finish_step belong to the next step.
+    [FINISH, ("write_file", {"path": "b.txt", "content": "b"}), READ],
     [FINISH],
     [READ, FIX, FINISH],
 ]

@@ -37,7 +37,7 @@ MAX_REFUSALS = 8
 """How many refused calls end an attempt."""
 ALL_GREEN = "All checks pass."
 NO_CHECKS = "There are no checks for this step."
-REPLACE_CHECK = "If a check of the plan is wrong, not the work: give the step other checks with change_steps, and why."
+REPLACE_CHECK = "If a check of the plan is wrong, not the work: replace it with change_steps and say why."
 ONE_ACTION = "Not executed: the plan is static, and this step has had its one action."
 
 
@@ -89,16 +89,16 @@ async def _end_after_one_action(run: Run, step_run: StepRun, checks: Sequence[Ch
 
 
 async def _carry_out(run: Run, step_run: StepRun, checks: list[Check], proposals: Sequence[Proposal]) -> bool:
-    """Carry out one turn of the model: looks together, everything else in order. Returns True if the step is done."""
-    failed_write = failed_command = ""
+    """Carry out one turn of the model: looks together, everything else in order. Returns True if the step is done; what
+    is left of the turn then belongs to the next step."""
+    blocked = failed_command = ""
     for is_look, group in groupby(proposals, key=lambda proposal: _only_reads(run, proposal)):
         if is_look:
             await asyncio.gather(*(_act(run, step_run, proposal) for proposal in group))
             continue
         for proposal in group:
-            if failed_write and proposal.decision in ("act", "done"):
-                text = f"Not executed, because {failed_write} before it failed."
-                run.strategy.answer(step_run, proposal, text, ok=False)
+            if blocked and proposal.decision in ("act", "done"):
+                run.strategy.answer(step_run, proposal, f"Not executed, because {blocked}.", ok=False)
             elif failed_command and proposal.decision == "done":
                 text = f"The step is not finished, because {failed_command} before it failed. Look at its result first."
                 run.strategy.answer(step_run, proposal, text, ok=False)
@@ -107,9 +107,13 @@ async def _carry_out(run: Run, step_run: StepRun, checks: list[Check], proposals
             elif proposal.decision == "act":
                 if not await _act(run, step_run, proposal):
                     is_write = run.toolbox.get(proposal.tool).writes is Writes.DECLARED
-                    failed_write, failed_command = (proposal.tool, "") if is_write else ("", proposal.tool)
+                    blocked, failed_command = (
+                        (f"{proposal.tool} before it failed", "") if is_write else ("", proposal.tool)
+                    )
             elif await _request(run, step_run, checks, proposal):
                 return True
+            elif proposal.decision == "done":
+                blocked = f"step {step_run.step.id} is not finished"
     return False
 
 

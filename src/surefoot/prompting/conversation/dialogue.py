@@ -166,6 +166,12 @@ class Dialogue:
             )
         )
 
+    def hand_over(self, before: Conversation, after: Conversation) -> None:
+        """Repeat the results of a step's actions in the conversation of the next step, which began in the same turn."""
+        for call in self.open_calls(before):
+            if call.id not in before.results and (result := self.result_of(before, call)) is not None:
+                self.answer(after, call, result.text, ok=result.ok)
+
     def append(self, conversation: Conversation, items: Iterable[Item]) -> None:
         if hashes := tuple(map(self._put, items)):
             self._run.note(e.ConversationGrew(conversation=conversation.id, items=hashes))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from surefoot.core.outcome import CheckResult, Failure
 from surefoot.core.plan import ExecutionStep, StepKind
 from surefoot.core.purpose import Purpose
-from surefoot.core.transitions import StepStatus
+from surefoot.core.transitions import SETTLED, StepStatus
 from surefoot.errors import UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.state import Conversation, StepRun
@@ -89,8 +89,8 @@ class ConversationStrategy:
                 text = self._dialogue.last_text(conversation)
                 return Turn([proposal_of(call, self.run.toolbox, text) for call in pending])
             answers = self._dialogue.settled(conversation)
-            if any(call.name == Verb.SUBMIT_PLAN for call in self._dialogue.open_calls(conversation)):
-                # The step began in the turn that submitted the plan.
+            if conversation.turns == 0 and self._dialogue.open_calls(conversation):
+                # The step began in the turn that submitted the plan or finished the step before.
                 shown = [item.content for item in answers]
                 answers.append(self._said(step_start(self.run, step_run, shown)))
             spoke = isinstance(self._dialogue.items(conversation)[-1], AssistantTurn)
@@ -136,7 +136,13 @@ class ConversationStrategy:
             return found
         survey, before = self._dialogue.newest(), self._step_before(step_run)
         if survey is not None and self._is_first(step_run) and self._survey.has_work(survey):
-            return self._take_over(survey, step_run)
+            conversation = self._go_on(survey, step_run, "calls behind the plan")
+            self._survey.hand_over(survey, conversation)
+            return conversation
+        if (turn := self._unfinished_turn(step_run)) is not None:
+            conversation = self._go_on(turn, step_run, "calls behind finish_step")
+            self._dialogue.hand_over(turn, conversation)
+            return conversation
         if before is None:
             reason = "a fresh start" if attempt > 1 else "the first step"
             return self._branch_off(step_run, self._restart(step_run)(), reason)
@@ -169,19 +175,17 @@ class ConversationStrategy:
         others = (other for other in self.run.state.steps.values() if other is not step_run)
         return step_run.attempt == 1 and not any(other.attempt for other in others)
 
-    def _take_over(self, survey: Conversation, step_run: StepRun) -> Conversation:
-        """Open the first step's conversation at the turn that has both the plan and calls behind it."""
-        conversation = self._dialogue.start(
+    def _go_on(self, before: Conversation, step_run: StepRun, reason: str) -> Conversation:
+        """Open a step's conversation in the middle of a turn: the calls that are left in it belong to this step."""
+        return self._dialogue.start(
             self._tools,
             (),
             step_id=step_run.step.id,
             attempt=step_run.attempt,
-            parent=survey,
-            keep=len(survey.items),
-            reason="calls behind the plan",
+            parent=before,
+            keep=len(before.items),
+            reason=reason,
         )
-        self._survey.hand_over(survey, conversation)
-        return conversation
 
     def _step_before(self, step_run: StepRun) -> Conversation | None:
         """Return the conversation of the step before, if this one can continue it."""
@@ -192,9 +196,30 @@ class ConversationStrategy:
             other = state.steps.get(conversation.step_id)
             if other is None or conversation.attempt != other.attempt:
                 continue
-            short = conversation.prompt_tokens < min(CONTINUE_BELOW_TOKENS, self._dialogue.window // 2)
-            return conversation if other.status is StepStatus.SUCCEEDED and short else None
+            is_done = other.status is StepStatus.SUCCEEDED
+            return conversation if is_done and self._is_short(conversation) else None
         return None
+
+    def _unfinished_turn(self, step_run: StepRun) -> Conversation | None:
+        """Return the conversation of a finished step whose last turn has calls left that are meant for this one.
+
+        They are meant for the first step of the plan that is not settled, also if others run beside it.
+        """
+        state = self.run.state
+        unsettled = [other for other in state.steps.values() if other.status not in SETTLED]
+        if step_run.attempt > 1 or step_run.failures or min(unsettled, key=_sequence) is not step_run:
+            return None
+        continued = {conversation.parent for conversation in state.conversations.values()}
+        for conversation in reversed(state.conversations.values()):
+            other = state.steps.get(conversation.step_id)
+            if other is None or other.status is not StepStatus.SUCCEEDED or conversation.attempt != other.attempt:
+                continue
+            is_open = conversation.id not in continued and self._is_short(conversation)
+            return conversation if is_open and self._dialogue.not_begun(conversation) else None
+        return None
+
+    def _is_short(self, conversation: Conversation) -> bool:
+        return conversation.prompt_tokens < min(CONTINUE_BELOW_TOKENS, self._dialogue.window // 2)
 
     @cached_property
     def _tools(self) -> tuple[Any, ...]:
@@ -251,3 +276,7 @@ class ConversationStrategy:
         conversation = self._conversation(step_run)
         self._dialogue.append(conversation, [*self._dialogue.settled(conversation), self._said(question)])
         return await self._room.ask(conversation, purpose, self._restart(step_run))
+
+
+def _sequence(step_run: StepRun) -> int:
+    return step_run.step.sequence

@@ -47,7 +47,7 @@ class FullStepDraft(Draft):
     description: str = Field(default="", description="what to do, in which files")
     type: StepType = StepType.CODE_GENERATION
     files: list[str] = Field(default=[], description="files that it certainly changes")
-    after: list[int] = Field(default=[], description="numbers of the steps before it, from 1")
+    after: list[int] = Field(default=[], description="numbers of the steps it needs, from 1")
     checks: list[FullCheckDraft] = Field(default=[], description="what must hold when it is done")
     preconditions: list[str] = Field(default=[], description="a command or `FILE exists`", json_schema_extra=BRIEF)
     expected_outputs: list[str] = Field(default=[], json_schema_extra=BRIEF)

@@ -170,7 +170,7 @@ def _described(path: str, text: str, names: set[str], *, whole: bool = False) ->
         names = set()
     classes = [symbol for symbol in chosen if names and symbol.text.startswith("class ")]
     inside = [s for s in found if s.depth and any(c.line < s.line <= c.end for c in classes)]
-    rows = [f"{path} ({_count(text)} lines, {len(found)} definitions)"]
+    rows = [f"{path} ({_count(text)} lines, {len(found)} definition{'' if len(found) == 1 else 's'})"]
     listed = sorted({*chosen, *inside}, key=lambda symbol: symbol.line)
     for symbol in listed[:MAX_SYMBOLS]:
         rows.append(f"  {symbol.line}-{symbol.end} {'  ' * symbol.depth}{symbol.text}"[:140])
