@@ -20,6 +20,13 @@ from support.requirements import requirements
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
 settings.load_profile("no deadline")
 
+LONGEST = (
+    "tests/crash/",
+    "tests/cli/session/test_hang.py",
+    "tests/faults/test_bounds.py",
+    "tests/faults/test_diagnosis.py",
+)
+"""What has single tests of many seconds."""
 PYTEST_PACKAGES = ("pytest", "_pytest", "py.py", "pluggy", "iniconfig", "packaging", "pygments")
 """pytest and what it imports."""
 
@@ -57,6 +64,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # The longest tests come first: one that begins last would leave the other cores idle.
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
     for item in items:
         if marker := item.get_closest_marker("attack"):
             item.user_properties.append(("attack", marker.args[0]))

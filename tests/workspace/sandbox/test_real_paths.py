@@ -16,7 +16,7 @@ def home(tmp_path: Path) -> Path:
         folder.mkdir(parents=True)
     for file in (home / "plain/file", root / "dotfiles/profile"):
         file.write_text("")
-    links = {
+    links: dict[str, str | Path] = {
         "folder": root / "dotfiles",
         "relative": "../root/dotfiles/ssh",
         "file": root / "dotfiles/profile",
