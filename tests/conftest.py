@@ -37,24 +37,27 @@ def pytest_configure() -> None:
     The machine's own may be a script of a version manager, or run code of installed packages. The programs of the
     environment that runs the tests come next, before those of the machine.
     """
-    bare, own = str(_bare_environment() / "bin"), str(Path(sys.prefix) / "bin")
+    folder = Path(sys.prefix, "bare")
+    if not folder.exists():
+        if sys.prefix == sys.base_prefix or not os.access(sys.prefix, os.W_OK):
+            return  # the tests run in no virtual environment, or in one of another user
+        _make_bare_environment(folder)
+    bare, own = str(folder / "bin"), str(Path(sys.prefix, "bin"))
     others = [entry for entry in os.environ.get("PATH", os.defpath).split(os.pathsep) if entry not in (bare, own)]
     os.environ["PATH"] = os.pathsep.join([bare, own, *others])
 
 
-def _bare_environment() -> Path:
-    """Return a virtual environment with pytest, without plugins, and nothing else. It is made once."""
-    folder = Path(sys.prefix, "bare")
-    if not folder.exists():
-        new = Path(tempfile.mkdtemp(dir=sys.prefix))
-        venv.create(new, symlinks=True)
-        packages = Path(sysconfig.get_path("purelib"))
-        for name in PYTEST_PACKAGES:
-            (new / packages.relative_to(sys.prefix) / name).symlink_to(packages / name)
-        with contextlib.suppress(OSError):  # another process was first
-            new.rename(folder)
-        shutil.rmtree(new, ignore_errors=True)
-    return folder
+def _make_bare_environment(folder: Path) -> None:
+    """Make a virtual environment with pytest, without plugins, and nothing else."""
+    new = Path(tempfile.mkdtemp(dir=sys.prefix))
+    new.chmod(0o755)
+    venv.create(new, symlinks=True)
+    packages = Path(sysconfig.get_path("purelib"))
+    for name in PYTEST_PACKAGES:
+        (new / packages.relative_to(sys.prefix) / name).symlink_to(packages / name)
+    with contextlib.suppress(OSError):  # another process was first
+        new.rename(folder)
+    shutil.rmtree(new, ignore_errors=True)
 
 
 @pytest.hookimpl(optionalhook=True)
