@@ -5,8 +5,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
+UNIT := $(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model" -q
 
-.PHONY: demo test test-model nightly mutations lint types unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test shots clean help
+.PHONY: demo test test-model nightly mutations lint types unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test shots clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -31,10 +32,13 @@ help:
 demo: .venv/demo.ready
 	@examples/demo.sh $(BIN)/surefoot "$(TASK)"
 
-# The type checker and the tests of the page run beside the other tests, of which many wait for processes. The line of
-# the page comes last.
+# The type checker and the tests of the page run beside the other tests, of which many wait for processes. The type
+# checker begins while the page is built, before any other test. The line of the page comes last.
 test: lint
-	@$(PYTHON) web/check.py --beside $(MAKE) --no-print-directory -j2 types unit
+	@$(MAKE) --no-print-directory -j2 types page-and-unit
+
+page-and-unit: .venv/dev.ready
+	@$(PYTHON) web/check.py --beside $(UNIT)
 
 lint: .venv/dev.ready
 	$(BIN)/ruff check .
@@ -44,7 +48,7 @@ types: .venv/dev.ready
 	$(BIN)/mypy
 
 unit: .venv/dev.ready
-	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model" -q
+	$(UNIT)
 
 # The same with branch coverage, which takes half as long again.
 coverage: .venv/dev.ready

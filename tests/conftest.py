@@ -1,8 +1,12 @@
 """Fixtures for all tests, and the count of attacks at the end of a test run."""
 
+import contextlib
 import os
 import shutil
 import sys
+import sysconfig
+import tempfile
+import venv
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,13 +20,44 @@ from support.requirements import requirements
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
 settings.load_profile("no deadline")
 
+LONGEST = (
+    "tests/crash/",
+    "tests/cli/session/test_hang.py",
+    "tests/faults/test_bounds.py",
+    "tests/faults/test_diagnosis.py",
+)
+"""What has single tests of many seconds."""
+PYTEST_PACKAGES = ("pytest", "_pytest", "py.py", "pluggy", "iniconfig", "packaging", "pygments")
+"""pytest and what it imports."""
+
 
 def pytest_configure() -> None:
-    """Let `python3` be an interpreter. A version manager's script in its place takes longer than many a test."""
-    interpreter = Path(sys.base_prefix, "bin", "python3")
-    found = shutil.which("python3")
-    if interpreter.exists() and (found is None or Path(found).resolve() != interpreter.resolve()):
-        os.environ["PATH"] = os.pathsep.join([str(interpreter.parent), os.environ.get("PATH", os.defpath)])
+    """Let `python3` be an interpreter that loads nothing when it starts, which takes a third of the time.
+
+    The machine's own may be a script of a version manager, or run code of installed packages. The programs of the
+    environment that runs the tests come next, before those of the machine.
+    """
+    folder = Path(sys.prefix, "bare")
+    if not folder.exists():
+        if sys.prefix == sys.base_prefix or not os.access(sys.prefix, os.W_OK):
+            return  # the tests run in no virtual environment, or in one of another user
+        _make_bare_environment(folder)
+    bare, own = str(folder / "bin"), str(Path(sys.prefix, "bin"))
+    others = [entry for entry in os.environ.get("PATH", os.defpath).split(os.pathsep) if entry not in (bare, own)]
+    os.environ["PATH"] = os.pathsep.join([bare, own, *others])
+
+
+def _make_bare_environment(folder: Path) -> None:
+    """Make a virtual environment with pytest, without plugins, and nothing else."""
+    new = Path(tempfile.mkdtemp(dir=sys.prefix))
+    new.chmod(0o755)
+    venv.create(new, symlinks=True)
+    packages = Path(sysconfig.get_path("purelib"))
+    for name in PYTEST_PACKAGES:
+        (new / packages.relative_to(sys.prefix) / name).symlink_to(packages / name)
+    with contextlib.suppress(OSError):  # another process was first
+        new.rename(folder)
+    shutil.rmtree(new, ignore_errors=True)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -32,6 +67,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # The longest tests come first: one that begins last would leave the other cores idle.
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
     for item in items:
         if marker := item.get_closest_marker("attack"):
             item.user_properties.append(("attack", marker.args[0]))

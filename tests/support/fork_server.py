@@ -1,7 +1,7 @@
 """A program that imports the `surefoot` command once, and forks a process for each command line it is asked to run.
 
 Run by `support.forked`. The process has arguments, environment, folder and streams of its own, and calls the same
-`main` as the installed program; only the half second of imports is shared.
+`main` as the installed program; only the half second of imports is shared, and the building of validators.
 """
 
 import gc
@@ -18,22 +18,40 @@ from typing import Any
 LIMIT = 1 << 20
 """Bytes of a request: arguments, environment and folder."""
 PRELOADED = (
-    "surefoot.cli.app",
     "surefoot.engine.loop",
     "surefoot.history.replay.replay",
+    "surefoot.models.providers.wire.turns",
     "openai",
+    "tenacity",
     "jsonschema",
     "difflib",
 )
+PACKAGES = ("surefoot.cli", "surefoot.models.parsing", "surefoot.models.testing", "surefoot.tools")
+"""All of their modules are loaded."""
 
 
 def preload() -> None:
-    import surefoot.cli
-
-    for name in (*PRELOADED, *(m.name for m in pkgutil.walk_packages(surefoot.cli.__path__, "surefoot.cli."))):
+    for name in PRELOADED:
         importlib.import_module(name)
+    for name in PACKAGES:
+        for module in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
+            importlib.import_module(module.name)
+    build_models()
     gc.collect()
     gc.freeze()  # keeps the pages of what is loaded shared
+
+
+def build_models() -> None:
+    """Build the validators that a process builds when it first needs them."""
+    from surefoot.core.values import Value
+    from surefoot.journal.events.record import event_adapter
+
+    pending: list[type[Value]] = [Value]
+    while pending:
+        model = pending.pop()
+        model.model_rebuild()
+        pending += model.__subclasses__()
+    event_adapter.rebuild()
 
 
 def serve(requests: socket.socket) -> None:

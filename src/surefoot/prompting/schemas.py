@@ -5,6 +5,8 @@ by itself. `engine/planner/normalize.py` turns drafts into the full values.
 """
 
 from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -172,6 +174,11 @@ _LEFT_OUT = frozenset({"title", "default", "description", "minLength"})
 
 def schema_of(draft: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema without titles and references, in the subset that servers' grammars understand."""
+    return deepcopy(_schema_of(draft))
+
+
+@cache
+def _schema_of(draft: type[BaseModel]) -> dict[str, Any]:
 
     def plain(node: dict[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}

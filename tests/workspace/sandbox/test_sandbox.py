@@ -77,6 +77,33 @@ def test_broken_bubblewrap_is_not_used(
     assert len((tmp_path / "calls").read_text().split()) <= 2, "the probe runs once"
 
 
+def test_what_is_like_a_probed_workspace_is_not_probed_again(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_of("bubblewrap", workspace)
+    real = sandbox_module._bubblewraps()[0]
+    counting = tmp_path / "bwrap"
+    counting.write_text(f'#!/bin/sh\n[ "$1" = --version ] || echo probe >> {tmp_path}/probes\nexec {real} "$@"\n')
+    counting.chmod(0o755)
+    monkeypatch.setattr(sandbox_module, "_bubblewraps", lambda: [counting])
+
+    def probes(name: str, mode: int = 0o755, **files: str) -> int:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        folder.chmod(mode)
+        for file, text in files.items():
+            (folder / file.replace("__", ".")).write_text(text)
+        sandbox, line = choose_sandbox("strict", folder, state_folders=[tmp_path / "state"])
+        assert sandbox is not None, line
+        return len((tmp_path / "probes").read_text().split())
+
+    assert [probes("first"), probes("first"), probes("copy")] == [1, 1, 1]
+    assert probes("closed", mode=0o700) == 2
+    assert probes("guarded", surefoot__toml="") == 3, "a file in it has a mount of its own"
+    choose_sandbox("strict", tmp_path / "copy", state_folders=[tmp_path / "elsewhere"])
+    assert probes("copy") == 4, "other files are hidden"
+
+
 def test_root_folder_as_workspace_is_refused() -> None:
     with pytest.raises(SandboxUnavailable, match="the system itself"):
         choose_sandbox("strict", Path("/"), state_folders=[])

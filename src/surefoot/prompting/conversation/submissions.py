@@ -1,5 +1,7 @@
 """What a model submits during the survey: the full types of a plan, with everything that a step can have."""
 
+from copy import deepcopy
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, JsonValue, model_validator
@@ -122,6 +124,11 @@ class FullReflectionDraft(ReflectionDraft):
 def tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a draft as the parameters of a tool: without references, and without what the engine
     checks or fills in anyway, because it is part of every request."""
+    return deepcopy(_tool_schema(draft))
+
+
+@cache
+def _tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
 
     def plain(node: dict[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}

@@ -66,6 +66,10 @@ class Bubblewrap:
             *supervisor_argv((*supervisor_options, f"families={families}"), argv),
         ]
 
+    def mounts_inside(self) -> list[Path]:
+        """Return the existing paths in the workspace that are mounted separately."""
+        return survey(self.root, self._guarded()).read_only
+
     def _guarded(self) -> list[GuardedPath]:
         prefix = f"{self.root}/"  # plain strings: there are hundreds of paths
         hidden_inside = [path for path in self.hidden if str(path).startswith(prefix)]
@@ -108,7 +112,7 @@ class Bubblewrap:
             if not os.path.lexists(path):
                 continue  # most are not there, and resolving them would take longest of all
             real = os.path.realpath(path)
-            if _view_at(views, real) not in ("scratch", "empty folder") and _is_reachable(real):
+            if _view_at(views, real) not in ("scratch", "empty folder") and is_reachable(real):
                 views[real] = "empty folder" if os.path.isdir(real) else "empty file"  # noqa: PTH112
         for path in _supervisor_files():  # also if Surefoot is installed below its own state folder
             if _view_at(views, path) == "empty folder":
@@ -154,7 +158,7 @@ def _view_at(views: dict[str, View], path: str) -> View | None:
     return views.get(path)
 
 
-def _is_reachable(path: str) -> bool:
+def is_reachable(path: str) -> bool:
     """Tell whether a command could access this path at all.
 
     In a user namespace root has no special rights on the files of others: folders that they closed are closed to it,

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from surefoot.errors import SandboxUnavailable
-from surefoot.workspace.process.launch import PROBE
+from surefoot.workspace.process.launch import PROBE, SUPERVISOR
 from surefoot.workspace.process.programs import find_program, is_planted, never_run_from
-from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
+from surefoot.workspace.sandbox.bubblewrap import Bubblewrap, is_reachable
 from surefoot.workspace.sandbox.landlock import Landlock, landlock_problem
+from surefoot.workspace.sandbox.real_paths import resolve_parents
 from surefoot.workspace.sandbox.secret_files import secret_paths
 from surefoot.workspace.sandbox.sensitive import startup_folder
 
@@ -67,9 +68,8 @@ def choose_sandbox(
             f"the workspace {root} cannot be isolated: programs are started from {folder}, whatever is written there",
             remedy="work on a copy in another folder and install the result yourself, or say --sandbox off",
         )
-    writable_paths = tuple(_resolve_parent(path) for path in writable)
     secrets = secret_paths() if hidden is None else hidden
-    hidden_paths = tuple(_resolve_parent(path) for path in (*secrets, *state_folders))
+    writable_paths, hidden_paths = resolve_parents(writable), resolve_parents((*secrets, *state_folders))
     problems: list[str] = []
     for binary in _bubblewraps():
         sandbox = Bubblewrap(binary, _version(binary), root, writable_paths, hidden_paths)
@@ -92,12 +92,6 @@ def choose_sandbox(
         return landlock, landlock.describe() + f" (bubblewrap: {_short(problems[0])})"
     problems.append(f"landlock: {problem}")
     return None, "no sandbox, commands run with all your rights: " + "; ".join(map(_short, problems))
-
-
-def _resolve_parent(path: Path) -> Path:
-    """Make a path absolute and resolve the links above it. The path itself may be a link, or not exist yet."""
-    path = path.expanduser().absolute()
-    return path.parent.resolve() / path.name
 
 
 def _bubblewraps() -> list[Path]:
@@ -123,12 +117,17 @@ def _version(binary: Path) -> str:
 
 @cache
 def _bubblewrap_problem(sandbox: Bubblewrap) -> str:
-    """Return why this sandbox cannot be used, or an empty string. Cached per process and workspace."""
+    """Return why this sandbox cannot be used, or an empty string. Cached per process and workspace.
+
+    A copy of a workspace is not probed again: it is like the workspace in all that a probe depends on.
+    """
     numbers = tuple(int(n) for n in re.findall(r"\d+", sandbox.version))
     if numbers < OLDEST_BUBBLEWRAP:
         return f"version {sandbox.version} is too old"
     if any(Path(system).is_relative_to(sandbox.root) for system in ("/usr", "/etc")):
         return f"the workspace {sandbox.root} contains the system itself"
+    if (alike := _alike(sandbox)) in _working:
+        return ""
     probe = sandbox.wrap(PROBE, cwd=sandbox.root, network=False)
     try:
         process = subprocess.run(
@@ -138,7 +137,26 @@ def _bubblewrap_problem(sandbox: Bubblewrap) -> str:
         return str(error)
     if process.returncode == 3:
         return "the workspace is not writable inside it (it belongs to another user)"
-    return "" if process.returncode == 0 else process.stderr.strip()[-300:] or f"ended with status {process.returncode}"
+    if process.returncode:
+        return process.stderr.strip()[-300:] or f"ended with status {process.returncode}"
+    if alike:
+        _working.add(alike)
+    return ""
+
+
+_working: set[tuple[object, ...]] = set()
+"""What is common to the sandboxes whose probe has succeeded in this process, see `_alike`."""
+
+
+def _alike(sandbox: Bubblewrap) -> tuple[object, ...]:
+    """Return what a probe of this sandbox depends on; nothing if that cannot be told beforehand."""
+    root = sandbox.root
+    is_plain = not any(SUPERVISOR.is_relative_to(folder) for folder in (root, *sandbox.writable))
+    if not is_plain or not is_reachable(str(root)) or sandbox.mounts_inside():
+        return ()
+    info = root.stat()
+    folder = (info.st_dev, info.st_uid, info.st_gid, info.st_mode)
+    return (sandbox.binary, sandbox.writable, sandbox.hidden, sandbox.shown, sandbox.kept, *folder)
 
 
 def _short(text: str) -> str:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from surefoot.config import paths
+from surefoot.workspace.sandbox.real_paths import places_below
 
 AT_HOME = (
     # keys, certificates and logins of the command line
@@ -197,21 +198,6 @@ def secrets_below(root: Path) -> frozenset[Path]:
 def _secrets_below(root: str, environ: tuple[tuple[str, str], ...], second: int) -> frozenset[Path]:
     """Cached for a second, because a prompt may need many files."""
     return frozenset(places_below(root, secret_paths()))
-
-
-def places_below(root: str, named: Iterable[Path]) -> Iterator[Path]:
-    """Yield the paths that are in a folder, as they are named and, for links, what they lead to."""
-    prefix = root.rstrip("/") + "/"
-    parents: dict[str, str] = {}
-    for path in map(str, named):
-        folder, _, name = path.rpartition("/")
-        if folder not in parents:
-            parents[folder] = os.path.realpath(folder or "/")
-        place = f"{parents[folder].rstrip('/')}/{name}"
-        places = (place, os.path.realpath(place)) if os.path.islink(place) else (place,)  # noqa: PTH114 - of many
-        for found in places:
-            if found.startswith(prefix):
-                yield Path(found)
 
 
 def locating_variables(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,8 @@ from typing import Literal
 
 from surefoot.config import paths
 from surefoot.workspace.sandbox.git_config import named_files
-from surefoot.workspace.sandbox.secret_files import at_home, locating_variables, places_below
+from surefoot.workspace.sandbox.real_paths import places_below
+from surefoot.workspace.sandbox.secret_files import at_home, locating_variables
 
 RC_FILES = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
@@ -74,9 +75,24 @@ class GuardedPath:
 
 def startup_folder(root: Path) -> Path | None:
     """Return the folder that the user's session or the system starts programs from, if `root` is it or is in it."""
-    system = [path for path in map(Path, STARTUP_IN_SYSTEM) if path.is_dir()]
-    candidates = (*at_home(SESSION_FOLDERS), paths.user_config().parent, *system)
-    return next((path for path in candidates if root.is_relative_to(Path(os.path.realpath(path)))), None)
+    session = [str(path) for path in (*at_home(SESSION_FOLDERS), paths.user_config().parent)]
+    system = [path for path in STARTUP_IN_SYSTEM if os.path.isdir(path)]  # noqa: PTH112 - of many
+    around = {_identity(str(path)) for path in (root, *root.parents)}
+    for path in (*session, *system):
+        # Most folders are told apart by their numbers, which is cheaper than following links. A root that does not
+        # exist has none.
+        if (_identity(path) in around or None in around) and root.is_relative_to(os.path.realpath(path)):
+            return Path(path)
+    return None
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return the numbers of a file's device and of the file, None if it does not exist."""
+    try:
+        info = os.stat(path)  # noqa: PTH116 - of many
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino
 
 
 def guarded_paths(root: Path, writable: Iterable[Path] = ()) -> list[GuardedPath]:
