@@ -12,7 +12,7 @@ from surefoot.journal import events as e
 from surefoot.models.base import ModelTraits
 
 
-@pytest.mark.req("R8", "P19")
+@pytest.mark.req("R8", "X5")
 async def test_small_model_is_shown_the_file_without_the_wrong_body(bench: Bench) -> None:
     """A small model copies the code that it is shown, so the retry shows only the signature."""
     bench.write(half__py="KEEP = 1\n\n\ndef half(n):\n    return n / 3\n")
@@ -30,7 +30,7 @@ async def test_small_model_is_shown_the_file_without_the_wrong_body(bench: Bench
     assert "KEEP = 1" in retry
 
 
-@pytest.mark.req("R8", "P19")
+@pytest.mark.req("R8", "X5")
 async def test_small_model_is_asked_in_other_words_after_its_candidates(bench: Bench) -> None:
     task = bench.task("Write sum.py.", [CHECK])
     services = bench.services([*WRONG], traits=SMALL)
@@ -83,7 +83,7 @@ async def test_answer_that_failed_may_come_again_where_files_have_changed(bench:
     assert state.outcome.verdict is Verdict.VERIFIED
 
 
-@pytest.mark.req("R8", "P19")
+@pytest.mark.req("R8", "X5")
 async def test_small_model_is_not_asked_to_reflect(bench: Bench) -> None:
     for small, purposes in ((True, {"write"}), (False, {"understand", "write", "reflect"})):
         task = bench.task("Write sum.py.", ["grep -sqx 5 sum.py || { echo nope; false; }"])
@@ -95,7 +95,7 @@ async def test_small_model_is_not_asked_to_reflect(bench: Bench) -> None:
         assert answered >= purposes if not small else answered == purposes
 
 
-@pytest.mark.req("R8", "P19")
+@pytest.mark.req("R8", "X5")
 async def test_unreadable_answer_of_a_small_model_counts_as_an_attempt(bench: Bench) -> None:
     task = bench.task("Write sum.py.", [CHECK])
     answers = ["I cannot say.", "nor now", RIGHT.replace("```", "```python", 1)]
@@ -106,7 +106,7 @@ async def test_unreadable_answer_of_a_small_model_counts_as_an_attempt(bench: Be
     assert state.outcome is not None
 
 
-@pytest.mark.req("R8", "P19")
+@pytest.mark.req("R8", "X5")
 async def test_functions_of_several_candidates_are_merged(bench: Bench) -> None:
     bench.write(
         test_two__py="import unittest, two\n\n\nclass T(unittest.TestCase):\n"
@@ -127,7 +127,7 @@ async def test_functions_of_several_candidates_are_merged(bench: Bench) -> None:
     assert bench.files()["two.py"] == "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 
 
-@pytest.mark.req("R8", "P19")
+@pytest.mark.req("R8", "X5")
 async def test_functions_of_the_original_file_are_merged_in(bench: Bench) -> None:
     bench.write(
         test_two__py="import unittest, two\n\n\nclass T(unittest.TestCase):\n"
