@@ -14,14 +14,8 @@ from surefoot.core.plan import Check, CommandCheck, DetailedPlan, ExecutionStep,
 from surefoot.core.questions import Question, expected, understood
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
-from surefoot.engine.loop import (
-    reflect_on_step,
-    replan_single_step,
-    replan_task,
-    resume_run,
-    retry_step,
-    start_run,
-)
+from surefoot.engine.failed_steps import reflect_on_step, replan_single_step, replan_task
+from surefoot.engine.loop import resume_run, retry_step, start_run
 from surefoot.engine.planner.gate import skipped
 from surefoot.engine.refusal import refuse_secret_answer
 from surefoot.engine.runtime.human import Person

@@ -70,7 +70,6 @@ def journal_content(surefoot: Surefoot) -> str:
     return b"\n".join(found).decode(errors="replace")
 
 
-@pytest.mark.req("P12")
 @pytest.mark.parametrize("view", [["--json"], ["--plain"], ["--plain", "--verbose"]])
 @pytest.mark.attack("leak by output")
 def test_secrets_that_commands_print_pass_no_door(leaky: Surefoot, view: list[str]) -> None:
@@ -91,7 +90,6 @@ def test_secrets_that_commands_print_pass_no_door(leaky: Surefoot, view: list[st
     assert "[redacted github token]" in content
 
 
-@pytest.mark.req("P12")
 @pytest.mark.attack("leak by output")
 def test_secrets_that_commands_print_are_not_in_the_live_view(leaky: Surefoot) -> None:
     terminal = leaky.on_terminal(*arguments(leaky, "--live"), columns=200, rows=50)

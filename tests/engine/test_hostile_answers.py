@@ -40,7 +40,7 @@ async def judged(bench: Bench, check: Any) -> str:
     ],
     ids=["text", "schema", "schema of keys"],
 )
-@pytest.mark.req("X1")
+@pytest.mark.req("D4")
 @pytest.mark.attack("hang")
 async def test_endless_pattern_ends_and_does_not_block_the_loop(
     bench: Bench, check: Any, monkeypatch: pytest.MonkeyPatch

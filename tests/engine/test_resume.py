@@ -202,7 +202,7 @@ async def test_refused_confirmation_ends_the_run(bench: Bench) -> None:
     assert state.outcome.verdict is Verdict.CANCELLED
 
 
-@pytest.mark.req("D6")
+@pytest.mark.req("P14")
 async def test_model_may_choose_another_action_after_an_interruption(bench: Bench) -> None:
     started = asyncio.Event()
 

@@ -19,7 +19,6 @@ STEP = ExecutionStep(
 )  # fmt: skip
 
 
-@pytest.mark.req("P12")
 async def test_prompts_show_files_without_secrets(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_PASSWORD", "correct-horse-battery")
     bench.write(settings__py=f'token = "{TOKEN}"\npassword = "correct-horse-battery"\ndebug = False\n')
@@ -29,7 +28,6 @@ async def test_prompts_show_files_without_secrets(bench: Bench, monkeypatch: pyt
     assert not [p for p in bench.prompts() if TOKEN in p or "correct-horse-battery" in p]
 
 
-@pytest.mark.req("P12")
 async def test_placeholders_are_not_written_over_secrets(bench: Bench) -> None:
     before = f'token = "{TOKEN}"\ndebug = False\n'
     bench.write(settings__py=before)
@@ -87,7 +85,6 @@ def test_no_half_of_a_secret_is_left_where_an_output_is_cut(bench: Bench) -> Non
             assert "battery-9Xq" not in shown
 
 
-@pytest.mark.req("P12")
 async def test_conversation_contains_no_secrets(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the results of calls, nor what is streamed or kept for people."""
     password = "correct-horse-battery-9Xq"

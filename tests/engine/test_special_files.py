@@ -20,7 +20,7 @@ STEP = ExecutionStep(
 CREATE_ODD_NAMES = "printf x > \"$(printf 'odd\\377')\"; printf y > \"$(printf 'two\\nlines')\""
 
 
-@pytest.mark.req("P13", "D6")
+@pytest.mark.req("P13", "P18", "X2")
 async def test_outcome_lists_files_that_snapshots_leave_out(bench: Bench) -> None:
     os.mkfifo(bench.root / "pipe")
     (bench.root / "data").mkdir()

@@ -1,5 +1,6 @@
 """Replaying finished runs: the same decisions from the recorded answers and results, and the first that differs."""
 
+import os
 import socket
 from typing import Any
 
@@ -13,6 +14,7 @@ from surefoot.core.transitions import Rung, Stage
 from surefoot.engine.loop import start_run
 from surefoot.engine.reflector import recover
 from surefoot.history.fork import Point, fork
+from surefoot.history.gc import collect_garbage
 from surefoot.history.replay.recording import decision_of
 from surefoot.history.replay.replay import Verification, play, verify
 from surefoot.history.timeline import build_timeline
@@ -247,3 +249,46 @@ async def test_snapshot_of_a_fork_is_kept_while_the_fork_is(calc: Bench) -> None
     assert created.forked_at in build_timeline(calc.journal.read(new)).snapshots
     result = await verify(calc.journal, calc.home, new)
     assert (result.compared, result.divergence) == (0, None), "nothing was decided in it yet"
+
+
+FIX_COMMAND = act("run_command", command="sed -i s/-/+/ calc.py")
+
+
+async def in_the_middle(calc: Bench, **by_hand: str) -> tuple[RunState, RunState]:
+    """Fork a run in the middle of a step, with files that only a later action of it names, and let the fork go on."""
+    step = ExecutionStep(id="s", name="Fix it", description="x", step_type=StepType.COMMAND_EXECUTION)
+    left = act("run_command", command="echo left > left.txt")
+    state = await calc.run_plan(steps(step), [left, FIX_COMMAND, done()], checks=[CHECK])
+    calc.root = calc.root.with_name("forked")
+    new = await fork(calc.journal, calc.home, state.run_id, Point(decision=2), calc.root)
+    calc.write(**by_hand)
+    after = await calc.resume(new, [FIX_COMMAND, done()])
+    assert after.outcome is not None
+    assert after.outcome.verdict is Verdict.VERIFIED
+    return state, after
+
+
+@pytest.mark.req("X3")
+async def test_fork_is_asked_the_same_with_the_files_with_which_it_began(
+    calc: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, after = await in_the_middle(calc)
+    result = await verified(calc, after, monkeypatch)
+    assert (result.divergence, result.other_questions) == (None, ())
+
+
+@pytest.mark.req("X3", "X2")
+async def test_files_of_a_fork_outlive_the_run_that_was_forked(calc: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person adds a file before the fork goes on, so no snapshot of its own is equal to that of its beginning."""
+    old = calc.root
+    state, after = await in_the_middle(calc, mine__txt="added by hand")
+    created = next(iter(calc.journal.read(after.run_id))).event
+    assert isinstance(created, e.RunCreated)
+    named = {getattr(record.event, "snapshot", "") for record in calc.journal.read(after.run_id)}
+    assert created.forked_at not in named, "something else would keep it"
+    for path in calc.home.rglob("*"):
+        os.utime(path, (0, 0), follow_symlinks=False)
+    collected = collect_garbage(calc.journal, calc.home, older_than=0, workspaces={str(old)})
+    assert collected.runs == (state.run_id,)
+    assert collected.snapshots > 0
+    assert (await verified(calc, after, monkeypatch)).divergence is None

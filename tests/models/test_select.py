@@ -278,7 +278,7 @@ async def test_small_models_are_recognised_by_their_names(model: str, small: boo
     assert (traits.small, traits.inline_bodies) == (small, not small)
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 async def test_only_llama_cpp_continues_a_begun_answer() -> None:
     assert [(await choose_model(f"{kind}/m")).traits.continues for kind in ("llamacpp", "ollama")] == [True, False]
     for owner, continues in (("llamacpp", True), ("somebody", False)):

@@ -9,7 +9,7 @@ BULLETS = "In the folder:\n- app.py: the start\n- lib/store.py (keeps orders)\n\
 TO_CHANGE = "Change these files:\n- app.py: a title\n- lib/store.py: a limit"
 
 
-@pytest.mark.req("X5", "P20")
+@pytest.mark.req("X5", "P4")
 @pytest.mark.parametrize(
     ("task", "existing", "targets"),
     [
@@ -48,7 +48,7 @@ def test_targets_of_a_plain_task(task: str, existing: list[str], targets: list[s
     assert plain_targets(task, existing, ["test_stats.py"]) == targets
 
 
-@pytest.mark.req("P20")
+@pytest.mark.req("P4")
 @pytest.mark.parametrize(
     ("path", "task", "needed"),
     [

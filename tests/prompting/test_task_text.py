@@ -43,7 +43,7 @@ def test_files_that_the_task_protects(task: str, protected: set[str]) -> None:
     assert to_be_left_alone(task, EXISTING) == protected
 
 
-@pytest.mark.req("X5", "O7")
+@pytest.mark.req("X5", "X1")
 @pytest.mark.parametrize("by", ["file", "command"])
 async def test_changing_a_protected_file_is_refused_or_unverified(bench: Bench, by: str) -> None:
     bench.write(app__py="from vendor import INCH\n", vendor__py="INCH = 2.45\n", other__py="")

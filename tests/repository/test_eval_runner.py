@@ -207,7 +207,7 @@ def test_surefoot_runs_through_the_gateway(gateway: Gateway, upstream: Upstream,
 @pytest.mark.parametrize(
     ("last", "requests", "candidates", "expected"),
     # After three candidates the step, the plan and the approach are each tried in other words.
-    [(RIGHT, 3, 2, {"done with a candidate": 1}), (WRONG, 8, 3, {"repeated": 5, "after candidates": 4})],
+    [(RIGHT, 3, 2, {"done with a candidate": 1}), (WRONG, 10, 3, {"repeated": 8, "after candidates": 6})],
 )
 def test_mistakes_of_the_model_are_counted(
     gateway: Gateway,

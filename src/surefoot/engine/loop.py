@@ -11,16 +11,15 @@ from typing import Any
 
 from surefoot._version import __version__
 from surefoot.config.model import ExecutionConfig
-from surefoot.core.outcome import ErrorCategory, Outcome, StepReflection, Verdict
+from surefoot.core.outcome import Outcome, Verdict
 from surefoot.core.task import Task
-from surefoot.core.transitions import RUN_TRANSITIONS, Rung, Stage, StepStatus
+from surefoot.core.transitions import RUN_TRANSITIONS, Stage
 from surefoot.engine.alerts.alerting import alert_on, send_after_end, send_alerts
 from surefoot.engine.controls import step_again
 from surefoot.engine.planner.approach import choose_approach
 from surefoot.engine.planner.plan import make_plan
 from surefoot.engine.planner.understand import understand
-from surefoot.engine.reflector.diagnose import lesson
-from surefoot.engine.reflector.recover import diagnose, recover, repair_step, what_failed
+from surefoot.engine.reflector.recover import recover
 from surefoot.engine.reflector.restore import note_incidents
 from surefoot.engine.reflector.rollback import abandon_running
 from surefoot.engine.refusal import refuse_secrets
@@ -35,7 +34,7 @@ from surefoot.engine.verifier.validate import validate
 from surefoot.errors import ModelError, RestoreConflict, SurefootError, TaskImpossible, UsageError
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
-from surefoot.journal.state import RunState, StepRun
+from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
@@ -66,7 +65,7 @@ async def start_run(
     `given` are results of earlier phases, made by hand or taken from the run `based_on`. With `last`, the run stops
     after that stage.
     """
-    _require_usable(task)
+    require_usable(task)
     refuse_secrets(services.redactor, task, given)
     run_id = run_id or new_run_id()
     with WorkspaceLock(task.folder, services.home, run_id):
@@ -103,7 +102,7 @@ async def resume_run(
     completed = state.stage is Stage.COMPLETED and state.outcome is not None
     if completed and not state.alerts:
         return state
-    task = _require_usable(state.task)
+    task = require_usable(state.task)
     with WorkspaceLock(task.folder, services.home, run_id):
         run = Run(services, state)
         await send_alerts(run)
@@ -112,7 +111,7 @@ async def resume_run(
         run.artifacts.sweep()
         run.verifier.recall(records, run.toolbox)
         run.budget.require_enforceable(config or state.config)
-        await run.record(_resumed(run, config))
+        await run.record(resumed_by(run, config))
         return await drive(run, last, pick_up)
 
 
@@ -121,7 +120,7 @@ async def retry_step(
 ) -> RunState:
     """Do one step of a run again, with other parameters or another tool, and go on from there."""
     state = fold(services.journal.read(run_id))
-    task = _require_usable(state.task)
+    task = require_usable(state.task)
     with WorkspaceLock(task.folder, services.home, run_id):
         run = Run(services, state)
         run.budget.require_enforceable(state.config)
@@ -131,7 +130,7 @@ async def retry_step(
             await pick_up(run)
             await begin_again(run, revised, step_id)
 
-        await run.record(_resumed(run))
+        await run.record(resumed_by(run))
         return await drive(run, None, begin)
 
 
@@ -144,7 +143,8 @@ async def begin_again(run: Run, revised: Sequence[e.Event], step_id: str) -> Non
         await run.enter(Stage.EXECUTION, f"'{run.state.step(step_id).name}' again")
 
 
-def _resumed(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
+def resumed_by(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
+    """Return the event with which this process goes on with a run."""
     return e.RunResumed(
         model=run.model.name,
         surefoot=__version__,
@@ -167,69 +167,11 @@ def traits_of(model: LanguageModel) -> dict[str, Any]:
     return model.traits.model_dump(mode="json", exclude_defaults=True)
 
 
-async def reflect_on_step(services: Services, run_id: str, step_id: str) -> StepReflection:
-    """Find the cause of a step's last failure, also if the run did not ask for it. Only the reflection is recorded."""
-    state = fold(services.journal.read(run_id))
-    step_run = _failed_step(state, step_id)
-    known = step_run.reflections[-1:] if len(step_run.reflections) == len(step_run.failures) else ()
-    if known and known[0].category is not ErrorCategory.UNKNOWN:
-        return known[0]
-    with WorkspaceLock(_require_usable(state.task).folder, services.home, run_id):
-        run = Run(services, state)
-        reflection = await diagnose(run, step_run, step_run.failures[-1], on_request=True)
-        await run.record(e.Reflected(step_id=step_id, reflection=reflection))
-    return reflection
-
-
-async def replan_single_step(services: Services, run_id: str, step_id: str) -> RunState:
-    """Plan one failed step differently and leave the others alone. The run goes on with it when it is resumed."""
-    reflection = await reflect_on_step(services, run_id, step_id)
-    state = fold(services.journal.read(run_id))
-    step_run = _failed_step(state, step_id)
-    with WorkspaceLock(_require_usable(state.task).folder, services.home, run_id):
-        run = Run(services, state)
-        repaired = await repair_step(run, step_run, what_failed(step_run))
-        reason = f"repair: {reflection.root_cause}"
-        revised = e.PlanRevised(by="user", reason=reason, changed=(repaired,))
-        note = lesson(step_run.failures[-1], reflection)
-        reset = e.StepReset(step_id=step_id, rung=Rung.REPAIR_STEP, by="user", note=note)
-        changed = [revised] if repaired != step_run.step else []
-        entered = e.StageEntered(stage=Stage.EXECUTION, reason=reason)
-        await run.record(_resumed(run), *changed, reset, entered)
-    return state
-
-
-async def replan_task(services: Services, run_id: str) -> RunState:
-    """Make a new plan of what is left after a failed step. The run goes on with it when it is resumed."""
-    state = fold(services.journal.read(run_id))
-    _failed_step(state, state.recovering)
-    with WorkspaceLock(_require_usable(state.task).folder, services.home, run_id):
-        run = Run(services, state)
-        run.budget.require_enforceable(state.config)
-
-        async def begin(run: Run) -> None:
-            await run.enter(Stage.PLANNING, "a person asks for a new plan")
-
-        await run.record(_resumed(run))
-        return await drive(run, Stage.PLANNING, begin)
-
-
-def _failed_step(state: RunState, step_id: str) -> StepRun:
-    """Return the step that made a run end. Raises UsageError if it did not fail, or may still be going on."""
-    step_run = state.steps.get(step_id)
-    if step_run is None or step_run.status is not StepStatus.FAILED or not step_run.failures:
-        failed = ", ".join(s for s, r in state.steps.items() if r.status is StepStatus.FAILED) or "none"
-        raise UsageError(f"run {state.run_id} has no failed step {step_id!r}", remedy=f"its failed steps: {failed}")
-    if state.stage is not Stage.FAILED:
-        raise UsageError(f"run {state.run_id} has not ended", remedy="wait for its end, or cancel it")
-    return step_run
-
-
 def new_run_id() -> str:
     return time.strftime("%m%d-%H%M%S-") + secrets.token_hex(2)
 
 
-def _require_usable(task: Task | None) -> Task:
+def require_usable(task: Task | None) -> Task:
     assert task is not None
     folder = task.folder
     if not folder.is_dir():

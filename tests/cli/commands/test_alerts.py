@@ -100,7 +100,7 @@ def test_a_fork_cannot_set_an_alert(surefoot: Surefoot) -> None:
     assert result.code == 2
 
 
-@pytest.mark.req("A12", "A8")
+@pytest.mark.req("A12")
 async def test_a_killed_process_leaves_its_alert_to_the_next(surefoot: Surefoot) -> None:
     async with serving(lambda _: Response(status=200)) as listener:
         write_config(surefoot, f"[alerts]\non_failure = '{surefoot.home}/hold'\n")

@@ -37,7 +37,7 @@ def as_model(surefoot: Surefoot, name: str) -> list[str]:
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("A8")
+@pytest.mark.req("O4")
 def test_a_limit_of_the_cost_is_refused_if_the_price_is_unknown(surefoot: Surefoot) -> None:
     """Reported: --max-cost without known prices was ignored silently."""
     surefoot.environ["OPENAI_API_KEY"] = "no real key"

@@ -33,7 +33,7 @@ def waiting_run(surefoot: Surefoot) -> str:
 # -- what `last` means -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("A8")
+@pytest.mark.req("X2")
 def test_undo_last_never_reaches_another_folder(surefoot: Surefoot) -> None:
     """Reported: `surefoot undo last -y` in one project deleted a file in another."""
     other = surefoot.elsewhere("other")

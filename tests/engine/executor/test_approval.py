@@ -170,7 +170,7 @@ async def test_unknown_answer_from_elsewhere_leaves_the_question_open(bench: Ben
     assert bench.files() == {"x.txt": ""}
 
 
-@pytest.mark.req("P12", "D6")
+@pytest.mark.req("P12")
 async def test_edited_command_runs_instead_of_the_proposed_one(bench: Bench) -> None:
     state = await bench.run_plan(steps(STEP), [act("run_command", command="rm -rf x.txt")], approve="ask")
     (question,) = state.open_questions
@@ -215,7 +215,7 @@ async def test_hidden_characters_are_visible_in_a_request(bench: Bench) -> None:
     assert "\x1b" not in text
 
 
-@pytest.mark.req("P12", "D6")
+@pytest.mark.req("P12")
 async def test_an_approval_stays_valid_while_another_step_goes_on(bench: Bench) -> None:
     one, two = (
         ExecutionStep(id=name, name=name, tool="write_file", parameters={"path": f"{name}.txt", "content": name})

@@ -6,8 +6,11 @@ import pytest
 
 from support.kit import Bench, act, done, steps
 from support.talk import submit
-from surefoot.core.plan import Condition, ExecutionStep, StepType
-from surefoot.core.transitions import StepStatus
+from surefoot.core.phases import ExecutionPhase
+from surefoot.core.plan import Condition, ExecutionStep, FileCheck, StepType
+from surefoot.core.transitions import Stage, StepStatus
+from surefoot.engine.loop import start_run
+from surefoot.engine.planner.gate import skipped
 from surefoot.journal import events as e
 
 
@@ -99,3 +102,42 @@ async def test_decision_prompt_names_preconditions_and_expected_tools(bench: Ben
     )  # fmt: skip
     await bench.run_plan(steps(step), [act("list_files"), done()])
     assert "It should hold before it starts: the weather is good\nExpected tools: list_files" in bench.prompts()[0]
+
+
+MAKE_X = step("s").with_(description="make x.txt", checks=(FileCheck(path="x.txt"),))
+
+
+@pytest.mark.req("D6", "D2")
+async def test_decision_without_sense_is_asked_for_again_with_the_reason(bench: Bench) -> None:
+    """An unknown tool, a missing argument, and text that is no decision: nothing of it is carried out."""
+    good = act("run_command", command="touch x.txt")
+    answers = ["I will think about it.", act("telepathy", what="x.txt"), act("run_command"), good]
+    state = await bench.run_plan(steps(MAKE_X), answers)
+    assert state.steps["s"].status is StepStatus.SUCCEEDED
+    assert state.steps["s"].attempt == 1
+    assert all(request.output_schema for request in bench.model.requests), "every decision has a schema"
+    prompts = bench.prompts()
+    assert "This cannot be used" in prompts[1]
+    assert "telepathy" in prompts[2]
+    assert "command" in prompts[3]
+    assert [action.command for action in state.steps["s"].actions if action.ok] == ["touch x.txt"]
+
+
+@pytest.mark.req("D6", "P14")
+async def test_same_question_in_the_same_state_is_not_asked_twice(bench: Bench) -> None:
+    """The process ends between a decision and its action. The next one has the same question, and takes the answer."""
+
+    def end_process(record: e.Record) -> None:
+        if isinstance(record.event, e.ModelAnswered):
+            raise KeyboardInterrupt
+
+    services = bench.services([act("run_command", command="touch x.txt")])
+    services.bus.subscribe(end_process)
+    given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", steps(MAKE_X)))
+    with pytest.raises(KeyboardInterrupt):
+        await start_run(services, bench.task("make x.txt", []), bench.config(), first=Stage.EXECUTION, given=[given])
+    assert not bench.events(e.ActionStarted)
+    state = await bench.resume(bench.journal.find("last"), [])
+    assert state.steps["s"].status is StepStatus.SUCCEEDED
+    assert not bench.model.requests
+    assert state.model_calls == 1

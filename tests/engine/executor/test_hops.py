@@ -69,7 +69,7 @@ async def test_redirect_to_another_server_is_asked_about(bench: Bench, server: L
     assert "may not be asked: the user said no" in bench.events(e.ActionFinished)[0].summary
 
 
-@pytest.mark.req("P12", "D6")
+@pytest.mark.req("P12")
 async def test_redirect_is_answered_after_a_pause(bench: Bench, server: Loopback) -> None:
     state = await fetch(bench, server, "/start", allow=(f"http_get({server.address}/*)",))
     assert state.stage is Stage.WAITING

@@ -84,7 +84,7 @@ async def test_returning_to_an_earlier_workspace_state_is_no_progress(bench: Ben
     assert len(bench.events(e.ActionStarted)) == 3
 
 
-@pytest.mark.req("P12")
+@pytest.mark.req("O4")
 async def test_commands_have_the_limits_of_the_run(bench: Bench) -> None:
     step = ExecutionStep(
         id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION, checks=(FileCheck(path="x.txt"),)

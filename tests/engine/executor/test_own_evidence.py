@@ -3,8 +3,8 @@
 import pytest
 from rich.console import Console
 
-from support.kit import Bench, act, done, steps
-from support.talk import results, submit
+from support.kit import NO_RETRIES, Bench, act, done, steps
+from support.talk import CALC_TEST, results, submit
 from surefoot.cli.report.details import details
 from surefoot.cli.report.symbols import UNICODE
 from surefoot.cli.views.jsonl import outcome_object
@@ -93,6 +93,35 @@ async def test_step_that_writes_tests_is_not_done_without_a_test_file(bench: Ben
     assert "asks for tests, and no test file was written" in results(bench.talker.requests[2])[1]
     assert state.steps["s1"].status is StepStatus.SUCCEEDED
     assert "test_f.py" in bench.files()
+
+
+@pytest.mark.req("X1", "D11")
+@pytest.mark.parametrize("name", ["Read the module and its test", "Run the module with its tests", "阅读模块及其测试"])
+async def test_step_that_only_looks_at_tests_is_done_without_writing_one(bench: Bench, name: str) -> None:
+    bench.write(calc__py="def add(a, b):\n    return a - b\n", test_calc__py=CALC_TEST)
+    plan = submit(
+        {"name": name, "type": "preparation", "description": "calc.py and test_calc.py"},
+        {"name": "Fix add", "description": "in calc.py", "after": [1]},
+    )
+    look = [("read_file", {"path": "calc.py"}), ("read_file", {"path": "test_calc.py"}), FINISH]
+    fix = [("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"}), FINISH]
+    state = await bench.talk("Fix add in calc.py.", [plan, look, fix], checks=["python3 test_calc.py"])
+    assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED] * 2
+    assert not bench.events(e.ActionRefused)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.req("X1")
+@pytest.mark.parametrize("name", ["Read the module and write its test", "阅读模块并编写其测试"])
+async def test_step_that_insists_on_having_written_tests_fails_without_one(bench: Bench, name: str) -> None:
+    plan = submit({"name": name, "type": "testing", "description": "cover f"})
+    look, limits = [("list_files", {}), FINISH], {**NO_RETRIES, "max_alternative_approaches": 0}
+    state = await bench.talk("Improve the project.", [plan, look, [FINISH]], baseline="off", reflection=limits)
+    assert state.steps["s1"].status is StepStatus.FAILED
+    assert "asks for tests, and no test file was written" in state.steps["s1"].failures[0].message
+    assert state.outcome is not None
+    assert state.outcome.verdict not in (Verdict.VERIFIED, Verdict.UNVERIFIED)
 
 
 @pytest.mark.req("X1")

@@ -201,15 +201,38 @@ async def test_static_plan_allows_one_action_per_step(bench: Bench) -> None:
 
 @pytest.mark.req("D1", "D2", "D5")
 async def test_result_of_an_action_is_shown_for_the_next(bench: Bench) -> None:
-    bench.write(data__txt="7\n8\n")
     step = ExecutionStep(
-        id="s", name="sum data.txt", description="write the sum to sum.txt", step_type=StepType.COMMAND_EXECUTION,
-        checks=(CommandCheck(command='test "$(cat sum.txt)" = 15', origin="user"),),
+        id="s", name="multiply", description="write 7181 * 3 to product.txt", step_type=StepType.COMMAND_EXECUTION,
+        checks=(CommandCheck(command='test "$(cat product.txt)" = "$((7181 * 3))"', origin="user"),),
     )  # fmt: skip
-    answers = [act("read_file", path="data.txt"), act("run_command", command="echo 15 > sum.txt")]
-    state = await bench.run_plan(steps(step), answers)
+    look, write = "echo $((7181 * 3))", "echo 21543 > product.txt"
+    state = await bench.run_plan(steps(step), [act("run_command", command=c) for c in (look, write)])
     assert state.steps["s"].status is StepStatus.SUCCEEDED
-    assert "7" in bench.prompts()[1], "the next prompt shows the file that was read"
+    first, second = bench.prompts()
+    assert "21543" not in first
+    assert "21543" in second
+
+
+@pytest.mark.req("D5", "O6")
+async def test_long_result_is_quoted_in_its_key_parts_and_kept_whole(bench: Bench) -> None:
+    step = ExecutionStep(
+        id="s", name="build", description="make done.txt", step_type=StepType.COMMAND_EXECUTION,
+        checks=(FileCheck(path="done.txt"),),
+    )  # fmt: skip
+    noisy = "for i in $(seq 4000); do echo line $i is of no interest; done; echo 'error: libfoo is not found'; "
+    noisy += "for i in $(seq 4000); do echo still $i; done; exit 3"
+    state = await bench.run_plan(
+        steps(step), [act("run_command", command=noisy), act("run_command", command="touch done.txt")]
+    )
+    assert state.steps["s"].status is StepStatus.SUCCEEDED
+    prompt = bench.prompts()[1]
+    assert "error: libfoo is not found" in prompt
+    assert "line 2000 is" not in prompt
+    assert "still 2000" not in prompt
+    assert len(prompt) < 30_000
+    whole = bench.journal.get_blob(bench.events(e.ActionFinished)[0].output).decode()
+    assert "line 2000 is" in whole
+    assert "still 4000" in whole
 
 
 @pytest.mark.req("P13")

@@ -75,7 +75,7 @@ async def test_a_plan_that_goes_in_a_circle_is_refused(calc: Bench) -> None:
     assert "in a circle" in results(calc.talker.requests[1])[-1]
 
 
-@pytest.mark.req("P20", "P2")
+@pytest.mark.req("P20", "P2", "P1")
 async def test_a_phase_that_never_passes_leaves_its_failed_result(calc: Bench) -> None:
     wrong = submit(understanding="Bake a cake with plums", requirements=["it is sweet"])[:1]
     state = await calc.talk(TASK, [wrong] * 4, checks=[CHECK])

@@ -94,3 +94,72 @@ async def test_every_given_field_of_a_changed_step_counts(bench: Bench) -> None:
     step = state.steps["s2"].step
     assert (step.expected_tools, step.estimated_duration, step.expected_outputs) == (("write_file",), 3, ("b.txt",))
     assert (step.step_type, step.priority, step.name) == ("testing", 2, "Announce it")
+
+
+def three_steps() -> list[Any]:
+    return submit(
+        {"name": "Write a.txt", "description": "Write x into it."},
+        {"name": "Write b.txt", "description": "Write x into it.", "after": [1]},
+        {"name": "Write c.txt", "description": "Write x into it.", "after": [1]},
+    )
+
+
+def after(*changes: tuple[str, list[int]]) -> tuple[str, dict[str, Any]]:
+    return "change_steps", {"steps": [{"step": s, "after": n} for s, n in changes], "reason": "b needs c"}
+
+
+def finish_writing(name: str) -> list[Any]:
+    return [("write_file", {"path": name, "content": "x\n"}), FINISH]
+
+
+def order(bench: Bench) -> list[str]:
+    return [event.step_id for event in bench.events(e.StepStarted)]
+
+
+@pytest.mark.req("A6", "D3")
+async def test_a_change_that_would_make_a_circle_is_refused_with_its_path(bench: Bench) -> None:
+    script = [
+        three_steps(),
+        [after(("s2", [3]), ("s3", [2])), WRITE, FINISH],
+        finish_writing("b.txt"),
+        finish_writing("c.txt"),
+    ]
+    state = await bench.talk("Write three files.", script)
+    told = results(bench.talker.requests[2])[0]
+    assert told.startswith("the plan was not changed: ")
+    assert "s2" in told
+    assert "s3" in told
+    assert not bench.events(e.PlanRevised)
+    assert order(bench) == ["s1", "s2", "s3"]
+    assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED] * 3
+
+
+@pytest.mark.req("D3", "A1")
+async def test_a_changed_order_of_steps_is_carried_out(bench: Bench) -> None:
+    script = [
+        three_steps(),
+        [after(("s2", [3])), WRITE, FINISH],
+        finish_writing("c.txt"),
+        finish_writing("b.txt"),
+    ]
+    state = await bench.talk("Write three files.", script)
+    assert results(bench.talker.requests[2])[0].startswith("the plan is now:")
+    assert order(bench) == ["s1", "s3", "s2"]
+    assert state.plan is not None
+    assert [(d.step_id, d.depends_on) for d in state.plan.dependencies] == [("s3", "s1"), ("s2", "s3")]
+
+
+@pytest.mark.req("D3")
+async def test_a_step_can_be_made_to_wait_for_nothing_and_for_no_step_that_there_is_not(bench: Bench) -> None:
+    script = [
+        three_steps(),
+        [after(("s3", [])), after(("s2", [7])), WRITE, FINISH],
+        finish_writing("b.txt"),
+        finish_writing("c.txt"),
+    ]
+    state = await bench.talk("Write three files.", script)
+    free, unknown = results(bench.talker.requests[2])[:2]
+    assert free.startswith("the plan is now:")
+    assert unknown == "the plan was not changed: 's2' is to come after step 7, and there is none"
+    assert state.plan is not None
+    assert [(d.step_id, d.depends_on) for d in state.plan.dependencies] == [("s2", "s1")]

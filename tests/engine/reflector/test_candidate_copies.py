@@ -17,7 +17,7 @@ from surefoot.models.base import ModelRequest
 from surefoot.models.testing.scripted import Rule
 
 
-@pytest.mark.req("R8", "X2")
+@pytest.mark.req("X2")
 async def test_files_left_by_checks_stay_in_the_copy(bench: Bench) -> None:
     places = bench.home / "places"
     check = f"pwd >> {places}; touch litter; {CHECK}"
@@ -27,7 +27,7 @@ async def test_files_left_by_checks_stay_in_the_copy(bench: Bench) -> None:
     assert not any(Path(copy).exists() for copy in copies)
 
 
-@pytest.mark.req("R8", "X3")
+@pytest.mark.req("X2")
 @pytest.mark.skipif(isinstance(bubblewrap_here(), str), reason="this machine cannot use bubblewrap")
 async def test_candidate_cannot_write_to_the_workspace(bench: Bench) -> None:
     check = f"echo hello > {bench.root}/from-the-copy; {CHECK}"
@@ -46,7 +46,7 @@ async def test_candidate_cannot_write_to_the_workspace(bench: Bench) -> None:
     assert right.results[0].passed
 
 
-@pytest.mark.req("R8")
+@pytest.mark.req("X2")
 async def test_files_excluded_from_snapshots_can_be_read_in_the_copy(bench: Bench) -> None:
     (bench.root / "data").mkdir()
     (bench.root / "data" / "expected").write_text("5\n")
@@ -63,7 +63,7 @@ async def test_files_excluded_from_snapshots_can_be_read_in_the_copy(bench: Benc
     assert (bench.root / "data" / "expected").read_text() == "5\n"
 
 
-@pytest.mark.req("R8", "P12")
+@pytest.mark.req("P12")
 @pytest.mark.parametrize("config", [{"approve": "ask"}, {"deny": ("write_file(*)",)}], ids=str)
 async def test_no_candidates_where_writing_needs_approval_or_is_denied(bench: Bench, config: Any) -> None:
     class Yes:
@@ -75,7 +75,7 @@ async def test_no_candidates_where_writing_needs_approval_or_is_denied(bench: Be
     assert candidates_of(bench) == []
 
 
-@pytest.mark.req("R8", "D4")
+@pytest.mark.req("D4")
 async def test_endless_candidate_ends_before_the_command_timeout(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("surefoot.engine.verifier.verifier.MIN_SECONDS", 1)
     endless = fenced("while True: pass\n", "")
@@ -94,7 +94,7 @@ async def test_endless_candidate_ends_before_the_command_timeout(bench: Bench, m
     assert float(match[1]) < 120
 
 
-@pytest.mark.req("R8")
+@pytest.mark.req("X2")
 async def test_parallel_steps_have_separate_copies(bench: Bench) -> None:
     def answer(request: ModelRequest) -> str:
         name = "a" if "`a.txt`" in request.messages[-1].content else "b"

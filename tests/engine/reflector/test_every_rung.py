@@ -122,16 +122,17 @@ async def test_small_model_climbs_every_rung_at_the_default_limits(bench: Bench)
 
 
 @pytest.mark.req("R10", "R8")
-async def test_small_model_that_repeats_itself_is_asked_four_times_more(bench: Bench) -> None:
-    """An answer that has failed is not carried out again. The repaired step asks for another one, warmer, until
-    `MAX_REFUSALS` answers were refused; the step of the new plan knows no earlier answer, so it takes one."""
+async def test_small_model_that_repeats_itself_is_asked_six_times_more(bench: Bench) -> None:
+    """An answer that has failed is not carried out again. The repaired step, and then that of the new plan, ask for
+    another one, warmer, until `MAX_REFUSALS` answers were refused."""
     task = bench.task("Write sum.txt.", [CHECK])
     state = await start_run(bench.services([WRONG[0]] * 20, traits=SMALL), task, bench.config())
     assert rungs_of(bench) == [Rung.CANDIDATES, REPAIR, REPLAN, GIVE_UP]
-    assert state.model_calls == 1 + 3 + MAX_REFUSALS + 1 == 8
+    assert state.model_calls == 1 + 3 + MAX_REFUSALS + MAX_REFUSALS == 10
     repaired = [request.temperature or 0.0 for request in bench.model.requests[4:7]]
     assert repaired == [0.7, 1.0, 1.0], "warmer, up to the limit"
-    assert len(bench.events(e.ActionRefused)) == MAX_REFUSALS
+    assert len(bench.events(e.ActionRefused)) == 2 * MAX_REFUSALS
+    assert len(bench.events(e.ActionStarted)) == 1, "it was carried out once"
 
 
 @pytest.mark.req("R10", "R4")

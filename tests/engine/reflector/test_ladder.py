@@ -106,7 +106,7 @@ def test_last_retry_uses_candidates() -> None:
     assert next_rung(few)[0] is Rung.ADJUST_PARAMETERS, "a fresh attempt comes first"
 
 
-@pytest.mark.req("R8", "P19")
+@pytest.mark.req("R8", "X5")
 def test_candidates_are_the_retries_of_a_small_model() -> None:
     small = replace(PARAMETER, can_try_candidates=True, candidates_first=True)
     assert next_rung(small)[0] is Rung.CANDIDATES

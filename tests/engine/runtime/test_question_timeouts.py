@@ -58,7 +58,7 @@ async def waiting_run(bench: Bench, **config: Any) -> RunState:
     return state
 
 
-@pytest.mark.req("P12", "D6")
+@pytest.mark.req("P12")
 async def test_approval_without_an_answer_in_time_is_refused(bench: Bench) -> None:
     state = await waiting_run(bench)
     state = await resume_after(bench, state.run_id, 3, WRITE)
@@ -154,7 +154,7 @@ async def test_answer_from_another_process_counts_while_a_person_is_asked(bench:
     assert [answer.by for answer in bench.events(e.QuestionAnswered)] == ["ann"]
 
 
-@pytest.mark.req("P12", "A8")
+@pytest.mark.req("P12")
 async def test_unconfirmed_phase_ends_the_run_and_is_asked_again_on_resume(bench: Bench) -> None:
     config: dict[str, Any] = {"require_confirmation": True, "question_timeout_seconds": 2 * HOUR}
     state = await bench.run("Write x.py", [understanding("x.py")], **config)
@@ -171,7 +171,7 @@ async def test_unconfirmed_phase_ends_the_run_and_is_asked_again_on_resume(bench
     assert question.answer is None
 
 
-@pytest.mark.req("P12", "A8")
+@pytest.mark.req("P12")
 async def test_unclear_task_is_not_started_without_an_answer(bench: Bench) -> None:
     unclear = understanding("x.py", questions=["Which format?"])
     state = await bench.run("Write x.py", [unclear], require_confirmation=True, question_timeout_seconds=2 * HOUR)

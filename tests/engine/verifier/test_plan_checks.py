@@ -24,7 +24,7 @@ def checked_commands(bench: Bench) -> list[str]:
     return [result.check.command for event in bench.events(e.ChecksRan) for result in event.results]
 
 
-@pytest.mark.req("X1", "O7")
+@pytest.mark.req("X1")
 @pytest.mark.parametrize("sandbox", ["off", pytest.param("strict", marks=needs_bubblewrap)])
 async def test_check_that_deletes_a_file_deletes_it_in_a_copy(bench: Bench, sandbox: str) -> None:
     bench.write(notes__md="text\n")

@@ -11,7 +11,7 @@ from support.samples import created, messages, output_of, warned, worker
 from surefoot._version import __version__
 from surefoot.errors import JournalBroken, JournalError, JournalVersion
 from surefoot.journal.store import connection, migrations
-from surefoot.journal.store.reading import event_crc
+from surefoot.journal.store.checksums import event_crc
 from surefoot.journal.store.sqlite import SqliteJournal
 
 

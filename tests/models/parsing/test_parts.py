@@ -29,7 +29,7 @@ $ ls
 """
 
 
-@pytest.mark.req("D2")
+@pytest.mark.req("X5")
 def test_files_and_commands_in_order() -> None:
     assert parts(ANSWER) == [
         Part("shop/cart.py", "RATE = 1\n"),
@@ -104,7 +104,7 @@ Run it with make.
 """
 
 
-@pytest.mark.req("D2")
+@pytest.mark.req("X5")
 def test_a_document_ends_where_the_next_file_is_named() -> None:
     """It may contain blocks, but not the files that come after it."""
     assert parts(SEVERAL) == [

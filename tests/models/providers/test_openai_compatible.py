@@ -65,7 +65,7 @@ async def start() -> AsyncIterator[Start]:
 # -- answers ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 @pytest.mark.parametrize("repeated", ["", "def half("])
 async def test_a_begun_answer_is_returned_completely(start: Start, repeated: str) -> None:
     """Servers that continue a begun answer repeat the beginning or omit it."""

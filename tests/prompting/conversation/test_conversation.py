@@ -239,7 +239,7 @@ async def test_invalid_calls_are_answered_with_what_is_wrong(calc: Bench) -> Non
     assert "steps" in late
 
 
-@pytest.mark.req("P21")
+@pytest.mark.req("P21", "P7", "P8")
 async def test_a_submitted_plan_keeps_all_its_fields(calc: Bench) -> None:
     step = {
         "name": "Fix",

@@ -63,3 +63,67 @@ async def test_output_of_a_finish_in_the_planning_reply_is_shown_once(bench: Ben
     assert "\n".join(new).count("the sum is odd") == 1
     assert "Not done, this fails" in "\n".join(new)
     assert any("# Step s1" in text for text in new)
+
+
+FRUITLESS: dict[str, list[Any]] = {
+    "no such tool": [("submit_planning", {"steps": []})],
+    "no such argument": [("read_file", {"pth": "a.txt"})],
+    "work before the plan": [("finish_step", {"summary": "done"})],
+    "the same look": [("read_file", {"path": "spec.md"})],
+}
+
+
+@pytest.mark.req("O2", "P11", "D11")
+@pytest.mark.parametrize("turn", FRUITLESS.values(), ids=FRUITLESS.keys())
+async def test_turns_that_bring_nothing_are_told_what_is_missing_and_end_soon(bench: Bench, turn: list[Any]) -> None:
+    bench.write(spec__md="Write x into a.txt.")
+    state = await bench.talk("Write a.txt.", [turn] * 40)
+    assert len(bench.talker.requests) <= 13, "three turns for each attempt at the phase"
+    told = "\n".join(item.content for item in bench.talker.requests[2].messages)
+    assert "Still missing: submit_understanding" in told
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    assert "submitted no understanding" in state.outcome.summary
+
+
+@pytest.mark.req("O2")
+async def test_an_unreadable_plan_is_told_before_its_understanding_is_there(bench: Bench) -> None:
+    state = await bench.talk("Write a.txt.", [[UNREADABLE], submit(), WORK])
+    assert results(bench.talker.requests[1]) == ["This cannot be used: steps: Input should be a valid list"]
+    assert bench.talker.requests[1].messages[-1].content.startswith("Still missing: submit_understanding")
+    assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED]
+
+
+@pytest.mark.req("O2", "A14", "P11")
+async def test_a_model_that_submits_only_unreadable_plans_gets_the_task_as_one_step(bench: Bench) -> None:
+    """Twelve turns without an understanding, three more for the plan; then the work begins."""
+    state = await bench.talk("Write a.txt.", [*[[UNREADABLE]] * 15, WORK])
+    assert state.understanding is not None
+    assert state.planning is not None
+    assert (state.understanding.status, state.planning.status) == (PhaseStatus.SKIPPED, PhaseStatus.SKIPPED)
+    assert any("going on with the fallback plan" in warning for warning in state.warnings)
+    assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED]
+
+
+@pytest.mark.req("D11", "X11")
+async def test_new_looks_are_progress_however_many_there_are(bench: Bench) -> None:
+    for number in range(12):
+        (bench.root / f"{number}.md").write_text(f"part {number}")
+    looks: list[Any] = [[("read_file", {"path": f"{number}.md"})] for number in range(12)]
+    state = await bench.talk("Write a.txt.", [*looks, submit(), WORK])
+    assert not bench.events(e.GateRefused)
+    assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED]
+    assert not any("Still missing" in item.content for item in bench.talker.requests[-1].messages)
+
+
+@pytest.mark.req("A14", "P20")
+async def test_a_plan_without_understanding_is_used_in_the_end(bench: Bench) -> None:
+    """The task itself takes the place of the understanding, and says that nothing was judged."""
+    plan = submit({"name": "Write the file", "description": "a.txt"})[2:]
+    state = await bench.talk("Write a.txt.", [*[plan] * 13, WORK])
+    failed, used = (event.result for event in bench.events(e.Understood))
+    assert failed.status is PhaseStatus.FAILED
+    assert used.status is PhaseStatus.SKIPPED
+    assert used.validation.confidence == 0
+    assert any("going on with the task as it is written" in warning for warning in state.warnings)
+    assert [(r.step.name, r.status) for r in state.steps.values()] == [("Write the file", StepStatus.SUCCEEDED)]

@@ -63,7 +63,7 @@ def test_every_array_and_object_says_what_it_holds() -> None:
         check(tool["function"]["parameters"], tool["function"]["name"])
 
 
-@pytest.mark.req("D11")
+@pytest.mark.req("D3", "P21")
 async def test_added_and_changed_steps_have_all_fields_of_a_plan(bench: Bench) -> None:
     later = {"name": "Later", "description": "later", "after": [1], "checks": [{"value": "true"}], "priority": 3}
     checks = [{"value": "test -e a.txt"}]

@@ -32,7 +32,7 @@ def actions_of(bench: Bench) -> list[tuple[str, str]]:
     return [(event.tool, str(event.arguments.get("path") or event.arguments.get("command"))) for event in started]
 
 
-@pytest.mark.req("D2", "P19")
+@pytest.mark.req("X5")
 async def test_one_answer_may_write_several_files(bench: Bench) -> None:
     bench.write(**FILES)
     state = await run(bench, SETTINGS + CART + NO_TEST)
@@ -47,7 +47,7 @@ async def test_one_answer_may_write_several_files(bench: Bench) -> None:
     assert "assert cart.tax(100) == 19" in bench.prompts()[0]
 
 
-@pytest.mark.req("P19", "R8")
+@pytest.mark.req("R8", "X5")
 async def test_retry_for_one_file_rephrases_the_question(bench: Bench) -> None:
     task, check = "Write half.py with half(n).", "python3 -c 'import half; assert half.half(4) == 2'"
     bench.write(README__md="A half is a half.\n")
@@ -68,7 +68,7 @@ async def test_retry_for_one_file_rephrases_the_question(bench: Bench) -> None:
     assert (first.temperature, second.temperature, third.temperature) == (0, 0.4, 0.7)
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 async def test_missing_target_is_not_shown_as_a_failure(bench: Bench) -> None:
     bench.write(**{**FILES, "test_cart__py": "import cart\nassert cart.tax(100) == 20, cart.tax(100)\n"})
     await run(bench, SETTINGS + CART, task="Put the rate into settings.py, 20%, and use it in cart.py.")
@@ -80,7 +80,7 @@ async def test_missing_target_is_not_shown_as_a_failure(bench: Bench) -> None:
     assert "No module named" not in bench.prompts()[0]
 
 
-@pytest.mark.req("D2", "R8")
+@pytest.mark.req("R8", "X5")
 async def test_wrong_answer_leads_to_candidates(bench: Bench) -> None:
     bench.write(**FILES)
     wrong = SETTINGS.replace("0.19", "0.2") + CART
@@ -95,7 +95,7 @@ async def test_wrong_answer_leads_to_candidates(bench: Bench) -> None:
     assert "RATE = 0.2\n" not in bench.prompts()[1], "the first answer is not shown"
 
 
-@pytest.mark.req("D2")
+@pytest.mark.req("X5")
 async def test_commands_run_after_the_files_are_written(bench: Bench) -> None:
     make = "`make.py`\n```python\nopen('out.txt', 'w').write('42')\n```\nRun it:\n```sh\npython3 make.py\n```\n"
     state = await run(bench, make, task="Write make.py and out.txt with it.", checks=("grep -qx 42 out.txt",))
@@ -104,7 +104,7 @@ async def test_commands_run_after_the_files_are_written(bench: Bench) -> None:
     assert actions_of(bench) == [("write_file", "make.py"), ("run_command", "python3 make.py")]
 
 
-@pytest.mark.req("D2", "R8")
+@pytest.mark.req("R8", "X5")
 async def test_failed_command_ends_its_answer(bench: Bench) -> None:
     bench.write(a__txt="1\n")
     broken = "```sh\nfalse\n```\n`b.txt`\n```\nnever\n```\n"

@@ -39,7 +39,7 @@ def audit():
 '''
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 def test_bodies_that_the_evidence_names_are_left_out() -> None:
     text = outline(BANK, "FAIL: test_bank.transfer: the money moved")
     assert '    """Move money."""\n    ...\n' in text

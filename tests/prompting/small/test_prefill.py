@@ -17,7 +17,7 @@ TESTS = "import unittest\n\nfrom dial import turn, clamp\n\n\nclass DialTest(uni
 CONTINUES = SMALL.with_(continues=True)
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 @pytest.mark.parametrize(
     ("others", "first_line"),
     [
@@ -34,14 +34,14 @@ def test_prefill_of_a_new_module_names_what_others_import(others: tuple[str, ...
     assert prefill_new("tools/dial.py", others) == prefill_existing("tools/dial.py") + first_line
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 def test_prefill_of_an_existing_file_is_its_beginning() -> None:
     source = 'KEEP = 1\n\n\ndef half(n):\n    """Half of it."""\n    return n / 3\n\n\ndef rest():\n    pass\n'
     prefill = prefill_outline("half.py", outline(source, "half"))
     assert prefill == prefill_existing("half.py") + 'KEEP = 1\n\n\ndef half(n):\n    """Half of it."""'
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 @given(st.lists(st.sampled_from(["x = 1", "", "def f(a):", "    return a", "# ...", "..."])))
 def test_prefill_and_continuation_are_read_as_one_file(lines: list[str]) -> None:
     prefill = prefill_new("dial.py", [TESTS])
@@ -51,7 +51,7 @@ def test_prefill_and_continuation_are_read_as_one_file(lines: list[str]) -> None
     assert body.rstrip("\n") == f'"""clamp, turn"""\n\n{text}'
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 async def test_answer_is_prefilled_for_a_model_that_continues_text(bench: Bench) -> None:
     """Without a prefill a small model would answer with the tests, or copy the wrong code that it sees."""
     bench.write(
@@ -75,7 +75,7 @@ async def test_answer_is_prefilled_for_a_model_that_continues_text(bench: Bench)
     assert bench.files()["half.py"] == "KEEP = 1\n\n\ndef half(n):\n    return n / 2\n"
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 async def test_answer_is_not_prefilled_without_a_check(bench: Bench) -> None:
     task = bench.task("Write sum.py.", [])
     services = bench.services([RIGHT], traits=CONTINUES)
@@ -84,7 +84,7 @@ async def test_answer_is_not_prefilled_without_a_check(bench: Bench) -> None:
     assert "CANNOT" in bench.prompts()[0]
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 async def test_prefill_contains_no_secrets(bench: Bench) -> None:
     secret = "sk-proj-abcdefghijklmnopqrstuvwxyz012345"
     bench.write(half__py=f'KEY = "{secret}"\n\n\ndef half(n):\n    return n / 3\n')

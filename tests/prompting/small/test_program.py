@@ -22,7 +22,7 @@ def write_sales(bench: Bench) -> None:
     bench.write(sales__csv="n\n40\n2\n")
 
 
-@pytest.mark.req("O3")
+@pytest.mark.req("X5")
 async def test_result_is_computed_by_a_program(bench: Bench) -> None:
     write_sales(bench)
     state = await bench.run(TASK, [understanding("total.json"), ADD_UP], checks=[IS_RIGHT])
@@ -32,7 +32,7 @@ async def test_result_is_computed_by_a_program(bench: Bench) -> None:
     assert [started.tool for started in bench.events(e.ActionStarted)] == ["run_python"]
 
 
-@pytest.mark.req("O3", "R8")
+@pytest.mark.req("R8", "X5")
 async def test_failing_program_is_shown_with_its_output(bench: Bench) -> None:
     write_sales(bench)
     answers = [understanding("total.json"), fenced("print(1 / 0)"), ADD_UP]
@@ -113,7 +113,7 @@ async def test_missing_source_is_not_planned_to_be_written(bench: Bench) -> None
     assert bench.files() == {"sales_2023.csv": "n\n40\n"}
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 @pytest.mark.parametrize(
     ("checks", "verdict", "why"),
     [
@@ -134,14 +134,14 @@ async def test_small_model_skips_understanding_of_a_plain_task(
     assert state.understanding.validation.messages == (f"the task is about one.py{why}",)
 
 
-@pytest.mark.req("P19")
+@pytest.mark.req("X5")
 async def test_task_without_files_and_checks_needs_understanding(bench: Bench) -> None:
     services = bench.services([understanding()], traits=SMALL)
     await start_run(services, bench.task("Tidy up.", []), bench.config())
     assert bench.events(e.ModelAnswered)[0].purpose == "understand"
 
 
-@pytest.mark.req("O6")
+@pytest.mark.req("X5")
 async def test_file_to_fix_is_shown_once_with_the_failure(bench: Bench) -> None:
     bench.write(half__py="def half(n):\n    return n / 3\n")
     check = "python3 -c 'import half; assert half.half(4) == 2, half.half(4)'"
@@ -159,7 +159,7 @@ PRICES = "Download https://prices.example.org/today.json and save it as prices.j
 
 
 @needs_bubblewrap
-@pytest.mark.req("X5", "R8")
+@pytest.mark.req("X5")
 @pytest.mark.parametrize("small", [True, False])
 async def test_unreachable_data_is_not_invented(bench: Bench, small: bool) -> None:
     """Commands have no network, so any content of prices.json would be invented."""
@@ -175,7 +175,7 @@ async def test_unreachable_data_is_not_invented(bench: Bench, small: bool) -> No
 
 
 @needs_bubblewrap
-@pytest.mark.req("R8")
+@pytest.mark.req("X5")
 async def test_download_is_attempted_when_the_network_is_allowed(bench: Bench) -> None:
     program = fenced("open('prices.json', 'w').write('{}')")
     services = bench.services([program], traits=SMALL)
@@ -183,7 +183,7 @@ async def test_download_is_attempted_when_the_network_is_allowed(bench: Bench) -
     assert [started.tool for started in bench.events(e.ActionStarted)] == ["run_python"]
 
 
-@pytest.mark.req("X5", "P19")
+@pytest.mark.req("X5")
 async def test_small_model_is_not_retried_without_a_check(bench: Bench) -> None:
     write_sales(bench)
     honest = fenced("if 'friday' in open('sales.csv').read():\n    open('friday.json', 'w').write('1')")
@@ -201,7 +201,7 @@ async def test_small_model_is_not_retried_without_a_check(bench: Bench) -> None:
     assert state.outcome.verdict is Verdict.VERIFIED, "a check makes another attempt safe"
 
 
-@pytest.mark.req("X5", "P19")
+@pytest.mark.req("X5")
 async def test_small_model_is_not_asked_when_a_source_is_missing(bench: Bench) -> None:
     """It would use the file of another year instead."""
     bench.write(sales_2023__csv="n\n40\n")

@@ -29,7 +29,7 @@ def steps_written(bench: Bench) -> list[tuple[str, ...]]:
     return [step.writes for step in made.result.output.steps]
 
 
-@pytest.mark.req("P20", "X5")
+@pytest.mark.req("X5", "P4")
 async def test_listed_files_are_not_produced(bench: Bench) -> None:
     bench.write(**SHOP)
     task = bench.task(f"{LISTING}Write bill.py with bill(n), which uses both modules.", [])
@@ -39,7 +39,7 @@ async def test_listed_files_are_not_produced(bench: Bench) -> None:
     assert bench.files()["shop.py"] == "PRICE = 3\n"
 
 
-@pytest.mark.req("P20")
+@pytest.mark.req("P4", "X5")
 @pytest.mark.parametrize("small", [True, False])
 async def test_listed_files_that_the_model_names_too_are_not_produced(bench: Bench, small: bool) -> None:
     """The task is not plain, so the model is asked, and names everything that it has seen."""
@@ -57,7 +57,7 @@ async def test_listed_files_that_the_model_names_too_are_not_produced(bench: Ben
     }
 
 
-@pytest.mark.req("P19", "X5")
+@pytest.mark.req("X5")
 @pytest.mark.parametrize("checks", [[], ["python3 sums.py && grep -qx 42 sums.txt"]], ids=["unchecked", "checked"])
 async def test_script_is_asked_for_at_once(bench: Bench, checks: list[str]) -> None:
     """Other files in the text are read by the script or made by it, and no reason for three phases."""
@@ -80,7 +80,7 @@ NAMES = "open('names.txt', 'w').write(''.join(r['name'] + chr(10) for r in rows)
 BOTH = {"sales.csv": SALES, "total.json": '{"total": 42}', "names.txt": "ada\nbo\n"}
 
 
-@pytest.mark.req("P19", "O3")
+@pytest.mark.req("X5")
 @pytest.mark.parametrize("small", [True, False])
 async def test_results_of_the_same_data_are_made_by_one_program(bench: Bench, small: bool) -> None:
     bench.write(sales__csv=SALES)
@@ -92,7 +92,7 @@ async def test_results_of_the_same_data_are_made_by_one_program(bench: Bench, sm
     assert bench.files() == BOTH
 
 
-@pytest.mark.req("R10", "R4", "X5")
+@pytest.mark.req("X5", "R8")
 async def test_missing_output_is_named_and_asked_for(bench: Bench) -> None:
     bench.write(sales__csv=SALES)
     services = bench.services([fenced(TOTAL), fenced(TOTAL + NAMES)], traits=SMALL)
@@ -106,7 +106,7 @@ async def test_missing_output_is_named_and_asked_for(bench: Bench) -> None:
     assert state.outcome.verdict is Verdict.UNVERIFIED
 
 
-@pytest.mark.req("R10", "X5")
+@pytest.mark.req("X5", "R8")
 async def test_missing_file_of_a_free_answer_is_named(bench: Bench) -> None:
     """The files are no results of data, so that they come in one free answer."""
     check = "python3 -c 'import one, two; assert one.ONE == 1 and two.TWO == 2'"

@@ -170,7 +170,6 @@ def test_a_malformed_patch_says_what_is_wrong(text: str, message: str) -> None:
         read_patch(text)
 
 
-@pytest.mark.req("R4")
 @pytest.mark.parametrize("header", ["Update File", "Add File", "Delete File"])
 @pytest.mark.parametrize(
     ("path", "error"),

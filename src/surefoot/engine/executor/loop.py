@@ -10,6 +10,7 @@ from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.invention import found_nothing, invented_source, unreachable_source
 from surefoot.engine.executor.missing_outputs import outputs_of_attempt
 from surefoot.engine.executor.own_evidence import own_red
+from surefoot.engine.executor.repeats import repeats
 from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
 from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.planner.revise import revise
@@ -101,7 +102,7 @@ async def act(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
                 if not proposals:
                     continue
             attempt.pending = list(proposals)
-            attempt.has_new_parts = len(proposals) > 1 and not all(_repeats(step_run, p) for p in proposals)
+            attempt.has_new_parts = len(proposals) > 1 and not all(repeats(run.state, step_run, p) for p in proposals)
         if await _carry_out(run, step_run, checks, attempt, attempt.pending.pop(0)):
             return
 
@@ -125,8 +126,8 @@ async def _carry_out(
         raise StepFailed(Failure(kind=FailureKind.REPLAN_REQUESTED, message=message))
     if proposal.decision == "done":
         return await _accept_done(run, step_run, checks, attempt, proposal)
-    repeats = "" if attempt.has_new_parts else _repeats(step_run, proposal)
-    reviewed, refusal = (proposal, repeats) if repeats else await review(run, step_id, proposal)
+    repeated = "" if attempt.has_new_parts else repeats(run.state, step_run, proposal)
+    reviewed, refusal = (proposal, repeated) if repeated else await review(run, step_id, proposal)
     if refusal:
         await _refuse(run, step_run, proposal, refusal, attempt)
     else:
@@ -254,27 +255,6 @@ def with_evidence(kind: FailureKind, message: str, results: Sequence[CheckResult
     red.sort(key=lambda r: not isinstance(r.check, FileCheck | ParsesCheck))
     evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
     return Failure(kind=kind, message=f"{message}: {labels}" if labels else message, evidence=evidence)
-
-
-# -- no blind repeats ----------------------------------------------------------------------------------------------
-
-
-def _repeats(step_run: StepRun, proposal: Proposal) -> str:
-    """Say why a proposal only repeats what was done; empty if it does not."""
-    mark = proposal.fingerprint
-    if mark in step_run.failed_fingerprints:
-        return "exactly this was tried in an earlier attempt, and the checks failed"
-    if step_run.actions and any(candidate.fingerprint == mark for candidate in step_run.candidates):
-        return "exactly this was a candidate, and the checks failed"
-    times = sum(action.fingerprint == mark for action in step_run.actions)
-    if times and (proposal.body or proposal.tool in ("write_file", "edit_file")):
-        return "exactly this was just done, and the checks still fail"
-    marks = [action.fingerprint for action in step_run.actions[-3:]]
-    if len(marks) == 3 and marks[0] == marks[2] != marks[1] == mark:
-        return "this goes back and forth between two actions"
-    if times >= 2:
-        return "this was done twice already with nothing new to see"
-    return ""
 
 
 async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, attempt: _Attempt) -> None:

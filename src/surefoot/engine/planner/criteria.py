@@ -15,6 +15,8 @@ from surefoot.core.plan import CommandCheck, ExpressionCheck, FileCheck, ParsesC
 from surefoot.engine.planner.subject import impossible_path, is_placeholder, same_subject
 from surefoot.prompting.schemas import ApproachDraft, UnderstandingDraft
 
+QUOTED_CHARS = 80
+"""How much of a task is quoted in a suggestion."""
 TOO_LOW = "Validation confidence too low"
 REPAIRED = "repaired: "
 """How a warning begins that tells what the engine has changed."""
@@ -104,13 +106,18 @@ def judge_understanding(
                 else f"{no_word} that would tell its subject",
                 2,
                 must=True,
-                suggestion="say it with the names and words of the task",
+                suggestion=f"say it with the words of the task: {_quoted(task)}",
             ),
         ],
         threshold,
         warnings,
         [f"answer the open question: {question}" for question in draft.questions],
     )
+
+
+def _quoted(task: str) -> str:
+    plain = " ".join(task.split())
+    return plain if len(plain) <= QUOTED_CHARS else f"{plain[:QUOTED_CHARS]}..."
 
 
 def judge_approach(draft: ApproachDraft, threshold: float) -> ValidationResult:

@@ -1,6 +1,6 @@
 """Changes the plan while it runs: adds, changes and removes steps. Changes are validated, capped and recorded."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from surefoot.core.plan import Condition, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.core.transitions import StepStatus
@@ -32,7 +32,7 @@ async def revise(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
         return f"{UNCHANGED}: {problem}"
     try:
         revision = _revision(run, run.state.plan, step_id, draft)
-        if not revision.added and not revision.changed and not revision.removed:
+        if not (revision.added or revision.changed or revision.removed or revision.waits_for or revision.depends_on):
             return f"{UNCHANGED}: no such step is still to be done, or it is in the plan already"
         changed = revised(run.state.plan, revision)
         check_acyclic((step.id for step in changed.steps), changed.dependencies)
@@ -77,6 +77,7 @@ def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision | 
             added.append(step)
             taken.add(step.id)
             known.add((step.name.lower(), step.writes))
+    needs = _dependencies(run, plan, step_id, draft, [step.id for step in added], removed)
     return e.PlanRevised(
         by="model",
         reason=draft.reason or draft.thought or "the model asked for it",
@@ -84,7 +85,8 @@ def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision | 
         added=tuple(added),
         changed=_changed(run, step_id, draft, removed),
         removed=removed,
-        waits_for=_dependencies(run, plan, step_id, [step.id for step in added], removed),
+        depends_on={step: () for step, before in needs.items() if not before},
+        waits_for=tuple(dependency for before in needs.values() for dependency in before),
     )
 
 
@@ -131,26 +133,60 @@ def _pending(run: Run, name: str) -> ExecutionStep | None:
 
 
 def _dependencies(
-    run: Run, plan: DetailedPlan, step_id: str, added: list[str], removed: Collection[str]
-) -> tuple[StepDependency, ...]:
-    """Chain the added steps behind the current one, and make its dependants wait for them too. What waited for a
-    removed step now waits for what that one waited for."""
-    own: dict[str, list[StepDependency]] = {}
-    for dependency in plan.dependencies:
-        own.setdefault(dependency.step_id, []).append(dependency)
-    chain = [
-        StepDependency(step_id=new, depends_on=before)
-        for new, before in zip(added, [step_id, *added[:-1]], strict=False)
-    ]
-    for waiting, dependencies in own.items():
+    run: Run,
+    plan: DetailedPlan,
+    step_id: str,
+    draft: StepDecision | Revision,
+    added: list[str],
+    removed: Collection[str],
+) -> dict[str, list[StepDependency]]:
+    """Return the new dependencies of each step that gets others. Added steps are chained behind the current one, and
+    its dependants wait for them too. What waited for a removed step now waits for what that one waited for."""
+    before = _by_step(plan.dependencies)
+    own = {**before, **_reordered(run, plan, draft)}
+    chain = {
+        new: [StepDependency(step_id=new, depends_on=earlier)]
+        for new, earlier in zip(added, [step_id, *added[:-1]], strict=False)
+    }
+    for waiting in own:
         if waiting in removed or run.state.steps[waiting].status is not StepStatus.PENDING:
             continue
         needs = _needs(waiting, own, removed)
         if added and step_id in needs:
             needs.setdefault(added[-1], Condition.SUCCESS)
-        if needs != {d.depends_on: d.condition for d in dependencies}:
-            chain += [StepDependency(step_id=waiting, depends_on=b, condition=c) for b, c in needs.items()]
-    return tuple(chain)
+        if needs != {d.depends_on: d.condition for d in before.get(waiting, ())}:
+            chain[waiting] = [StepDependency(step_id=waiting, depends_on=d, condition=c) for d, c in needs.items()]
+    return chain
+
+
+def _by_step(dependencies: Iterable[StepDependency]) -> dict[str, list[StepDependency]]:
+    found: dict[str, list[StepDependency]] = {}
+    for dependency in dependencies:
+        found.setdefault(dependency.step_id, []).append(dependency)
+    return found
+
+
+def _reordered(run: Run, plan: DetailedPlan, draft: StepDecision | Revision) -> dict[str, list[StepDependency]]:
+    """Return the dependencies of the steps that a conversation puts after others. Conditions that there were stay."""
+    known = {(d.step_id, d.depends_on): d for d in plan.dependencies}
+    found: dict[str, list[StepDependency]] = {}
+    for change in draft.change_steps:
+        if not isinstance(change, FullChangeDraft) or "after" not in change.model_fields_set:
+            continue
+        if (step := _pending(run, change.step)) is not None:
+            before = [_numbered(plan, step.id, number) for number in dict.fromkeys(change.after)]
+            found[step.id] = [known.get((step.id, b)) or StepDependency(step_id=step.id, depends_on=b) for b in before]
+    return found
+
+
+def _numbered(plan: DetailedPlan, step_id: str, number: int) -> str:
+    """Return the id of a step by its number: the one in its id, as the model is shown it, or else its place."""
+    ids = [step.id for step in plan.steps]
+    if f"s{number}" in ids:
+        return f"s{number}"
+    if not 0 < number <= len(ids):
+        raise PlanError(f"{step_id!r} is to come after step {number}, and there is none")
+    return ids[number - 1]
 
 
 def _needs(step_id: str, own: Mapping[str, Sequence[StepDependency]], removed: Collection[str]) -> dict[str, Condition]:

@@ -55,9 +55,24 @@ async def understand(run: Run) -> None:
             await run.record(e.Understood(result=skipped(ExecutionPhase.Understanding(), reason, plain)))
     while (result := run.state.understanding) is None or await _is_rejected(run, result):
         phase = ExecutionPhase.Understanding()
-        result = await pass_gate(run, "understanding", phase, run.strategy.understand, examine, failed)
+        try:
+            result = await pass_gate(run, "understanding", phase, run.strategy.understand, examine, failed)
+        except Stopped as stopped:
+            result = _task_itself(run, stopped)
         await run.record(e.Understood(result=result))
     await run.enter(Stage.APPROACH)
+
+
+def _task_itself(run: Run, stopped: Stopped) -> PhaseResult[UnderstandingOutput]:
+    """Take the task as it is written, if a plan was submitted and nothing else. Otherwise the run ends."""
+    judged = run.state.understanding is not None or any(
+        "could not be read" not in message for message in run.state.refusals.get("understanding", ())
+    )
+    if stopped.verdict is not Verdict.FAILED or judged or not run.strategy.has_submitted("planning"):
+        raise stopped
+    reason = f"{stopped.reason}; going on with the task as it is written, because a plan was submitted"
+    run.recorder.warn(reason)
+    return skipped(ExecutionPhase.Understanding(), reason, plain_understanding(run.task.text))
 
 
 def _may_skip(run: Run) -> bool:

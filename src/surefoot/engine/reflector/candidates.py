@@ -22,6 +22,7 @@ from surefoot.core.policy import rule_on
 from surefoot.core.transitions import Rung
 from surefoot.engine.executor.approval import refusal_of
 from surefoot.engine.executor.invention import invented_source
+from surefoot.engine.executor.repeats import IN_EARLIER_PLAN, failed_in_earlier_plans
 from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.reflector.branches import try_branch
 from surefoot.engine.reflector.merge import merged
@@ -119,8 +120,11 @@ async def _try(run: Run, step_run: StepRun, checks: Sequence[Check], number: int
     )
     if twin is not None:
         return tried.with_(unusable=f"the same as candidate {twin.number}")
-    if {proposal.fingerprint for proposal in proposals} <= step_run.failed_fingerprints:
+    marks = {proposal.fingerprint for proposal in proposals}
+    if marks <= step_run.failed_fingerprints:
         return tried.with_(unusable="exactly this was tried in an earlier attempt, and the checks failed")
+    if marks <= failed_in_earlier_plans(run.state, step_run):
+        return tried.with_(unusable=IN_EARLIER_PLAN)
     for proposal in proposals:
         if reason := await refusal_of(run, step_run.step.id, proposal, may_ask=False):
             return tried.with_(unusable=reason)

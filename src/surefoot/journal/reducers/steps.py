@@ -15,7 +15,7 @@ from surefoot.core.transitions import (
     check_transition,
 )
 from surefoot.journal import events as e
-from surefoot.journal.state import FinishedAttempt, RunState, StepRun
+from surefoot.journal.state import FailedAnswer, FinishedAttempt, RunState, StepRun
 
 
 def _step_started(state: RunState, event: e.StepStarted, at: float) -> None:
@@ -99,6 +99,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
             actions = (action.fingerprint for action in step_run.actions)
             candidates = (candidate.fingerprint for candidate in step_run.candidates)
             step_run.failed_fingerprints = step_run.failed_fingerprints.union(actions, candidates) - {""}
+            _remember_answers(state, step_run)
         if status is StepStatus.FAILED:
             state.failed.append(step_id)
             state.recovering = step_id
@@ -121,6 +122,18 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
             len(state.steps),
         )
     )
+
+
+def _remember_answers(state: RunState, step_run: StepRun) -> None:
+    """Keep the whole answers of a failed attempt, with what they failed on, for the steps of later plans."""
+    if not step_run.baseline or step_run.kind is None or not step_run.kind.is_one_answer:
+        return
+    tree, mine = step_run.baseline[0].tree, [c for c in step_run.candidates if c.attempt == step_run.attempt]
+    found = [(action.fingerprint, step_run.checks) for action in step_run.actions]
+    found += [(candidate.fingerprint, candidate.results) for candidate in mine]
+    for mark, results in found:
+        if red := frozenset(result.check.key for result in results if not result.passed):
+            state.failed_answers.append(FailedAnswer(tree, mark, red))
 
 
 def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:

@@ -3,7 +3,7 @@
 from surefoot.journal.state.conversation import CallResult, Conversation
 from surefoot.journal.state.history import FinishedAttempt, History
 from surefoot.journal.state.run import ActionResults, RunState, phase_result
-from surefoot.journal.state.step import Action, Compensation, StepRun, commands_of, logs_of, outputs_of
+from surefoot.journal.state.step import Action, Compensation, FailedAnswer, StepRun, commands_of, logs_of, outputs_of
 
 __all__ = [
     "Action",
@@ -11,6 +11,7 @@ __all__ = [
     "CallResult",
     "Compensation",
     "Conversation",
+    "FailedAnswer",
     "FinishedAttempt",
     "History",
     "RunState",

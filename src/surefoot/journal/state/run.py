@@ -31,7 +31,7 @@ from surefoot.core.transitions import (
 from surefoot.journal import events as e
 from surefoot.journal.state.conversation import Conversation
 from surefoot.journal.state.history import History, to_datetime
-from surefoot.journal.state.step import Action, StepRun
+from surefoot.journal.state.step import Action, FailedAnswer, StepRun
 from surefoot.journal.undone import UndoHistory, Undone
 from surefoot.results import SequentialExecutionPlan, StepState
 
@@ -85,6 +85,8 @@ class RunState:
     """Executions of steps of this plan that failed in a row. A retry counts with the execution that it retries."""
     had_candidates: bool = False
     """Whether a step of this or an earlier plan was tried with several candidates."""
+    failed_answers: list[FailedAnswer] = field(default_factory=list)
+    """The whole answers that failed in any plan so far."""
     running: set[str] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
     """Failed steps for which no recovery was chosen yet."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
@@ -52,6 +52,16 @@ class Compensation:
     arguments: dict[str, Any]
     ok: bool | None = None
     """None while it runs, or when it was interrupted."""
+
+
+class FailedAnswer(NamedTuple):
+    """A whole answer of a model that its checks refused."""
+
+    tree: str
+    """The hash of the workspace before it."""
+    fingerprint: str
+    red: frozenset[str]
+    """The keys of the checks that failed."""
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import apsw
 
+from surefoot.journal.store.checksums import RUN_BITS
 from surefoot.journal.store.connection import READ_FAULTS, journal_error, open_reader
-from surefoot.journal.store.reading import RUN_BITS
 
 _SEQ = (1 << RUN_BITS) - 1
 _HEADS = f"""

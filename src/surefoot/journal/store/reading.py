@@ -1,7 +1,4 @@
-"""Reads a journal file, also while another process writes it, and detects damaged rows.
-
-SQLite has no checksums of its own, so every row carries one (blobs have their hash). A mismatch is an error.
-"""
+"""Reads a journal file, also while another process writes it, and detects damaged rows by their checksums."""
 
 import json
 import struct
@@ -9,13 +6,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zlib import crc32
 
 import apsw
 
 from surefoot.errors import JournalError, JournalVersion, UnknownRun
 from surefoot.journal.store.base import LAST, SHOWN_CANDIDATES, UNDO_KINDS, RunSummary, UndoLabel, select_run
 from surefoot.journal.store.blobs import BlobFiles, unpack
+from surefoot.journal.store.checksums import RUN_BITS, event_crc, fields_crc, message_crc
 from surefoot.journal.store.connection import READ_FAULTS, broken, empty_reader, journal_error, open_reader
 
 if TYPE_CHECKING:
@@ -23,24 +20,9 @@ if TYPE_CHECKING:
     from surefoot.journal.events import Record
     from surefoot.journal.messages import InboxItem
 
-RUN_BITS = 32
-"""The key of an event is the number of its run, shifted by this, plus its number in the run."""
 _SEQ = (1 << RUN_BITS) - 1
-_SEQ_AND_TIME = struct.Struct("<qd")
 _RUN = "number, run_id, task, workspace, model, created_at, runs.crc, stage, verdict, standing"
 _LAST_EVENT = f"(SELECT max(id) FROM events WHERE id < (number + 1) << {RUN_BITS})"
-
-
-def event_crc(run_id: str, seq: int, at: float, kind: str, body: bytes) -> int:
-    return crc32(body, crc32(_SEQ_AND_TIME.pack(seq, at), crc32((run_id + kind).encode())))
-
-
-def fields_crc(*fields: str | int | float) -> int:
-    return crc32(json.dumps(fields).encode())
-
-
-def message_crc(run: int, body: bytes) -> int:
-    return crc32(body, run)
 
 
 class Position(NamedTuple):

@@ -10,8 +10,8 @@ import apsw
 
 from surefoot.journal.events import KINDS, Event
 from surefoot.journal.store.base import first_line
+from surefoot.journal.store.checksums import RUN_BITS, event_crc, fields_crc, message_crc
 from surefoot.journal.store.connection import Durability, open_writer
-from surefoot.journal.store.reading import RUN_BITS, event_crc, fields_crc, message_crc
 from surefoot.journal.store.status import CHANGES_STATUS, require_creation, status_after
 
 _INSERT_EVENT = "INSERT INTO events (id, at, kind, crc, body) VALUES (?, ?, ?, ?, ?)"

@@ -4,6 +4,7 @@ The gate's verdict is the result of a submission. A submission stays an open cal
 killed process finds it again.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -17,9 +18,10 @@ from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolRe
 from surefoot.prompting.context import approach_text, step_to_replan
 from surefoot.prompting.conversation.dialogue import Dialogue
 from surefoot.prompting.conversation.room import Room
+from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft
 from surefoot.prompting.conversation.texts import facts, opening, what_failed
 from surefoot.prompting.conversation.verbs import DRAFTS, Verb, specifications
-from surefoot.prompting.schemas import Draft
+from surefoot.prompting.schemas import Draft, UnderstandingDraft
 from surefoot.prompting.strategy import Refusal
 from surefoot.prompting.view import RunView
 
@@ -28,12 +30,17 @@ D = TypeVar("D", bound=Draft)
 MAX_TURNS = 40
 """How many turns a survey may have before it has to end."""
 MAX_SILENT_TURNS = 3
-"""How many turns without a call in a row end a conversation."""
+"""How many turns in a row without a call, or in the survey with calls that bring nothing, end a conversation."""
 
 _PHASES: Mapping[Verb, str] = {
     Verb.SUBMIT_UNDERSTANDING: "understanding",
     Verb.SUBMIT_APPROACH: "approach",
     Verb.SUBMIT_PLAN: "planning",
+}
+_READ_AS: Mapping[Verb, type[Draft]] = {
+    Verb.SUBMIT_UNDERSTANDING: UnderstandingDraft,
+    Verb.SUBMIT_APPROACH: FullApproachDraft,
+    Verb.SUBMIT_PLAN: FullPlanDraft,
 }
 _PURPOSES = {
     Verb.SUBMIT_UNDERSTANDING: Purpose.UNDERSTAND,
@@ -42,7 +49,9 @@ _PURPOSES = {
 }
 NOT_YET = "Not executed: work begins when a plan is accepted."
 ACCEPTED = "Accepted."
+UNUSABLE = "This cannot be used: {problem}"
 KEPT = "Kept. It is looked at when what comes before it is accepted; you need not send it again."
+MISSING = "Still missing: {verb}. Look at what you have not seen yet, or call it now; work begins after that."
 GO_ON = "Go on by calling a tool: look at what you still need, or submit understanding and plan."
 
 
@@ -67,23 +76,55 @@ class Survey:
         refused = bool(refusal.messages)
         if replanning := verb is Verb.SUBMIT_PLAN and step_to_replan(self._run.state) is not None and not refused:
             conversation = self._reopen(conversation)
-        silent = 0
+        fruitless = 0
+        judged = refused or replanning
         while True:
             await self._look(conversation)
             call = None if refused or replanning else self._submitted(conversation, verb)
             if call is not None:
                 return self._read(conversation, call, into)
+            silent = bool(conversation.turns) and not self._dialogue.open_calls(conversation)
+            brought = judged or not conversation.turns or self._brings_something(conversation, verb)
             settled = self._settled(conversation, verb, refusal if refused else Refusal())
-            if not settled and conversation.turns:
-                silent += not replanning
-                settled = [] if replanning else [Message(role="user", content=GO_ON)]
-            if silent >= MAX_SILENT_TURNS or self._turns() >= MAX_TURNS:
-                reason = "called no tool" if silent >= MAX_SILENT_TURNS else f"had {MAX_TURNS} turns"
+            if not brought:
+                fruitless += 1
+                told = GO_ON if silent else MISSING.format(verb=verb.value)
+                settled.append(Message(role="user", content=told))
+            else:
+                fruitless = 0
+            if fruitless >= MAX_SILENT_TURNS or self._turns() >= MAX_TURNS:
+                reason = "called no tool" if silent else "made calls that bring nothing"
+                reason = reason if fruitless >= MAX_SILENT_TURNS else f"had {MAX_TURNS} turns"
                 raise UnreadableAnswer(f"the model {reason} and submitted no {_PHASES[verb]}")
             self._dialogue.append(conversation, settled)
-            refused = replanning = False
+            refused = replanning = judged = False
             await self._room.ask(conversation, _PURPOSES[verb], lambda: self._restart(verb))
             conversation = self._open()
+
+    def _brings_something(self, conversation: Conversation, wanted: Verb) -> bool:
+        """Whether the last turn has a call that was not made before: a look, or a submission that can be used."""
+        turns = [item for item in self._dialogue.items(conversation) if isinstance(item, AssistantTurn)]
+        before = [call for turn in turns[:-1] for call in turn.calls]
+        made = {_made(call) for call in before}
+        submitted = {call.name for call in before}
+        for call in self._dialogue.open_calls(conversation):
+            if call.name in _PHASES:
+                kept = call.name not in submitted and not self._unreadable(call)
+                if kept or self._verdict(Verb(call.name), wanted, Refusal())[1].startswith(ACCEPTED):
+                    return True
+            elif call.name in self._run.toolbox and not call.problem and _made(call) not in made:
+                return True
+        return False
+
+    def _unreadable(self, call: ToolCall) -> str:
+        """Say why a submission cannot be read; empty if it can."""
+        try:
+            if call.problem:
+                raise ValueError(call.problem)
+            _READ_AS[Verb(call.name)].model_validate(call.arguments)
+        except (ValidationError, ValueError) as error:
+            return _problem(error)
+        return ""
 
     def _turns(self) -> int:
         """How often the model answered in the survey, in all its windows."""
@@ -135,7 +176,7 @@ class Survey:
             return into.model_validate(call.arguments)
         except (ValidationError, ValueError) as error:
             problem = _problem(error)
-            self._dialogue.answer(conversation, call, f"This cannot be used: {problem}", ok=False)
+            self._dialogue.answer(conversation, call, UNUSABLE.format(problem=problem), ok=False)
             raise UnreadableAnswer(problem, answer=str(call.arguments)) from error
 
     async def _look(self, conversation: Conversation) -> None:
@@ -172,6 +213,8 @@ class Survey:
             known = self._dialogue.result_of(conversation, call)
             if known is None and call.name in _PHASES:
                 ok, text = self._verdict(Verb(call.name), wanted, refusal)
+                if text == KEPT and (problem := self._unreadable(call)):
+                    ok, text = False, UNUSABLE.format(problem=problem)
                 known = ToolResultMessage(call_id=call.id, text=text, ok=ok)
             results.append(known or ToolResultMessage(call_id=call.id, text=NOT_YET, ok=False))
         if refusal.messages and not any(call.name == wanted for call in self._dialogue.open_calls(conversation)):
@@ -208,6 +251,10 @@ class Survey:
         return bool(self._dialogue.not_begun(conversation)) and any(
             self._is_work(call) for call in self._dialogue.not_begun(conversation)
         )
+
+
+def _made(call: ToolCall) -> tuple[str, str]:
+    return call.name, json.dumps(call.arguments, sort_keys=True)
 
 
 def _notes(result: PhaseResult[Any]) -> Sequence[str]:

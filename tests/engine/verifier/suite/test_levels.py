@@ -274,8 +274,10 @@ async def test_tools_move_no_test_to_where_no_runner_finds_it(bench: Bench, how:
 
 @pytest.mark.req("X13")
 @pytest.mark.attack("forge")
-@pytest.mark.parametrize("runner", ["unittest", "pytest"])
-async def test_a_test_moved_to_where_the_runner_does_not_look_costs_the_verdict(bench: Bench, runner: str) -> None:
+@pytest.mark.parametrize(("runner", "tool"), [("unittest", "mv"), ("pytest", "mv"), ("unittest", "move_file")])
+async def test_a_test_moved_to_where_the_runner_does_not_look_costs_the_verdict(
+    bench: Bench, runner: str, tool: str
+) -> None:
     """Its name is that of a test, so only running the tests tells: unittest looks into packages alone."""
     check = CHECK if runner == "unittest" else "python3 -m pytest -q"
     ignored = {"pytest__ini": "[pytest]\nnorecursedirs = old\n"} if runner == "pytest" else {}
@@ -283,6 +285,8 @@ async def test_a_test_moved_to_where_the_runner_does_not_look_costs_the_verdict(
         adder__py=BAD_ADD, test_adder__py=MORE_TESTS, test_other__py=OLD_TEST.replace("Add(", "Other("), **ignored
     )
     move = act("run_command", command="mkdir old && mv test_other.py old/")
+    if tool == "move_file":
+        move = act("move_file", source="test_other.py", target="old/test_other.py")
     outcome = outcome_of(await run(bench, move, write(adder__py=GOOD_ADD), checks=(check,)))
     assert outcome.verdict is Verdict.UNVERIFIED
     assert "tests are skipped or no longer run: old/test_other.py::TestOther::test_zero" in outcome.summary
