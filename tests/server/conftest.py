@@ -87,6 +87,7 @@ class Client:
     lists: dict[str, Any] = field(default_factory=dict)
     snapshots: int = 0
     texts: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
 
     async def connect(self, scope: str = "control", token: str | None = None) -> None:
         self.io = socketio.AsyncClient(reconnection=False)
@@ -95,6 +96,7 @@ class Client:
         self.io.on("runs:snapshot", lambda data: self.lists.update({row["id"]: row for row in data["rows"]}))
         self.io.on("runs:rows", lambda data: self.lists.update({row["id"]: row for row in data["upserts"]}))
         self.io.on("stream:text", self.texts.append)
+        self.io.on("run:error", self.errors.append)
         for name in (
             "tool:message:start",
             "tool:artifact",

@@ -330,6 +330,14 @@ class StreamText(TypedDict):
     text: str
 
 
+class RunError(TypedDict):
+    """A run that is watched cannot be read at the moment. The next rows of it end this."""
+
+    v: int
+    run: str
+    message: str
+
+
 class Beat(TypedDict):
     at: float
 

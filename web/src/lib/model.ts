@@ -14,6 +14,7 @@ export type {
   QuestionRow,
   RevisionRow,
   Row,
+  RunError,
   RunRow,
   RunRows,
   RunSnapshot,

@@ -282,6 +282,12 @@ export interface StreamText {
   text: string;
 }
 
+export interface RunError {
+  v: number;
+  run: string;
+  message: string;
+}
+
 export interface Beat {
   at: number;
 }

@@ -1,7 +1,7 @@
 // English, and the list of keys that every other language has to have. `x_one` and `x_other` are forms of a count.
 
 export const en = {
-  again: 'Try again', cancel: 'Cancel', close: 'Close', no: 'No', loading: 'Loading…', loadFailed: 'This could not be loaded:', more: 'Load more', 'more.n': '{n} more', download: 'Download', output: 'Output',
+  again: 'Try again', cancel: 'Cancel', close: 'Close', no: 'No', loading: 'Loading…', loadFailed: 'This could not be loaded:', unreadable: 'The server cannot read this run at the moment:', more: 'Load more', 'more.n': '{n} more', download: 'Download', output: 'Output',
   run: 'Run', runs: 'Runs', 'runs.none': 'No runs yet', 'runs.none.help': 'Runs that are started here or in a terminal appear in this list.', newRun: 'New run', report: 'Report', language: 'Language', find: 'Find', filter: 'Filter', 'filter.all': 'Show all',
   theme: 'Theme', 'theme.auto': 'as the system', 'theme.light': 'light', 'theme.dark': 'dark',
   'link.live': 'live', 'link.connecting': 'connecting…', 'link.stale': 'stale since {time}', 'link.denied': 'no access',

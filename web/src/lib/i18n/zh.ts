@@ -3,7 +3,7 @@
 import type { Dictionary } from './index.svelte';
 
 export const zh: Dictionary = {
-  again: '重试', cancel: '取消', close: '关闭', no: '否', loading: '加载中…', loadFailed: '无法加载：', more: '加载更多', 'more.n': '还有 {n} 项', download: '下载', output: '输出',
+  again: '重试', cancel: '取消', close: '关闭', no: '否', loading: '加载中…', loadFailed: '无法加载：', unreadable: '服务器目前无法读取此运行：', more: '加载更多', 'more.n': '还有 {n} 项', download: '下载', output: '输出',
   run: '运行', runs: '运行列表', 'runs.none': '还没有运行', 'runs.none.help': '在这里或终端里启动的运行都会出现在这个列表中。', newRun: '新建运行', report: '报告', language: '语言', find: '查找', filter: '筛选', 'filter.all': '显示全部',
   theme: '主题', 'theme.auto': '跟随系统', 'theme.light': '浅色', 'theme.dark': '深色',
   'link.live': '实时', 'link.connecting': '连接中…', 'link.stale': '已过时 {time}', 'link.denied': '无权访问',
