@@ -236,3 +236,24 @@ async def test_pending_step_can_be_skipped(bench: Bench) -> None:
     state = await task
     assert state.steps["after"].status is StepStatus.SKIPPED
     assert state.steps["after"].attempt == 0
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_pending_step_that_was_skipped_does_not_start(bench: Bench, times: int) -> None:
+    """Also if it was asked for twice. A start would be an event that no fold accepts, and the run could not be read."""
+    started, release = add_tools(bench)
+    hold = ExecutionStep(id="a", name="a", tool="hold")
+    plan = steps(hold, put_step("b"), put_step("c"), after=[("b", "a"), ("c", "b")])
+    task = asyncio.create_task(bench.run_plan(plan))
+    await started.wait()
+    for number in range(times):
+        bench.journal.send(bench.journal.find("last"), ControlMessage(command="skip", step_id="b", id=f"k{number}"))
+    await bench.wait_for(lambda _: len(bench.events(e.ControlReceived)) == times)
+    release.set()
+    state = await task
+    assert [s.status for s in state.steps.values()] == [StepStatus.SUCCEEDED, StepStatus.SKIPPED, StepStatus.SUCCEEDED]
+    assert [(refused.id, refused.reason) for refused in bench.events(e.ControlRefused)] == [
+        ("k1", "the step is skipped")
+    ][: times - 1]
+    assert not state.controls
