@@ -88,7 +88,7 @@ def run_row(view: RunView) -> RunRow:
         "live": view.live,
         "diagnosis": cast(DiagnosisRow, diagnosis.model_dump(mode="json")) if diagnosis else None,
         "forked_from": view.based_on or None,
-        "warnings": list(state.warnings[-20:]),
+        "warnings": [*state.warnings[-20:], *view.refusals[-5:]],
         "seq": state.seq,
     }
 

@@ -343,8 +343,19 @@ class Beat(TypedDict):
 
 
 class Accepted(TypedDict):
+    """The command was taken up. `seq` is the number of the event that records it."""
+
     accepted: Literal[True]
     seq: int
+
+
+class Queued(TypedDict):
+    """The command waits for the run, and is taken up when the run looks at it. The same command again says what became
+    of it. `seq` is the number of the last event when it was sent."""
+
+    queued: Literal[True]
+    seq: int
+    reason: str
 
 
 class Refused(TypedDict):

@@ -23,7 +23,7 @@ export type {
   TryRow,
   Usage,
 } from './protocol';
-import type { Message, ProofRow, Row, RunRow, StepDetail as StepDetailOf, StepRow } from './protocol';
+import type { Accepted, Message, ProofRow, Queued, Refused, Row, RunRow, StepDetail as StepDetailOf, StepRow } from './protocol';
 
 export interface Info {
   version: string;
@@ -77,4 +77,4 @@ export interface Command {
   options?: Record<string, unknown>;
 }
 
-export type CommandAnswer = { accepted: true; seq: number; run?: string } | { refused: true; reason: string };
+export type CommandAnswer = (Accepted & { run?: string }) | Queued | Refused;

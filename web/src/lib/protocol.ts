@@ -297,6 +297,12 @@ export interface Accepted {
   seq: number;
 }
 
+export interface Queued {
+  queued: true;
+  seq: number;
+  reason: string;
+}
+
 export interface Refused {
   refused: true;
   reason: string;

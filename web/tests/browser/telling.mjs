@@ -20,5 +20,20 @@ await test('a run that the server cannot read is said, until rows come again', a
   await done(page);
 });
 
+await test('a command that waits for its run is shown so, until the run has taken it up', async () => {
+  const page = await visit(mock, `#/run/${id}`);
+  await page.waitForSelector('[data-question]');
+  const sent = mock.control.sent.length;
+  mock.control.queue = 'the run has not looked at it yet';
+  await page.getByRole('button', { name: /^Deny/ }).click();
+  await page.locator('[data-question] .sent', { hasText: 'is waiting: the run has not looked at it yet' }).waitFor();
+  mock.control.queue = null;
+  // The page asks again with the same command, which is carried out once.
+  await page.waitForSelector('[data-question]', { state: 'detached' });
+  await page.getByText(/accepted/).first().waitFor();
+  assert.equal(new Set(mock.control.sent.slice(sent).map((command) => command.commandId)).size, 1);
+  await done(page);
+});
+
 await mock.close();
 await end();

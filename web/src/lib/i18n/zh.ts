@@ -53,7 +53,7 @@ export const zh: Dictionary = {
   pause: '暂停', resume: '继续', cancelRun: '取消运行', undo: '撤销', fork: '分支', skip: '跳过', retry: '重试', editPlan: '编辑计划', 'editPlan.help': '尚未开始的步骤。可以修改、移动、删除或添加。', 'editPlan.steps': '步骤（TOML）', 'editPlan.send': '更改计划',
   'confirm.cancel': '取消这次运行？', 'confirm.cancel.text': '它会立即结束。已完成的保留，之后可以撤销。', 'confirm.undo': '撤销这次运行？', 'confirm.undo.text': '它对文件的改动会被还原。之后又被改动的文件会报告出来，不会覆盖。', 'confirm.undoStep': '撤销这个步骤？', 'confirm.undoStep.text': '文件回到这个步骤之前，后面的步骤一并撤销。之后又被改动的文件会报告出来，不会覆盖。',
   'fork.help': '在新文件夹中建立新运行，文件和日志与该步骤之前相同。', 'fork.at': '从此步骤之前', 'fork.folder': '新文件夹', 'fork.start': '立即开始', 'fork.none': '还没有步骤开始。',
-  'cmd.answer': '回答', 'sent.sending': '发送中…', 'sent.accepted': '已接受', 'sent.at': '于 #{seq}', 'sent.refused': '被拒绝', 'sent.lost': '未送达',
+  'cmd.answer': '回答', 'sent.sending': '发送中…', 'sent.queued': '等待中', 'sent.accepted': '已接受', 'sent.at': '于 #{seq}', 'sent.refused': '被拒绝', 'sent.lost': '未送达',
   'new.task.hint': '要做什么？', 'new.checks': '检查', 'new.checks.help': '每行一条命令。它们最后必须成功，这就是证明。', 'new.model.hint': '按配置', 'new.planOnly': '只做计划', 'new.approve': '先询问', 'new.maxTime': '时间上限', 'new.maxCost': '费用上限（美元）', 'new.worktree': '在文件夹的副本中工作', 'approve.ask': '每个改动和命令', 'approve.auto-edit': '每个命令', 'approve.auto': '文件夹之外的影响', 'approve.never': '不询问；需要批准的不执行', 'new.start': '开始',
 
   'state.running': '运行中', 'state.failed': '失败', 'state.waiting': '等你回答', 'state.healed': '已恢复', 'state.ready': '就绪', 'state.pending': '待办', 'state.done': '完成', 'state.partial': '部分完成', 'state.degraded': '降级', 'state.skipped': '已跳过', 'state.blocked': '受阻', 'state.removed': '已移除', 'state.paused': '已暂停', 'state.interrupted': '已中断', 'state.undone': '已撤销', 'state.refused': '被拒绝', 'state.unverified': '未验证', 'state.succeeded': '完成',
