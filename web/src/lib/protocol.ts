@@ -358,7 +358,7 @@ export interface StepDetail {
 export interface Call {
   id: string;
   name: string;
-  arguments: string;
+  arguments: Record<string, unknown> | string;
 }
 
 export interface Message {
