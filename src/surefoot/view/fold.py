@@ -36,6 +36,8 @@ def advance(view: RunView, record: e.Record) -> set[str]:
     apply(view.state, record)
     view.gone |= removing
     changed = {"run"}
+    if isinstance(record.event, _END_WAITS):
+        view.next_try = None
     if handler := _HANDLERS.get(type(record.event)):
         changed |= handler(view, record.event, record.at)
     for key in changed:
@@ -239,6 +241,19 @@ def _refused(view: RunView, event: e.ControlRefused, at: float) -> set[str]:
     view.refusals.append(f"{what} was not carried out: {event.reason}")
     return set()
 
+
+_END_WAITS = (
+    e.StepStarted,
+    e.StepFinished,
+    e.StepReset,
+    e.ActionStarted,
+    e.StageEntered,
+    e.PhaseStarted,
+    e.RunInterrupted,
+    e.RunResumed,
+    e.RunEnded,
+)
+"""After these, what waited for another try goes on or has ended."""
 
 _HANDLERS: dict[type[Any], Callable[[RunView, Any, float], set[str]]] = {
     e.RunCreated: _created,

@@ -61,6 +61,18 @@ class Now(TypedDict):
     since: float
 
 
+class NextTry(TypedDict):
+    """What is tried again after a wait, and when."""
+
+    at: float
+    what: Literal["model", "step"]
+    """A call of the model, or a step."""
+    step: str | None
+    number: int
+    """Of the coming try, from 1."""
+    of: int
+
+
 class DiagnosisRow(TypedDict):
     what_failed: str
     root_cause: str
@@ -111,6 +123,8 @@ class RunRow(TypedDict):
     open_questions: int
     steps: StepCounts
     now: Now | None
+    next_try: NextTry | None
+    """None: nothing waits for another try."""
     live: bool
     """Whether a process is driving the run."""
     diagnosis: DiagnosisRow | None

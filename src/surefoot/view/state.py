@@ -7,7 +7,7 @@ from surefoot.core.outcome import Failure, StepReflection
 from surefoot.core.transitions import StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
-from surefoot.view.rows import ActionRow, Now, RevisionRow, StepRow, Tokens
+from surefoot.view.rows import ActionRow, NextTry, Now, RevisionRow, StepRow, Tokens
 
 PHASES = ("understanding", "approach", "planning", "execution", "validation")
 
@@ -125,6 +125,7 @@ class RunView:
     """The number of the event with which a process last took the run up again."""
     refusals: list[str] = field(default_factory=list)
     now: Now | None = None
+    next_try: NextTry | None = None
     ended_at: float | None = None
     interrupted: bool = False
     """Whether the run was interrupted and not resumed since."""

@@ -6,6 +6,7 @@ export type {
   FileDiff,
   FinalCheck,
   Message,
+  NextTry,
   Omission,
   Recovery,
   Report,

@@ -49,6 +49,14 @@ export interface Now {
   since: number;
 }
 
+export interface NextTry {
+  at: number;
+  what: "model" | "step";
+  step: string | null;
+  number: number;
+  of: number;
+}
+
 export interface DiagnosisRow {
   what_failed: string;
   root_cause: string;
@@ -89,6 +97,7 @@ export interface RunRow {
   open_questions: number;
   steps: StepCounts;
   now: Now | null;
+  next_try: NextTry | null;
   live: boolean;
   diagnosis: DiagnosisRow | null;
   forked_from: string | null;

@@ -13,7 +13,7 @@ export const en = {
   plan: 'Plan', 'plan.rows': 'Plan as rows with times', 'plan.graph': 'Plan as a graph', 'plan.view': 'View of the plan', 'plan.none': 'There is no plan yet.',
   'fold.done_one': '{n} finished step', 'fold.done_other': '{n} finished steps', 'fold.steps_one': '{n} step, folded', 'fold.removed_one': '{n} removed step', 'fold.removed_other': '{n} removed steps', 'fold.steps_other': '{n} steps, folded',
   'graph.tooLarge_one': '{n} node is too many for a picture', 'graph.tooLarge_other': '{n} nodes are too many for a picture', 'graph.failed': 'The picture could not be drawn:',
-  zoom: 'Zoom', 'zoom.in': 'Larger', 'zoom.out': 'Smaller', 'zoom.fit': 'Fit',
+  path: 'Critical path', 'path.help': 'Show the chain of steps that takes the most time', 'key.path': 'the critical path', 'next.in': 'next try in {time}', 'next.now': 'trying again', 'next.model': 'call of the model, {n} of {of}', 'next.step': 'try {n} of {of}', zoom: 'Zoom', 'zoom.in': 'Larger', 'zoom.out': 'Smaller', 'zoom.fit': 'Fit',
   revisions: 'Revisions', 'revisions.none': 'The plan was not changed.', 'mark.added': 'added', 'mark.changed': 'changed', 'mark.removed': 'removed', removedIn: 'removed in r{n}',
   phases: 'Phases', 'phase.understanding': 'Understand', 'phase.approach': 'Approach', 'phase.planning': 'Plan', 'phase.execution': 'Execute', 'phase.validation': 'Validate',
   'phase.retries': 'Asked again', 'phase.messages': 'Messages', 'phase.warnings': 'Warnings', 'phase.suggestions': 'Suggestions', 'phase.output': 'Result', confidence: 'confidence',

@@ -15,7 +15,7 @@ export const zh: Dictionary = {
   plan: '计划', 'plan.rows': '计划：带时间条的行', 'plan.graph': '计划：图', 'plan.view': '计划的显示方式', 'plan.none': '还没有计划。',
   'fold.done_one': '{n} 个已完成步骤', 'fold.done_other': '{n} 个已完成步骤', 'fold.steps_one': '{n} 个步骤（已折叠）', 'fold.removed_one': '{n} 个已移除步骤', 'fold.removed_other': '{n} 个已移除步骤', 'fold.steps_other': '{n} 个步骤（已折叠）',
   'graph.tooLarge_one': '{n} 个节点太多，无法画图', 'graph.tooLarge_other': '{n} 个节点太多，无法画图', 'graph.failed': '无法绘制：',
-  zoom: '缩放', 'zoom.in': '放大', 'zoom.out': '缩小', 'zoom.fit': '适应',
+  path: '关键路径', 'path.help': '显示耗时最长的步骤链', 'key.path': '关键路径', 'next.in': '{time} 后重试', 'next.now': '正在重试', 'next.model': '模型调用，第 {n} 次，共 {of} 次', 'next.step': '第 {n} 次，共 {of} 次', zoom: '缩放', 'zoom.in': '放大', 'zoom.out': '缩小', 'zoom.fit': '适应',
   revisions: '修订', 'revisions.none': '计划没有改动。', 'mark.added': '新增', 'mark.changed': '改动', 'mark.removed': '移除', removedIn: '在 r{n} 中移除',
   phases: '阶段', 'phase.understanding': '理解', 'phase.approach': '方案', 'phase.planning': '计划', 'phase.execution': '执行', 'phase.validation': '验证',
   'phase.retries': '重新询问', 'phase.messages': '消息', 'phase.warnings': '警告', 'phase.suggestions': '建议', 'phase.output': '结果', confidence: '置信度',
