@@ -47,7 +47,7 @@ def _edited(run: Run, control: e.ControlReceived) -> e.Event:
     why = f"{control.by}: {control.why}" if control.why else control.by
     reason = "it is the plan as it is already"
     try:
-        if revised := revision(control.plan, run.state, why, run.active_steps):
+        if revised := revision(control.plan, run.state, why, run.active_steps, control.removes):
             return revised
     except PlanError as error:
         reason = f"{error}" + (f" ({error.remedy})" if error.remedy else "")

@@ -101,5 +101,7 @@ def require_revision(state: RunState, text: str, why: str) -> PlanRevised | None
         raise UsageError(str(error), remedy=error.remedy) from None
 
 
-def send_edit(journal: Journal, run_id: str, plan: str, why: str, command_id: str = "") -> None:
-    journal.send(run_id, ControlMessage(command="edit", by=user_name(), why=why, plan=plan, id=command_id))
+def send_edit(journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, command_id: str = "") -> None:
+    """Send a changed plan. `wanted` is what it means to who sends it, from `require_revision`."""
+    by, removes = user_name(), wanted.removed
+    journal.send(run_id, ControlMessage(command="edit", by=by, why=why, plan=plan, removes=removes, id=command_id))

@@ -232,9 +232,11 @@ class Commands:
     async def _edit(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         state, command_id = view.state, request.commandId
         requests.require_editable(state)
-        if requests.require_revision(state, request.plan, request.why) is None:
+        wanted = requests.require_revision(state, request.plan, request.why)
+        if wanted is None:
             raise UsageError("it is the plan as it is already")
-        await self._with_journal(lambda j: requests.send_edit(j, state.run_id, request.plan, request.why, command_id))
+        words = (request.plan, request.why, wanted, command_id)
+        await self._with_journal(lambda j: requests.send_edit(j, state.run_id, *words))
         outcome = self._outcome(request, state.seq)
         return await self._wait_for(state.run_id, outcome, TAKEN_UP_SECONDS if view.live else 0)
 

@@ -88,5 +88,6 @@ def _control(message: ControlMessage) -> e.ControlReceived:
         by=message.by,
         why=message.why,
         plan=message.plan,
+        removes=message.removes,
         id=message.id,
     )
