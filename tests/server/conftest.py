@@ -152,7 +152,7 @@ class GatedRun:
         command = f"echo begin {number}; {wait}; echo end {number} > out{number}"
         return {"id": f"s{number}", "name": f"Step {number}", "tool": "run_command", "parameters": {"command": command}}
 
-    async def start(self, *steps: dict[str, Any]) -> str:
+    async def start(self, *steps: dict[str, Any], model: str = "") -> str:
         """Start a run of the plan. Returns its id once it is in the journal."""
         plan = {"steps": [{**step, "sequence": number} for number, step in enumerate(steps)]}
         plan["dependencies"] = [
@@ -163,7 +163,7 @@ class GatedRun:
         script.write_text("[]")
         self.site.model = f"scripted:{script}"
         words = ["run", "Carry out the plan.", "--given", str(given), "--from-phase", "execution", "--json"]
-        words += ["-C", str(self.site.work), "-m", self.site.model, "--sandbox", "off", "--baseline", "off"]
+        words += ["-C", str(self.site.work), "-m", model or self.site.model, "--sandbox", "off", "--baseline", "off"]
         environ = {"SUREFOOT_HOME": str(self.site.home), "PATH": "/usr/bin:/bin", "HOME": str(self.site.home)}
         pipe = asyncio.subprocess.PIPE
         self.process = await asyncio.create_subprocess_exec(

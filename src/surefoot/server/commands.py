@@ -22,6 +22,7 @@ from surefoot.history.restoring import who
 from surefoot.history.undo import undo
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.models.select import reusable_spec
 from surefoot.server import answers
 from surefoot.server.answers import Answer, Answers
 from surefoot.server.hub import Hub
@@ -33,6 +34,8 @@ from surefoot.view.state import RunView
 Verb: TypeAlias = Literal["pause", "resume", "cancel", "undo", "fork", "edit", "skip", "retry", "answer"]
 TAKEN_UP_SECONDS = 3.0
 """How long to wait until the process of a run has taken a command up. It looks four times a second."""
+BEGIN_SECONDS = 30.0
+"""How long to wait until a process that continues a run has begun."""
 Outcome: TypeAlias = Callable[[RunView], dict[str, Any] | None]
 """What became of a command, as far as the run shows it."""
 
@@ -260,7 +263,7 @@ class Commands:
         new_id = await self._with_journal(
             lambda j: asyncio.run(fork(j, home, run_id, point, Path(target))),
         )
-        model = self._model_of(run_id, request)
+        model = self._model_of(view, request)
         self._remember_model(new_id, model)
         if request.options.get("start") is True:
             words = ["resume", new_id, *([f"--model={model}"] if model else []), "--json"]
@@ -275,21 +278,26 @@ class Commands:
         assert task is not None
         if not task.folder.is_dir():
             raise UsageError(f"the workspace of the run is gone: {task.folder}")
-        model = self._model_of(view.state.run_id, request)
+        model = self._model_of(view, request)
         driver = self._drive(task.folder, [*words, *([f"--model={model}"] if model else []), "--json"])
         self._driving[view.state.run_id] = driver
-        await driver.has_begun()
-        return await self._wait_for(view.state.run_id, lambda found: answers.resumed(found, before))
+        await driver.has_begun(BEGIN_SECONDS)
+        answer = await self._wait_for(view.state.run_id, lambda found: answers.resumed(found, before))
+        if "queued" in answer and driver.process.poll() is None:
+            answer["reason"] = "its process was started and has not taken the run up yet"
+        return answer
 
     def _remember_model(self, run_id: str, model: str) -> None:
         """Keep how the model was named: the journal has only what it is called."""
         if model:
             self._answers.put(f"model:{run_id}", {"model": model})
 
-    def _model_of(self, run_id: str, request: CommandRequest) -> str:
+    def _model_of(self, view: RunView, request: CommandRequest) -> str:
         """The model to continue a run with; empty: what the run itself and the settings say."""
-        known = self._answers.get(f"model:{run_id}") or {}
-        return str(request.options.get("model", "") or known.get("model", "")) or self._model
+        state = view.state
+        known = self._answers.get(f"model:{state.run_id}") or {}
+        named = str(request.options.get("model", "") or known.get("model", ""))
+        return named or ("" if reusable_spec(state.model, state.model_address) else self._model)
 
     def _drive(self, folder: Path, words: list[str]) -> Driver:
         self._drivers = [driver for driver in self._drivers if not driver.reap()]
