@@ -18,7 +18,8 @@ def shown(*calls: ToolCall) -> dict[str, Any]:
     event = e.ConversationGrew(conversation="c", items=("blob",))
     transcript = Transcript(lambda _: blob, Redactor([SECRET]).redact_known)
     (message,) = transcript.messages(e.Record(7, 1.0, event))
-    return json.loads(json.dumps(message))
+    sent: dict[str, Any] = json.loads(json.dumps(message))
+    return sent
 
 
 @pytest.mark.req("A7")
