@@ -9,6 +9,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.plan import ExecutionStep
 from surefoot.core.transitions import Stage, StepStatus
 from surefoot.engine.planner.plan_toml import as_text
+from surefoot.history.requests import require_revision, send_edit
 from surefoot.journal import events as e
 from surefoot.journal.messages import ControlMessage
 from surefoot.journal.reducers import fold
@@ -236,3 +237,52 @@ async def test_pending_step_can_be_skipped(bench: Bench) -> None:
     state = await task
     assert state.steps["after"].status is StepStatus.SKIPPED
     assert state.steps["after"].attempt == 0
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_pending_step_that_was_skipped_does_not_start(bench: Bench, times: int) -> None:
+    """Also if it was asked for twice. A start would be an event that no fold accepts, and the run could not be read."""
+    started, release = add_tools(bench)
+    hold = ExecutionStep(id="a", name="a", tool="hold")
+    plan = steps(hold, put_step("b"), put_step("c"), after=[("b", "a"), ("c", "b")])
+    task = asyncio.create_task(bench.run_plan(plan))
+    await started.wait()
+    for number in range(times):
+        bench.journal.send(bench.journal.find("last"), ControlMessage(command="skip", step_id="b", id=f"k{number}"))
+    await bench.wait_for(lambda _: len(bench.events(e.ControlReceived)) == times)
+    release.set()
+    state = await task
+    assert [s.status for s in state.steps.values()] == [StepStatus.SUCCEEDED, StepStatus.SKIPPED, StepStatus.SUCCEEDED]
+    assert [(refused.id, refused.reason) for refused in bench.events(e.ControlRefused)] == [
+        ("k1", "the step is skipped")
+    ][: times - 1]
+    assert not state.controls
+
+
+@pytest.mark.req("A8", "D3")
+async def test_an_edit_is_not_refused_because_a_step_that_it_did_not_show_is_done_again(bench: Bench) -> None:
+    """The text of a plan has only the steps to come. What is reset later is missing in it, and is not to be removed."""
+    started, release = add_tools(bench)
+    hold = ExecutionStep(id="a", name="a", tool="hold")
+    after = [("a", "b"), ("c", "b"), ("c", "a"), ("d", "c")]
+    plan = steps(put_step("b"), hold, put_step("c"), put_step("d"), after=after)
+    task = asyncio.create_task(bench.run_plan(plan))
+    await started.wait()
+    run_id = bench.journal.find("last")
+    state = fold(bench.journal.read(run_id))
+    text = as_text(state)
+    assert 'id = "b"' not in text
+    # A person leaves out "d", and renames "c".
+    text = text[: text.index('[[step]]\nid = "d"')].replace('name = "c"', 'name = "other"')
+    bench.journal.send(run_id, ControlMessage(command="retry", step_id="b"))
+    await bench.wait_for(lambda _: len(bench.events(e.ControlReceived)) == 1)
+    wanted = require_revision(state, text, "")
+    assert wanted is not None
+    send_edit(bench.journal, run_id, text, "", wanted)
+    await bench.wait_for(lambda _: len(bench.events(e.ControlReceived)) == 2)
+    release.set()
+    state = await task
+    assert [refused.reason for refused in bench.events(e.ControlRefused)] == []
+    assert {step_id: step.status for step_id, step in state.steps.items()} == dict.fromkeys("bac", StepStatus.SUCCEEDED)
+    assert (state.steps["b"].attempt, state.steps["c"].step.name) == (2, "other")

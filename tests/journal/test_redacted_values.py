@@ -27,7 +27,18 @@ NEVER_ALTERED = {
     # of alerts: the id, the host or program, the hash of what is sent
     *("alert_id", "target", "document"),
     *("depends_on", "finish_reason", "fingerprint", "hash", "hollow", "id", "key", "kind", "model", "order", "output"),
-    *("output_hash", "producer", "prompt", "purpose", "question_id", "removed", "run_id", "snapshot", "step_id"),
+    *(
+        "output_hash",
+        "producer",
+        "prompt",
+        "purpose",
+        "question_id",
+        "removed",
+        "removes",
+        "run_id",
+        "snapshot",
+        "step_id",
+    ),
     *(
         "step_ids",
         "subject",

@@ -87,6 +87,7 @@ class Client:
     lists: dict[str, Any] = field(default_factory=dict)
     snapshots: int = 0
     texts: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
 
     async def connect(self, scope: str = "control", token: str | None = None) -> None:
         self.io = socketio.AsyncClient(reconnection=False)
@@ -95,6 +96,7 @@ class Client:
         self.io.on("runs:snapshot", lambda data: self.lists.update({row["id"]: row for row in data["rows"]}))
         self.io.on("runs:rows", lambda data: self.lists.update({row["id"]: row for row in data["upserts"]}))
         self.io.on("stream:text", self.texts.append)
+        self.io.on("run:error", self.errors.append)
         for name in (
             "tool:message:start",
             "tool:artifact",
@@ -150,7 +152,7 @@ class GatedRun:
         command = f"echo begin {number}; {wait}; echo end {number} > out{number}"
         return {"id": f"s{number}", "name": f"Step {number}", "tool": "run_command", "parameters": {"command": command}}
 
-    async def start(self, *steps: dict[str, Any]) -> str:
+    async def start(self, *steps: dict[str, Any], model: str = "") -> str:
         """Start a run of the plan. Returns its id once it is in the journal."""
         plan = {"steps": [{**step, "sequence": number} for number, step in enumerate(steps)]}
         plan["dependencies"] = [
@@ -161,7 +163,7 @@ class GatedRun:
         script.write_text("[]")
         self.site.model = f"scripted:{script}"
         words = ["run", "Carry out the plan.", "--given", str(given), "--from-phase", "execution", "--json"]
-        words += ["-C", str(self.site.work), "-m", self.site.model, "--sandbox", "off", "--baseline", "off"]
+        words += ["-C", str(self.site.work), "-m", model or self.site.model, "--sandbox", "off", "--baseline", "off"]
         environ = {"SUREFOOT_HOME": str(self.site.home), "PATH": "/usr/bin:/bin", "HOME": str(self.site.home)}
         pipe = asyncio.subprocess.PIPE
         self.process = await asyncio.create_subprocess_exec(

@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from server.conftest import Site
 from support.recorded import records, whole_run
 from support.stories import CHECK, TASK, TEST, UNDERSTANDING, adder
+from surefoot.journal import events as e
 from surefoot.view.fold import snapshot, view_of
 
 RUN = [record.event for record in whole_run()]
@@ -179,6 +181,37 @@ async def test_a_run_of_a_terminal_is_shown_and_can_be_cancelled(site: Site, tmp
     assert "not running" in refused["reason"]
     for each in (client, looker):
         await each.io.disconnect()
+
+
+@pytest.mark.req("A7")
+async def test_a_damaged_run_is_told_to_its_watchers_and_the_others_go_on(site: Site) -> None:
+    damaged = await site.store(records(RUN[:10]))
+    other = "20261115-2045-other-run"
+    renamed = [
+        event.model_copy(update={"run_id": other}) if isinstance(event, e.RunCreated) else event for event in RUN
+    ]
+    await site.append(other, renamed[:10])
+    client = await site.client()
+    await client.call("runs:watch")
+    await client.call("run:watch", run=damaged)
+    await client.until(lambda: client.seq == 10 and len(client.lists) == 2)
+    await client.call("run:watch", run=other, tools=False)
+    # An event that arrives damaged, in one transaction.
+    connection = apsw.Connection(str(site.home / "journal.sqlite"))
+    columns = "at, kind, crc, body"
+    last = "SELECT max(id) FROM events WHERE id < (SELECT number + 1 FROM runs WHERE run_id = ?) << 32"
+    connection.execute(
+        f"INSERT INTO events (id, {columns}) SELECT id + 1, at, kind, crc + 1, body FROM events WHERE id = ({last})",
+        (damaged,),
+    )
+    connection.close()
+    await client.until(lambda: client.errors)
+    assert client.errors[0]["run"] == damaged
+    assert "was changed" in client.errors[0]["message"]
+    await site.append(other, renamed[10:])
+    await client.until(lambda: client.lists[other]["status"] == "done")
+    await client.until(lambda: client.seq == len(RUN))
+    await client.io.disconnect()
 
 
 async def test_the_http_interface_gives_what_the_socket_gives(site: Site) -> None:

@@ -30,7 +30,7 @@ def test_each_message_has_an_example_with_the_fields_that_are_sent() -> None:
             sent.setdefault(name, message)
     assert {"tool:message:start", "tool:message:update", "tool:message:complete", "task:list"} <= sent.keys()
     assert sent.keys() <= examples.keys()
-    assert {"run:snapshot", "run:rows", "tool:artifact", "beat"} <= examples.keys()
+    assert {"run:snapshot", "run:rows", "tool:artifact", "run:error", "beat"} <= examples.keys()
     for name in ("tool:message:start", "task:list"):
         assert examples[name].keys() == sent[name].keys()
 

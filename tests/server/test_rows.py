@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from support.recorded import asking, failed_run, phases, records, whole_run
+from support.recorded import answered, asking, failed_run, phases, records, whole_run
+from surefoot.core.outcome import Failure, FailureKind
 from surefoot.core.phases import ExecutionPhase
+from surefoot.core.transitions import Rung, StepStatus
 from surefoot.engine.planner.gate import skipped as skip
 from surefoot.history.stats.values import Statistics
 from surefoot.journal import events as e
@@ -50,6 +52,46 @@ def test_rows_have_exactly_the_documented_fields() -> None:
         rows = snapshot(view_of(make()))
         adapter.validate_python({"v": 1, "run": "r", "seq": 1, "rows": rows}, strict=True)
         assert json.loads(json.dumps(rows)) == rows
+
+
+def next_try(events: list[e.Event]) -> Any:
+    view = view_of(records(events))
+    view.live = True
+    return by_key(snapshot(view))["run"]["next_try"]
+
+
+@pytest.mark.req("P12")
+def test_the_next_try_of_a_model_call_is_said_until_the_model_answers() -> None:
+    retried = e.ModelRetried(error="busy", attempt=2, of=4, wait_seconds=8.0)
+    events = [*phases(), e.StepStarted(step_id="s0", attempt=1)]
+    assert next_try(events) is None
+    at = 1_800_000_000 + (len(events) + 1) * 1.5 + 8
+    assert next_try([*events, retried]) == {"at": at, "what": "model", "step": "s0", "number": 3, "of": 4}
+    # What comes between does not end the wait; the answer does.
+    between = e.ControlReceived(command="skip", step_id="s2")
+    assert next_try([*events, retried, between])["at"] == at
+    assert next_try([*events, retried, answered("act", "s0")]) is None
+    assert next_try([*events, retried, e.RunInterrupted(reason="killed")]) is None
+    # Without a process nothing is tried again.
+    assert by_key(snapshot(view_of(records([*events, retried]))))["run"]["next_try"] is None
+
+
+@pytest.mark.req("P12")
+def test_the_next_try_of_a_step_is_said_until_it_is_reset() -> None:
+    failed = Failure(kind=FailureKind.TOOL_ERROR, message="refused", temporary=True)
+    events = [
+        *phases(),
+        e.StepStarted(step_id="s0", attempt=1),
+        e.StepFinished(step_id="s0", status=StepStatus.FAILED, attempt=1, failure=failed, duration_ms=1),
+    ]
+    chosen = e.RungChosen(step_id="s0", rung=Rung.RETRY_LATER, why="it is temporary")
+    at = 1_800_000_000 + (len(events) + 1) * 1.5 + 1
+    assert next_try([*events, chosen]) == {"at": at, "what": "step", "step": "s0", "number": 2, "of": 4}
+    later = view_of(records([*events, chosen]))
+    (update,) = [message for _, name, message in later.messages if name == "tool:message:update" and "rung" in message]
+    assert update["retryInSeconds"] == 1
+    assert next_try([*events, chosen, e.StepReset(step_id="s0", rung=Rung.RETRY_LATER)]) is None
+    assert next_try([*events, e.RungChosen(step_id="s0", rung=Rung.ADJUST_PARAMETERS, why="")]) is None
 
 
 def test_a_step_that_failed_and_succeeded_later_shows_both_attempts() -> None:

@@ -3,12 +3,17 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from support.recorded import RUN_ID, whole_run
+from surefoot.errors import JournalBroken
+from surefoot.journal.redact import Redactor
 from surefoot.server.sockets.sending import Sender
-from surefoot.server.sockets.sessions import Session, Sessions, Watch
+from surefoot.server.sockets.sessions import ListWatch, Session, Sessions, Watch
 from surefoot.view.fold import view_of
 
 RECORDS = whole_run()
+SECRET = "hunter2hunter2"
 
 
 class Runs:
@@ -37,6 +42,21 @@ class Wire:
             callback()
 
 
+class Damaged(Runs):
+    """Cannot give a view until it is repaired."""
+
+    def __init__(self, error: Exception | None) -> None:
+        super().__init__(10)
+        self.error, self.asked = error, 0
+        self.redactor = Redactor([SECRET])
+
+    async def view(self, run_id: str) -> Any:
+        self.asked += 1
+        if self.error is not None:
+            raise self.error
+        return await super().view(run_id)
+
+
 class RoomySender(Sender):
     def waiting(self, session: Session) -> int:
         return 0
@@ -60,6 +80,65 @@ async def test_what_changes_while_a_batch_is_being_sent_is_sent_next() -> None:
     sending.cancel()
     assert [name for name, _ in wire.sent] == ["run:snapshot", "run:rows"]
     assert (wire.sent[1][1]["after"], wire.sent[1][1]["upto"]) == (10, 11)
+
+
+async def until(met: Any) -> None:
+    async with asyncio.timeout(60):
+        while not met():  # noqa: ASYNC110 - filled by the sender
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.req("A7")
+@pytest.mark.parametrize(
+    "error",
+    [JournalBroken("event 3 was changed", remedy="restore it"), KeyError("hunter2hunter2")],
+    ids=["own", "other"],
+)
+@pytest.mark.parametrize("of", ["run", "list"])
+async def test_a_watcher_is_told_when_a_run_cannot_be_read_and_sees_it_when_it_can(error: Exception, of: str) -> None:
+    runs, session, sessions = Damaged(error), Session("sid", "token", "view", None), Sessions()
+    wire = Wire(lambda: None)
+    sessions.add(session)
+    sending = asyncio.create_task(RoomySender(runs, wire, again_seconds=0.01).keep_sending(session))  # type: ignore[arg-type]
+    if of == "run":
+        sessions.watch(session, Watch(RUN_ID, tools=False))
+        session.notify(RUN_ID)
+    else:
+        session.lists = ListWatch(sent={}, changed={RUN_ID})
+        session.wake.set()
+    await until(lambda: wire.sent)
+    ((name, message),) = wire.sent
+    assert name == "run:error"
+    assert (message["v"], message["run"]) == (1, RUN_ID)
+    assert SECRET not in message["message"]
+    assert isinstance(error, KeyError) or message["message"] == "event 3 was changed (restore it)"
+    # It is tried again, and the same error is not told again.
+    asked = runs.asked
+    await until(lambda: runs.asked > asked + 3 or sending.done())
+    assert len(wire.sent) == 1
+    runs.error = None
+    await until(lambda: len(wire.sent) > 1 or sending.done())
+    assert wire.sent[1][0] == ("run:snapshot" if of == "run" else "runs:rows")
+    sending.cancel()
+
+
+async def test_a_socket_to_which_nothing_can_be_sent_is_closed() -> None:
+    """So that its client connects again, instead of waiting for what does not come."""
+    session, closed = Session("sid", "token", "view", None), []
+
+    class Cut(Wire):
+        async def emit(self, name: str, message: dict[str, Any], to: str, callback: Any = None) -> None:
+            raise RuntimeError("cut off")
+
+        async def disconnect(self, sid: str) -> None:
+            closed.append(sid)
+
+    sessions = Sessions()
+    sessions.add(session)
+    sessions.watch(session, Watch(RUN_ID, tools=False))
+    session.notify(RUN_ID)
+    await RoomySender(Damaged(None), Cut(lambda: None)).keep_sending(session)  # type: ignore[arg-type]
+    assert closed == ["sid"]
 
 
 def test_a_socket_that_goes_away_watches_nothing_any_more() -> None:

@@ -71,6 +71,7 @@ export async function startMock({ token = 'test-token', port = 0, policy = POLIC
     ], next: null });
     if (part === 'commands') {
       const command = JSON.parse(body);
+      if (control.queue) return json(response, 202, { queued: true, seq: run.seq, reason: control.queue });
       if (!commands.has(command.commandId)) {
         control.sent.push(command);
         commands.set(command.commandId, carryOut(run, command));

@@ -49,6 +49,10 @@ class ReflectionConfig(Value):
     backoff_seconds: float = Field(default=1.0, ge=0, le=600)
     """The first wait before retrying a temporary error. It doubles each time."""
 
+    def wait_seconds(self, retry: int) -> float:
+        """How long to wait before this retry of a step, counted from 1."""
+        return self.backoff_seconds * 2.0 ** (retry - 1)
+
 
 class Price(Value):
     """What a model costs, in US dollars per million tokens."""

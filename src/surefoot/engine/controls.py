@@ -14,8 +14,11 @@ from surefoot.journal.state import RunState, StepRun
 from surefoot.tools.registry import Toolbox
 
 
-async def apply_controls(run: Run) -> None:
-    """Carry out what was asked for since the last look. Requests that no longer apply are recorded as refused."""
+async def apply_controls(run: Run) -> list[str]:
+    """Carry out what was asked for since the last look. Requests that no longer apply are recorded as refused.
+
+    Returns the steps that were skipped."""
+    skipped: list[str] = []
     for control in list(run.state.controls):
         step_run = run.state.steps.get(control.step_id)
         match control.command:
@@ -27,6 +30,7 @@ async def apply_controls(run: Run) -> None:
                 step_run and step_run.status is StepStatus.PENDING and control.step_id not in run.active_steps
             ):
                 await run.record(end_without_running(step_run, StepStatus.SKIPPED, f"skipped {sender(control)}"))
+                skipped.append(control.step_id)
             case "retry" if step_run is not None and step_run.status in SETTLED:
                 await run.record(
                     e.StepReset(step_id=control.step_id, rung=Rung.ADJUST_PARAMETERS, by="user", note=control.why)
@@ -35,22 +39,26 @@ async def apply_controls(run: Run) -> None:
                 await run.record(_refused(control, step_run))
             case "retry" if step_run is None or step_run.status is StepStatus.PENDING:
                 await run.record(_refused(control, step_run))
+    return skipped
 
 
 def _edited(run: Run, control: e.ControlReceived) -> e.Event:
     """Return the plan's revision, or why it is refused: the plan may have moved on since the person looked at it."""
     why = f"{control.by}: {control.why}" if control.why else control.by
+    reason = "it is the plan as it is already"
     try:
-        revised = revision(control.plan, run.state, why, run.active_steps)
+        if revised := revision(control.plan, run.state, why, run.active_steps, control.removes):
+            return revised
     except PlanError as error:
         reason = f"{error}" + (f" ({error.remedy})" if error.remedy else "")
-        return e.ControlRefused(command="edit", by=control.by, reason=reason)
-    return revised or e.ControlRefused(command="edit", by=control.by, reason="it is the plan as it is already")
+    return e.ControlRefused(command="edit", by=control.by, reason=reason, id=control.id)
 
 
 def _refused(control: e.ControlReceived, step_run: StepRun | None) -> e.ControlRefused:
     reason = f"the step is {step_run.status}" if step_run else "the plan has no such step"
-    return e.ControlRefused(command=control.command, step_id=control.step_id, by=control.by, reason=reason)
+    return e.ControlRefused(
+        command=control.command, step_id=control.step_id, by=control.by, reason=reason, id=control.id
+    )
 
 
 # -- one step again ------------------------------------------------------------------------------------------------

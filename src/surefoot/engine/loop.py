@@ -85,6 +85,7 @@ async def start_run(
             starts_at=first,
             based_on=based_on,
             model_traits=traits_of(services.model),
+            model_address=_address_of(services.model),
             isolation=run.sandbox.name if run.sandbox else "",
             system=_system(),
         )
@@ -151,6 +152,7 @@ def resumed_by(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
         pid=os.getpid(),
         config=config,
         model_traits=traits_of(run.model),
+        model_address=_address_of(run.model),
         isolation=run.sandbox.name if run.sandbox else "",
         system=_system(),
     )
@@ -160,6 +162,11 @@ def _system() -> str:
     """`Python 3.11.2 on Linux 6.1.0 x86_64`."""
     machine = os.uname()
     return f"Python {sys.version.split()[0]} on {machine.sysname} {machine.release} {machine.machine}"
+
+
+def _address_of(model: LanguageModel) -> str:
+    """The spec of a model that is named by an address, so that the run can be continued without naming it again."""
+    return str(getattr(model, "address", ""))
 
 
 def traits_of(model: LanguageModel) -> dict[str, Any]:

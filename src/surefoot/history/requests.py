@@ -45,8 +45,11 @@ def require_control(state: RunState, step_id: str = "") -> str:
     return step_id
 
 
-def send_control(journal: Journal, run_id: str, command: ControlCommand, step_id: str = "", reason: str = "") -> None:
-    journal.send(run_id, ControlMessage(command=command, step_id=step_id, by=user_name(), why=reason))
+def send_control(
+    journal: Journal, run_id: str, command: ControlCommand, step_id: str = "", reason: str = "", command_id: str = ""
+) -> None:
+    message = ControlMessage(command=command, step_id=step_id, by=user_name(), why=reason, id=command_id)
+    journal.send(run_id, message)
 
 
 def open_questions(journal: Journal, run_id: str) -> tuple[list[Question], list[str]]:
@@ -98,5 +101,7 @@ def require_revision(state: RunState, text: str, why: str) -> PlanRevised | None
         raise UsageError(str(error), remedy=error.remedy) from None
 
 
-def send_edit(journal: Journal, run_id: str, plan: str, why: str) -> None:
-    journal.send(run_id, ControlMessage(command="edit", by=user_name(), why=why, plan=plan))
+def send_edit(journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, command_id: str = "") -> None:
+    """Send a changed plan. `wanted` is what it means to who sends it, from `require_revision`."""
+    by, removes = user_name(), wanted.removed
+    journal.send(run_id, ControlMessage(command="edit", by=by, why=why, plan=plan, removes=removes, id=command_id))

@@ -33,6 +33,10 @@ class ControlMessage:
     why: str = ""
     plan: str = ""
     """The steps still to come, in the format of `engine/planner/plan_toml.py`; for the command `edit`."""
+    removes: tuple[str, ...] | None = None
+    """The steps that are left out of the plan on purpose. None: all that it lacks."""
+    id: str = ""
+    """By this who sent it finds the event that it becomes."""
     type: Literal["control"] = "control"
 
 

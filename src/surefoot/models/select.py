@@ -93,6 +93,14 @@ async def find_choice(spec: str | None = None, settings: ModelSettings | None = 
     raise NoModel("no model is configured and none was found", remedy=_NO_MODEL_REMEDY)
 
 
+def reusable_spec(name: str, address: str = "") -> str | None:
+    """The spec of the model that a run used, by its name or its address in the journal. None: neither is a spec, or
+    SUREFOOT_MODEL overrides it."""
+    if os.environ.get(MODEL_VARIABLE):
+        return None
+    return name if name.partition("/")[0] in (*PROVIDERS, "local") else address or None
+
+
 async def _local_model(name: str) -> LanguageModel:
     from surefoot.models.local.model import LocalModel
     from surefoot.models.local.weights import DEFAULT, require_weights

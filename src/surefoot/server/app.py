@@ -13,7 +13,7 @@ from surefoot.server.commands import Commands
 from surefoot.server.http import Api
 from surefoot.server.hub import Hub
 from surefoot.server.page import shell_routes
-from surefoot.server.security import Door, Gate, door_for
+from surefoot.server.security import LOOPBACK, Door, Gate, door_for
 from surefoot.server.sockets.sockets import Sockets
 from surefoot.server.tokens import Tokens
 
@@ -45,6 +45,7 @@ class Server:
         self._options = options
         self._tls = bool(options.tls_cert)
         self._door(options.port)  # refuses before anything is opened
+        _require_certificate(options)
         self._listener = _listen(options.host, options.port)
         self.port: int = self._listener.getsockname()[1]
         self.door: Door = self._door(self.port)
@@ -59,9 +60,16 @@ class Server:
         )
 
     def url(self, scope: str = "control") -> str:
-        host = f"[{self._options.host}]" if ":" in self._options.host else self._options.host
+        options = self._options
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        authority, encrypted = f"{host}:{self.port}", self._tls
+        if host not in LOOPBACK and options.allow_hosts:
+            # An address such as 0.0.0.0 is for listening only, and the certificate is for a name.
+            name = options.allow_hosts[0]
+            authority = name if options.behind_proxy or ":" in name else f"{name}:{self.port}"
+            encrypted = encrypted or options.behind_proxy
         token = self.tokens.get("view" if scope == "view" else "control")
-        return f"{'https' if self._tls else 'http'}://{host}:{self.port}/#t={token}"
+        return f"{'https' if encrypted else 'http'}://{authority}/#t={token}"
 
     async def serve(self) -> None:
         """Serve until `stop` is called, or on SIGINT or SIGTERM."""
@@ -107,6 +115,20 @@ class Server:
             finally:
                 going.cancel()
                 sockets.close()
+
+
+def _require_certificate(options: ServerOptions) -> None:
+    if not options.tls_cert:
+        return
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.tls_cert, options.tls_key)
+    except OSError as error:  # ssl.SSLError is one
+        raise UsageError(
+            f"the certificate {options.tls_cert} with the key {options.tls_key} cannot be used: {error}",
+            remedy="--tls-cert is a PEM file with the certificate and those that signed it, --tls-key its key",
+        ) from error
 
 
 def _listen(host: str, port: int) -> socket.socket:

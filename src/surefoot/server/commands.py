@@ -1,11 +1,11 @@
-"""What people ask of runs over the socket or HTTP. Each command is accepted with a number of the journal, or refused.
+"""What people ask of runs over the socket or HTTP. A command is accepted with the number of the event that records it,
+queued until the run looks at it, or refused.
 
-A repeated command gives the answer of the first. Answers are kept in a file, so that this holds over restarts too.
+A repeated command gives the answer of the first, or says what became of one that was queued. Answers are kept in a
+file, so that this holds over restarts too.
 """
 
 import asyncio
-import json
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -22,18 +22,22 @@ from surefoot.history.restoring import who
 from surefoot.history.undo import undo
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.models.select import reusable_spec
+from surefoot.server import answers
+from surefoot.server.answers import Answer, Answers
 from surefoot.server.hub import Hub
 from surefoot.server.launch import Driver, run_arguments, start
 from surefoot.tools.registry import default_toolbox
 from surefoot.view.questions import question_hash
-from surefoot.view.rows import Accepted, Refused
 from surefoot.view.state import RunView
 
 Verb: TypeAlias = Literal["pause", "resume", "cancel", "undo", "fork", "edit", "skip", "retry", "answer"]
-Answer: TypeAlias = Accepted | Refused
 TAKEN_UP_SECONDS = 3.0
 """How long to wait until the process of a run has taken a command up. It looks four times a second."""
-KEPT_ANSWERS = 2_000
+BEGIN_SECONDS = 30.0
+"""How long to wait until a process that continues a run has begun."""
+Outcome: TypeAlias = Callable[[RunView], dict[str, Any] | None]
+"""What became of a command, as far as the run shows it."""
 
 
 class StartRequest(BaseModel):
@@ -65,7 +69,7 @@ class CommandRequest(BaseModel):
 class Commands:
     def __init__(self, hub: Hub, cwd: Path, model: str = "") -> None:
         self._hub, self._cwd, self._model = hub, cwd, model
-        self._answers = _Answers(hub.home / "server" / "commands.jsonl")
+        self._answers = Answers(hub.home / "server" / "commands.jsonl")
         self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._drivers: list[Driver] = []
         self._driving: dict[str, Driver] = {}
@@ -88,25 +92,37 @@ class Commands:
 
     async def execute(self, run_id: str, request: CommandRequest) -> Answer:
         async def executing() -> dict[str, Any]:
-            view = await self._hub.view(run_id)
-            extra = await self._verb(view, request)
-            return {"accepted": True, "seq": (await self._hub.view(run_id)).state.seq, **extra}
+            return await self._verb(await self._hub.view(run_id), request)
 
-        return cast(Answer, await self._once(f"{run_id}:{request.commandId}", executing))
+        async def looking(before: int) -> dict[str, Any]:
+            return await self._wait_for(run_id, self._outcome(request, before))
 
-    async def _once(self, key: str, execute: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Execute a command, or return the answer that it got before. The same command at the same time is one."""
-        if key and (known := self._answers.get(key)) is not None:
+        return cast(Answer, await self._once(f"{run_id}:{request.commandId}", executing, looking))
+
+    async def _once(
+        self,
+        key: str,
+        execute: Callable[[], Awaitable[dict[str, Any]]],
+        look: Callable[[int], Awaitable[dict[str, Any]]] | None = None,
+    ) -> dict[str, Any]:
+        """Execute a command, or return the answer that it got before. The same command at the same time is one.
+
+        For a command that was queued, it is looked what became of it."""
+        known = self._answers.get(key) if key else None
+        waits = known is not None and "queued" in known
+        if known is not None and not waits:
             return known
 
         async def answering() -> dict[str, Any]:
             try:
-                answer = await execute()
+                answer = await look(known["seq"]) if known is not None and look is not None else await execute()
             except UnknownRun:
                 raise
             except (SurefootError, OSError) as error:
                 remedy = getattr(error, "remedy", "")
-                answer = {"refused": True, "reason": f"{error}" + (f" ({remedy})" if remedy else "")}
+                answer = answers.refused(f"{error}" + (f" ({remedy})" if remedy else ""))
+            if known is not None and "queued" in answer:
+                return known
             if key:
                 self._answers.put(key, answer)
             return answer
@@ -121,54 +137,57 @@ class Commands:
         return await asyncio.shield(task)
 
     async def _verb(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
+        verbs = {"retry": self._retry, "resume": self._resume, "answer": self._answer, "edit": self._edit}
+        verbs |= {"undo": self._undo, "fork": self._fork}
+        return await verbs.get(request.command, self._control)(view, request)
+
+    def _outcome(self, request: CommandRequest, before: int) -> Outcome:
+        """How to see what became of a command that was sent after this event."""
         match request.command:
-            case "pause" | "cancel" | "skip":
-                await self._control(view, request)
-            case "retry":
-                await self._retry(view, request)
-            case "resume":
-                await self._resume(view, request)
             case "answer":
-                await self._answer(view, request)
-            case "edit":
-                await self._edit(view, request)
-            case "undo":
-                await self._undo(view, request)
-            case "fork":
-                return {"run": await self._fork(view, request)}
-        return {}
+                return lambda view: answers.answered(view, request.question, "")
+            case "resume":
+                return lambda view: answers.resumed(view, before)
+            case "retry":
+                return lambda view: answers.taken_up(view, request.commandId) or answers.resumed(view, before)
+        return lambda view: answers.taken_up(view, request.commandId)
+
+    async def _wait_for(self, run_id: str, outcome: Outcome, seconds: float = TAKEN_UP_SECONDS) -> dict[str, Any]:
+        """Wait until the run has taken a command up. After this time it is queued."""
+        await self._hub.wait_for(run_id, lambda view: outcome(view) is not None, seconds)
+        view = await self._hub.view(run_id)
+        return outcome(view) or answers.queued(view)
 
     # -- the verbs --------------------------------------------------------------------------------------------------
 
-    async def _control(self, view: RunView, request: CommandRequest) -> None:
+    async def _control(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         state = view.state
         if request.command == "skip" and not request.step:
             raise UsageError("a step is needed", remedy="name it")
         step_id = requests.require_control(state, request.step)
         if not view.live:
             raise UsageError("no process is driving the run now", remedy="resume it first")
-        before = state.seq
         command = cast(Literal["pause", "cancel", "skip", "retry"], request.command)
-        await self._with_journal(lambda j: requests.send_control(j, state.run_id, command, step_id, request.why))
-        await self._hub.wait_for(state.run_id, lambda v: v.state.seq > before, TAKEN_UP_SECONDS)
+        words = (command, step_id, request.why, request.commandId)
+        await self._with_journal(lambda j: requests.send_control(j, state.run_id, *words))
+        return await self._wait_for(state.run_id, self._outcome(request, state.seq))
 
-    async def _retry(self, view: RunView, request: CommandRequest) -> None:
+    async def _retry(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         state = view.state
         step_id = requests.resolve_step(request.step, list(state.steps))
         if state.outcome is None and state.stage in WORKING and view.live:
-            await self._control(view, request)
-            return
+            return await self._control(view, request)
         step_again(state, default_toolbox(), step_id, {}, "")
-        await self._continue(view, ["retry", state.run_id, step_id], request)
+        return await self._continue(view, ["retry", state.run_id, step_id], request)
 
-    async def _resume(self, view: RunView, request: CommandRequest) -> None:
+    async def _resume(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         if view.live:
             raise UsageError("the run is already in progress")
         if view.state.outcome is not None and view.state.stage == "completed":
             raise UsageError("the run is finished, there is nothing to continue")
-        await self._continue(view, ["resume", view.state.run_id], request)
+        return await self._continue(view, ["resume", view.state.run_id], request)
 
-    async def _answer(self, view: RunView, request: CommandRequest) -> None:
+    async def _answer(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         run_id = view.state.run_id
         # One after the other: the first answer may start the process that takes up the second.
         async with self._answering.setdefault(run_id, asyncio.Lock()):
@@ -180,22 +199,28 @@ class Commands:
                 raise UsageError(f"the question was answered already by {asked.by}: {asked.answer}")
             if request.expectHash and request.expectHash != question_hash(asked):
                 raise UsageError("the question is about something else than what was shown", remedy="look at it again")
-            await self._with_journal(lambda j: self._send_answer(j, run_id, request))
-            await self._have_it_taken_up(run_id, request)
+            answer = await self._with_journal(lambda j: self._send_answer(j, run_id, request))
+            return await self._have_it_taken_up(run_id, request, answer)
 
-    async def _have_it_taken_up(self, run_id: str, request: CommandRequest) -> None:
+    async def _have_it_taken_up(self, run_id: str, request: CommandRequest, answer: str) -> dict[str, Any]:
         """Wait until the process of a run has read an answer, and start one if the run ended it when it had to wait."""
+        # The view has no secrets, and the answer is compared with what it has.
+        wanted = self._hub.redactor.redact_known(answer)
+
+        def outcome(view: RunView) -> dict[str, Any] | None:
+            return answers.answered(view, request.question, wanted)
+
         while True:
             view, driver = await self._hub.view(run_id), self._driving.get(run_id)
             if not view.live and (driver is None or driver.process.poll() is not None):
                 await self._continue(view, ["resume", run_id], request)
-                return
+                return await self._wait_for(run_id, outcome)
             # A process that has just asked and is about to end does not read it any more.
-            answered = await self._hub.wait_for(run_id, lambda v: _is_answered(v, request.question), TAKEN_UP_SECONDS)
-            if answered or (await self._hub.view(run_id)).live:
-                return
+            found = await self._wait_for(run_id, outcome)
+            if "queued" not in found or (await self._hub.view(run_id)).live:
+                return found
 
-    def _send_answer(self, journal: SqliteJournal, run_id: str, request: CommandRequest) -> None:
+    def _send_answer(self, journal: SqliteJournal, run_id: str, request: CommandRequest) -> str:
         questions, expired = requests.open_questions(journal, run_id)
         if request.question in expired:
             raise UsageError("the question has timed out, which counts as no")
@@ -205,25 +230,29 @@ class Commands:
         question = requests.find_question(questions, request.question)
         answer = requests.require_answer(question, request.answer)
         requests.send_answer(journal, run_id, question, answer, self._hub.redactor)
+        return answer
 
-    async def _edit(self, view: RunView, request: CommandRequest) -> None:
-        state, before = view.state, view.state.seq
+    async def _edit(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
+        state, command_id = view.state, request.commandId
         requests.require_editable(state)
-        if requests.require_revision(state, request.plan, request.why) is None:
+        wanted = requests.require_revision(state, request.plan, request.why)
+        if wanted is None:
             raise UsageError("it is the plan as it is already")
-        await self._with_journal(lambda j: requests.send_edit(j, state.run_id, request.plan, request.why))
-        if view.live:
-            await self._hub.wait_for(state.run_id, lambda v: v.state.seq > before, TAKEN_UP_SECONDS)
+        words = (request.plan, request.why, wanted, command_id)
+        await self._with_journal(lambda j: requests.send_edit(j, state.run_id, *words))
+        outcome = self._outcome(request, state.seq)
+        return await self._wait_for(state.run_id, outcome, TAKEN_UP_SECONDS if view.live else 0)
 
-    async def _undo(self, view: RunView, request: CommandRequest) -> None:
+    async def _undo(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         if view.live:
             raise UsageError("the run is in progress", remedy="pause or cancel it first")
         home, run_id = self._hub.home, view.state.run_id
         force = request.options.get("force") is True
         by = who("the page")
         await self._with_journal(lambda j: asyncio.run(undo(j, home, run_id, step=request.step, force=force, by=by)))
+        return answers.accepted((await self._hub.view(run_id)).state.seq)
 
-    async def _fork(self, view: RunView, request: CommandRequest) -> str:
+    async def _fork(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         target = str(request.options.get("folder", ""))
         if not target or not Path(target).is_absolute():
             raise UsageError("a new run needs a new or empty folder", remedy="give its absolute path as options.folder")
@@ -234,36 +263,41 @@ class Commands:
         new_id = await self._with_journal(
             lambda j: asyncio.run(fork(j, home, run_id, point, Path(target))),
         )
-        model = self._model_of(run_id, request)
+        model = self._model_of(view, request)
         self._remember_model(new_id, model)
         if request.options.get("start") is True:
             words = ["resume", new_id, *([f"--model={model}"] if model else []), "--json"]
             await self._drive(Path(target), words).has_begun()
-        return str(new_id)
+        return answers.accepted((await self._hub.view(run_id)).state.seq, run=str(new_id))
 
     # -- processes and the journal ----------------------------------------------------------------------------------
 
-    async def _continue(self, view: RunView, words: list[str], request: CommandRequest) -> None:
-        """Start a process that continues a run, and wait until it has begun."""
+    async def _continue(self, view: RunView, words: list[str], request: CommandRequest) -> dict[str, Any]:
+        """Start a process that continues a run, and wait until it has taken the run up."""
         task, before = view.state.task, view.state.seq
         assert task is not None
         if not task.folder.is_dir():
             raise UsageError(f"the workspace of the run is gone: {task.folder}")
-        model = self._model_of(view.state.run_id, request)
+        model = self._model_of(view, request)
         driver = self._drive(task.folder, [*words, *([f"--model={model}"] if model else []), "--json"])
         self._driving[view.state.run_id] = driver
-        await driver.has_begun()
-        await self._hub.wait_for(view.state.run_id, lambda v: v.state.seq > before, TAKEN_UP_SECONDS)
+        await driver.has_begun(BEGIN_SECONDS)
+        answer = await self._wait_for(view.state.run_id, lambda found: answers.resumed(found, before))
+        if "queued" in answer and driver.process.poll() is None:
+            answer["reason"] = "its process was started and has not taken the run up yet"
+        return answer
 
     def _remember_model(self, run_id: str, model: str) -> None:
         """Keep how the model was named: the journal has only what it is called."""
         if model:
             self._answers.put(f"model:{run_id}", {"model": model})
 
-    def _model_of(self, run_id: str, request: CommandRequest) -> str:
+    def _model_of(self, view: RunView, request: CommandRequest) -> str:
         """The model to continue a run with; empty: what the run itself and the settings say."""
-        known = self._answers.get(f"model:{run_id}") or {}
-        return str(request.options.get("model", "") or known.get("model", "")) or self._model
+        state = view.state
+        known = self._answers.get(f"model:{state.run_id}") or {}
+        named = str(request.options.get("model", "") or known.get("model", ""))
+        return named or ("" if reusable_spec(state.model, state.model_address) else self._model)
 
     def _drive(self, folder: Path, words: list[str]) -> Driver:
         self._drivers = [driver for driver in self._drivers if not driver.reap()]
@@ -282,39 +316,3 @@ class Commands:
                 journal.close()
 
         return await asyncio.to_thread(using)
-
-
-def _is_answered(view: RunView, question_id: str) -> bool:
-    question = view.state.questions.get(question_id)
-    return question is not None and question.answer is not None
-
-
-class _Answers:
-    """The answers of commands by their id, and the models of runs, in a file with one line for each."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._known: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._lines = 0
-        try:
-            for line in path.read_text("utf-8").splitlines():
-                key, answer = json.loads(line)
-                self._known[key] = answer
-                self._lines += 1
-        except (FileNotFoundError, ValueError):
-            # A line that was cut off by a crash, or nothing yet.
-            pass
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        return self._known.get(key)
-
-    def put(self, key: str, answer: dict[str, Any]) -> None:
-        self._known[key] = answer
-        while len(self._known) > KEPT_ANSWERS:
-            self._known.popitem(last=False)
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        rewrite = self._lines > 2 * KEPT_ANSWERS
-        items = list(self._known.items()) if rewrite else [(key, answer)]
-        with self._path.open("w" if rewrite else "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(item) + "\n" for item in items)
-        self._lines = len(items) if rewrite else self._lines + 1

@@ -17,7 +17,7 @@ from surefoot.server.security import error_answer
 from surefoot.server.tokens import Scope, Tokens
 from surefoot.view.fold import snapshot
 from surefoot.view.making import run_row
-from surefoot.view.rows import PROTOCOL, Accepted, ErrorAnswer, Refused, RunRow, RunSnapshot
+from surefoot.view.rows import PROTOCOL, Accepted, ErrorAnswer, Queued, Refused, RunRow, RunSnapshot
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -144,7 +144,7 @@ class Api:
     async def _command(self, request: "Request") -> "Response":
         command = await _body(request, CommandRequest)
         answer = await self._commands.execute(request.path_params["run"], command)
-        return _json(answer, 409 if "refused" in answer else 200)
+        return _json(answer, 409 if "refused" in answer else 202 if "queued" in answer else 200)
 
     async def _revoke(self, request: "Request") -> "Response":
         """Replace a token. Sockets that were opened with the old one are closed."""
@@ -205,6 +205,7 @@ def openapi() -> dict[str, Any]:
         "StartRequest": TypeAdapter(StartRequest),
         "CommandRequest": TypeAdapter(CommandRequest),
         "Accepted": TypeAdapter(Accepted),
+        "Queued": TypeAdapter(Queued),
         "Refused": TypeAdapter(Refused),
         "Error": TypeAdapter(ErrorAnswer),
     }
@@ -252,6 +253,6 @@ _OPERATIONS: tuple[tuple[str, str, str, str, dict[str, str]], ...] = (
     ("GET", "/api/runs/{run}/report", "A report as a file: format (html, md, json)", "", {"200": "", "404": "Error"}),
     ("GET", "/api/runs/{run}/blobs/{hash}", "A stored content, as a download", "", {"200": ""}),
     ("POST", "/api/runs/{run}/commands", "Ask something of a run", "CommandRequest",
-     {"200": "Accepted", "409": "Refused"}),
+     {"200": "Accepted", "202": "Queued", "409": "Refused"}),
     ("POST", "/api/tokens/{scope}/revoke", "Replace a token and close its sockets", "", {"200": ""}),
 )  # fmt: skip

@@ -79,6 +79,10 @@ class Hub:
                 else:
                     self._catch_up(view)
                 self._views.move_to_end(run_id)
+        except Exception:
+            # It may have taken a part of an event.
+            self._views.pop(run_id, None)
+            raise
         finally:
             if not lock.locked():
                 self._loading.pop(run_id, None)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from surefoot.core.transitions import StepStatus
+from surefoot.core.transitions import Rung, StepStatus
 from surefoot.journal import events as e
 from surefoot.view.rows import ActionRow
 from surefoot.view.state import RunView, Try
@@ -65,6 +65,17 @@ def _reflected(view: RunView, event: e.Reflected, at: float) -> set[str]:
 def _rung_chosen(view: RunView, event: e.RungChosen, at: float) -> set[str]:
     if tries := view.tries.get(event.step_id):
         tries[-1].rung = str(event.rung)
+    step_run = view.state.steps.get(event.step_id)
+    view.next_try = None
+    if step_run is not None and event.rung is Rung.RETRY_LATER:
+        limits, retries = view.state.config.reflection, step_run.temporary_retries
+        view.next_try = {
+            "at": at + limits.wait_seconds(retries),
+            "what": "step",
+            "step": event.step_id,
+            "number": retries + 1,
+            "of": limits.max_temporary_retries + 1,
+        }
     text = f"recovering: {event.rung.replace('_', ' ')}"
     view.now = {"step": event.step_id or None, "action": None, "text": text, "since": at}
     return one_step(view, event.step_id) | _try_keys(view, event.step_id)
@@ -144,6 +155,10 @@ def _action_interrupted(view: RunView, event: e.ActionInterrupted, at: float) ->
 
 
 def _model_answered(view: RunView, event: e.ModelAnswered, at: float) -> set[str]:
+    if view.next_try is not None and view.next_try["what"] == "model":
+        view.next_try = None
+        text = "reading the answer of the model"
+        view.now = {"step": event.step_id or None, "action": None, "text": text, "since": at}
     tries = view.tries.get(event.step_id)
     if not tries:
         return set()
@@ -154,8 +169,15 @@ def _model_answered(view: RunView, event: e.ModelAnswered, at: float) -> set[str
 
 
 def _model_retried(view: RunView, event: e.ModelRetried, at: float) -> set[str]:
-    text = f"{event.error[:160]}; try {event.attempt} of {event.of}, next in {event.wait_seconds:.0f} s"
-    view.now = {"step": view.now["step"] if view.now else None, "action": None, "text": text, "since": at}
+    step_id = view.now["step"] if view.now else None
+    view.now = {"step": step_id, "action": None, "text": f"the model failed: {event.error[:160]}", "since": at}
+    view.next_try = {
+        "at": at + event.wait_seconds,
+        "what": "model",
+        "step": step_id,
+        "number": event.attempt + 1,
+        "of": event.of,
+    }
     return set()
 
 

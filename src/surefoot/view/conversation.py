@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from surefoot.errors import JournalError
 from surefoot.journal import events as e
@@ -55,13 +56,30 @@ class Transcript:
                 continue
             message = self._message(record, purpose, step_id, number, item.role, item.content)
             if isinstance(item, AssistantTurn):
-                message["calls"] = [
-                    {"id": c.id, "name": c.name, "arguments": self.hide(str(c.arguments))} for c in item.calls
-                ]
+                for call in item.calls:
+                    # What is no JSON is shown as the model wrote it.
+                    arguments, cut = self._clean(call.raw if call.problem and call.raw else call.arguments)
+                    message["calls"].append({"id": call.id, "name": call.name, "arguments": arguments})
+                    message["truncated"] += cut
             elif isinstance(item, ToolResultMessage):
                 message["result_of"] = item.call_id
             found.append(message)
         return found
+
+    def _clean(self, value: Any) -> tuple[Any, int]:
+        """A value without secrets and with its texts shortened, and how many characters are left out.
+
+        Secrets are looked for in each text: in JSON they would have escapes, and not be found."""
+        if isinstance(value, str):
+            text = self.hide(value)
+            return text[:MAX_TEXT], max(len(text) - MAX_TEXT, 0)
+        if isinstance(value, dict):
+            parts = {self.hide(str(key)): self._clean(part) for key, part in value.items()}
+            return {key: part for key, (part, _) in parts.items()}, sum(cut for _, cut in parts.values())
+        if isinstance(value, list | tuple):
+            items = [self._clean(part) for part in value]
+            return [part for part, _ in items], sum(cut for _, cut in items)
+        return value, 0
 
     def _message(self, record: e.Record, purpose: str, step_id: str, number: int, role: str, text: str) -> Message:
         text = self.hide(text)

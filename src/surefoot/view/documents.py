@@ -1,5 +1,7 @@
 """What is shown of a run beside its rows: diffs, proofs, results, the conversation with the model. Types only."""
 
+from typing import Any
+
 from typing_extensions import TypedDict
 
 from surefoot.view.rows import ActionRow, Row, Tokens, TryRow
@@ -56,7 +58,8 @@ class Call(TypedDict):
 
     id: str
     name: str
-    arguments: str
+    arguments: dict[str, Any] | str
+    """An object, or the text of the model if it was none."""
 
 
 class Message(TypedDict):
@@ -73,4 +76,4 @@ class Message(TypedDict):
     tokens: Tokens | None
     at: float | None
     truncated: int
-    """How many characters of the text are left out."""
+    """How many characters of the text and of the arguments are left out."""

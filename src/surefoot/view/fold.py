@@ -15,7 +15,7 @@ from surefoot.view.attempts import end_wait, one_step
 from surefoot.view.making import build, reason_for_plan
 from surefoot.view.messages import add_messages
 from surefoot.view.rows import Row
-from surefoot.view.state import PHASES, RunView, Span, Wait
+from surefoot.view.state import PHASES, Given, RunView, Span, Taken, Wait
 from surefoot.view.steps import step_row
 
 SNAPSHOT_ACTIONS = 200
@@ -36,6 +36,8 @@ def advance(view: RunView, record: e.Record) -> set[str]:
     apply(view.state, record)
     view.gone |= removing
     changed = {"run"}
+    if isinstance(record.event, _END_WAITS):
+        view.next_try = None
     if handler := _HANDLERS.get(type(record.event)):
         changed |= handler(view, record.event, record.at)
     for key in changed:
@@ -113,7 +115,7 @@ def _created(view: RunView, event: e.RunCreated, at: float) -> set[str]:
 
 
 def _resumed(view: RunView, event: e.RunResumed, at: float) -> set[str]:
-    view.ended_at, view.interrupted = None, False
+    view.ended_at, view.interrupted, view.resumed_at = None, False, view.state.seq
     return _all_phases() | {f"step:{step_id}" for step_id in view.state.steps}
 
 
@@ -222,8 +224,36 @@ def _asked(view: RunView, event: e.QuestionAsked, at: float) -> set[str]:
 def _answered(view: RunView, event: e.QuestionAnswered, at: float) -> set[str]:
     step_id = view.state.questions[event.question_id].step_id
     end_wait(view, step_id, at)
+    view.answers[event.question_id] = Given(view.state.seq, event.answer, event.by, event.timed_out)
     return {f"question:{event.question_id}", *one_step(view, step_id), *_all_phases()}
 
+
+def _controlled(view: RunView, event: e.ControlReceived, at: float) -> set[str]:
+    if event.id:
+        view.commands[event.id] = Taken(view.state.seq)
+    return set()
+
+
+def _refused(view: RunView, event: e.ControlRefused, at: float) -> set[str]:
+    if event.id in view.commands:
+        view.commands[event.id].refused = event.reason
+    what = f"{event.command} {event.step_id}".strip()
+    view.refusals.append(f"{what} was not carried out: {event.reason}")
+    return set()
+
+
+_END_WAITS = (
+    e.StepStarted,
+    e.StepFinished,
+    e.StepReset,
+    e.ActionStarted,
+    e.StageEntered,
+    e.PhaseStarted,
+    e.RunInterrupted,
+    e.RunResumed,
+    e.RunEnded,
+)
+"""After these, what waited for another try goes on or has ended."""
 
 _HANDLERS: dict[type[Any], Callable[[RunView, Any, float], set[str]]] = {
     e.RunCreated: _created,
@@ -241,4 +271,6 @@ _HANDLERS: dict[type[Any], Callable[[RunView, Any, float], set[str]]] = {
     e.PlanRevised: _revised,
     e.QuestionAsked: _asked,
     e.QuestionAnswered: _answered,
+    e.ControlReceived: _controlled,
+    e.ControlRefused: _refused,
 }

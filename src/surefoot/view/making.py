@@ -85,10 +85,11 @@ def run_row(view: RunView) -> RunRow:
         "open_questions": len(state.open_questions),
         "steps": step_counts(state),
         "now": view.now if view.live or not _could_be_live(view) else None,
+        "next_try": view.next_try if view.live or not _could_be_live(view) else None,
         "live": view.live,
         "diagnosis": cast(DiagnosisRow, diagnosis.model_dump(mode="json")) if diagnosis else None,
         "forked_from": view.based_on or None,
-        "warnings": list(state.warnings[-20:]),
+        "warnings": [*state.warnings[-20:], *view.refusals[-5:]],
         "seq": state.seq,
     }
 

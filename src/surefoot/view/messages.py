@@ -109,7 +109,8 @@ def _messages(view: RunView, event: e.Event) -> list[tuple[str, dict[str, Any]]]
         case e.RungChosen() if event.rung in _FINAL_RUNGS:
             return _completed(view, event.step_id, "failed", error=event.why)
         case e.RungChosen():
-            return _update(view, event.step_id, rung=str(event.rung), reason=event.why)
+            wait = _wait_of(view, event)
+            return _update(view, event.step_id, rung=str(event.rung), reason=event.why, **wait)
         case e.Reflected():
             reflection = event.reflection
             return _update(view, event.step_id, reason=reflection.root_cause, category=str(reflection.category))
@@ -128,6 +129,13 @@ def _messages(view: RunView, event: e.Event) -> list[tuple[str, dict[str, Any]]]
             ]
             return [*ends, ("task:list", task_list(view))]
     return []
+
+
+def _wait_of(view: RunView, event: e.RungChosen) -> dict[str, Any]:
+    step_run = view.state.steps.get(event.step_id)
+    if step_run is None or event.rung is not Rung.RETRY_LATER:
+        return {}
+    return {"retryInSeconds": view.state.config.reflection.wait_seconds(step_run.temporary_retries)}
 
 
 def message_id(step_id: str) -> str:

@@ -61,6 +61,18 @@ class Now(TypedDict):
     since: float
 
 
+class NextTry(TypedDict):
+    """What is tried again after a wait, and when."""
+
+    at: float
+    what: Literal["model", "step"]
+    """A call of the model, or a step."""
+    step: str | None
+    number: int
+    """Of the coming try, from 1."""
+    of: int
+
+
 class DiagnosisRow(TypedDict):
     what_failed: str
     root_cause: str
@@ -111,6 +123,8 @@ class RunRow(TypedDict):
     open_questions: int
     steps: StepCounts
     now: Now | None
+    next_try: NextTry | None
+    """None: nothing waits for another try."""
     live: bool
     """Whether a process is driving the run."""
     diagnosis: DiagnosisRow | None
@@ -330,13 +344,32 @@ class StreamText(TypedDict):
     text: str
 
 
+class RunError(TypedDict):
+    """A run that is watched cannot be read at the moment. The next rows of it end this."""
+
+    v: int
+    run: str
+    message: str
+
+
 class Beat(TypedDict):
     at: float
 
 
 class Accepted(TypedDict):
+    """The command was taken up. `seq` is the number of the event that records it."""
+
     accepted: Literal[True]
     seq: int
+
+
+class Queued(TypedDict):
+    """The command waits for the run, and is taken up when the run looks at it. The same command again says what became
+    of it. `seq` is the number of the last event when it was sent."""
+
+    queued: Literal[True]
+    seq: int
+    reason: str
 
 
 class Refused(TypedDict):

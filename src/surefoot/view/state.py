@@ -7,7 +7,7 @@ from surefoot.core.outcome import Failure, StepReflection
 from surefoot.core.transitions import StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
-from surefoot.view.rows import ActionRow, Now, RevisionRow, StepRow, Tokens
+from surefoot.view.rows import ActionRow, NextTry, Now, RevisionRow, StepRow, Tokens
 
 PHASES = ("understanding", "approach", "planning", "execution", "validation")
 
@@ -78,6 +78,25 @@ class Span:
 
 
 @dataclass(slots=True)
+class Taken:
+    """A command that the run has taken up."""
+
+    seq: int
+    refused: str = ""
+    """Why the run did not carry it out after all."""
+
+
+@dataclass(slots=True)
+class Given:
+    """The answer to a question."""
+
+    seq: int
+    answer: str
+    by: str
+    timed_out: bool
+
+
+@dataclass(slots=True)
 class RunView:
     state: RunState = field(default_factory=RunState)
     live: bool = False
@@ -98,7 +117,15 @@ class RunView:
     """The last rows of steps that a revision removed."""
     dependents: dict[str, list[str]] = field(default_factory=dict)
     phases: dict[str, Span] = field(default_factory=dict)
+    commands: dict[str, Taken] = field(default_factory=dict)
+    """By the id of a command."""
+    answers: dict[str, Given] = field(default_factory=dict)
+    """By the id of a question."""
+    resumed_at: int = 0
+    """The number of the event with which a process last took the run up again."""
+    refusals: list[str] = field(default_factory=list)
     now: Now | None = None
+    next_try: NextTry | None = None
     ended_at: float | None = None
     interrupted: bool = False
     """Whether the run was interrupted and not resumed since."""

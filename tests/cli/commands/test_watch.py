@@ -5,6 +5,7 @@ import pytest
 from cli.conftest import Surefoot
 from support.recorded import asking, phases, records, whole_run
 from support.stories import slow_script
+from support.talk import submit
 
 
 @pytest.mark.req("O9")
@@ -37,3 +38,24 @@ async def test_a_run_that_waits_has_the_exit_code_of_waiting(surefoot: Surefoot)
 async def test_a_run_whose_process_was_killed_ends_the_watching(surefoot: Surefoot) -> None:
     await surefoot.store(records(phases()))
     assert surefoot("watch").code == 130
+
+
+@pytest.mark.req("O9")
+def test_another_terminal_shows_what_the_model_is_writing(surefoot: Surefoot) -> None:
+    task, secret = "Say hello in hello.txt.", "sk-live-0123456789abcdef0123456789abcdef"
+    words = " ".join(f"word{number}" for number in range(3_000))
+    # It writes for ten minutes, so what is seen is seen before the answer is complete.
+    slow = {"text": f"I use {secret} here. {words}", "calls": [["finish_step", {"summary": "done"}]], "seconds": 600}
+    model = surefoot.script({"calls": submit(understanding=task)}, slow)
+    run = surefoot.start("run", task, "-m", model, "--sandbox", "off", "--json")
+    assert run.stdout is not None
+    while '"step_started"' not in (line := run.stdout.readline()):
+        assert line, run.communicate()
+    watching = surefoot.on_terminal("watch", "last", "--live")
+    watching.wait_for_matching(lambda _: "word3 " in " ".join(" ".join(watching.screen).split()))
+    assert run.poll() is None
+    assert secret not in watching.output
+    assert surefoot("cancel", "last").code == 0
+    run.communicate(timeout=120)
+    assert watching.end() == 130
+    assert secret not in watching.output

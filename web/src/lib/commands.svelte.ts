@@ -10,12 +10,14 @@ export type Sent = {
   readonly label: string;
   readonly target: string;
   readonly command: Command;
-  readonly state: 'sending' | 'accepted' | 'refused' | 'lost';
+  readonly state: 'sending' | 'accepted' | 'queued' | 'refused' | 'lost';
   readonly seq: number | null;
   readonly reason: string;
 };
 
 const KEEP = 6;
+/** How often it is asked what became of a command that waits for its run. */
+const ASK_MS = 5_000;
 
 export class Commands {
   sent = $state.raw<readonly Sent[]>([]);
@@ -45,15 +47,22 @@ export class Commands {
     let done: Sent;
     try {
       const answer = await this.source.command(item.run, item.command);
-      done = 'refused' in answer
-        ? { ...item, state: 'refused', reason: answer.reason }
-        : { ...item, state: 'accepted', seq: answer.seq, reason: answer.run ?? '' };
+      if ('refused' in answer) done = { ...item, state: 'refused', reason: answer.reason };
+      else if ('queued' in answer) done = { ...item, state: 'queued', reason: answer.reason };
+      else done = { ...item, state: 'accepted', seq: answer.seq, reason: answer.run ?? '' };
     } catch (error) {
       done = { ...item, state: 'lost', reason: error instanceof Error ? error.message : String(error) };
     }
     this.#put(done);
     if (done.state === 'accepted') setTimeout(() => this.dismiss(done.id), 8_000);
+    if (done.state === 'queued') setTimeout(() => this.#ask(done.id), ASK_MS);
     return done;
+  }
+
+  /** Send a command that waits once more: the answer says what became of it. */
+  #ask(id: string): void {
+    const item = this.sent.find((other) => other.id === id);
+    if (item?.state === 'queued') void this.#deliver(item);
   }
 
   #put(item: Sent): void {

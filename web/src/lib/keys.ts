@@ -13,6 +13,7 @@ export const KEYS: readonly { keys: string; does: Key; group: Key }[] = [
   { keys: 'Enter', does: 'key.open', group: 'keys.plan' },
   { keys: '→ / ←', does: 'key.expand', group: 'keys.plan' },
   { keys: 'g', does: 'key.graph', group: 'keys.plan' },
+  { keys: 'c', does: 'key.path', group: 'keys.plan' },
   { keys: '/', does: 'key.find', group: 'keys.plan' },
   { keys: 'Esc', does: 'key.back', group: 'keys.plan' },
   { keys: '1 … 6', does: 'key.tab', group: 'keys.plan' },

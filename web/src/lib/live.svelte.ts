@@ -2,7 +2,7 @@
 
 import { io, type Socket } from 'socket.io-client';
 import { Http } from './http';
-import type { Command, CommandAnswer, Conversation, FileDiff, Info, NewRun, RunList, RunPage, RunRow, RunRows, RunSnapshot, StepDetail, StreamText } from './model';
+import type { Command, CommandAnswer, Conversation, FileDiff, Info, NewRun, RunList, RunPage, RunError, RunRow, RunRows, RunSnapshot, StepDetail, StreamText } from './model';
 import type { RunView } from './run.svelte';
 import type { Statistics } from './stats';
 import { ApiError, type Source } from './source';
@@ -18,6 +18,7 @@ interface ServerEvents {
   'runs:snapshot': (data: { rows: RunRow[] }, ack?: Ack) => void;
   'runs:rows': (data: { upserts: RunRow[]; removed: string[] }, ack?: Ack) => void;
   'stream:text': (data: StreamText) => void;
+  'run:error': (data: RunError) => void;
   beat: (data: { at: number }) => void;
 }
 interface ClientEvents {
@@ -126,6 +127,9 @@ export class LiveSource implements Source {
     });
     socket.on('stream:text', (data) => {
       for (const view of this.#views.get(data.run) ?? []) view.text(data);
+    });
+    socket.on('run:error', (data) => {
+      for (const view of this.#views.get(data.run) ?? []) view.problem = data.message;
     });
   }
 

@@ -6,6 +6,7 @@ export type {
   FileDiff,
   FinalCheck,
   Message,
+  NextTry,
   Omission,
   Recovery,
   Report,
@@ -14,6 +15,7 @@ export type {
   QuestionRow,
   RevisionRow,
   Row,
+  RunError,
   RunRow,
   RunRows,
   RunSnapshot,
@@ -22,7 +24,7 @@ export type {
   TryRow,
   Usage,
 } from './protocol';
-import type { Message, ProofRow, Row, RunRow, StepDetail as StepDetailOf, StepRow } from './protocol';
+import type { Accepted, Message, ProofRow, Queued, Refused, Row, RunRow, StepDetail as StepDetailOf, StepRow } from './protocol';
 
 export interface Info {
   version: string;
@@ -76,4 +78,4 @@ export interface Command {
   options?: Record<string, unknown>;
 }
 
-export type CommandAnswer = { accepted: true; seq: number; run?: string } | { refused: true; reason: string };
+export type CommandAnswer = (Accepted & { run?: string }) | Queued | Refused;

@@ -49,6 +49,14 @@ export interface Now {
   since: number;
 }
 
+export interface NextTry {
+  at: number;
+  what: "model" | "step";
+  step: string | null;
+  number: number;
+  of: number;
+}
+
 export interface DiagnosisRow {
   what_failed: string;
   root_cause: string;
@@ -89,6 +97,7 @@ export interface RunRow {
   open_questions: number;
   steps: StepCounts;
   now: Now | null;
+  next_try: NextTry | null;
   live: boolean;
   diagnosis: DiagnosisRow | null;
   forked_from: string | null;
@@ -282,6 +291,12 @@ export interface StreamText {
   text: string;
 }
 
+export interface RunError {
+  v: number;
+  run: string;
+  message: string;
+}
+
 export interface Beat {
   at: number;
 }
@@ -289,6 +304,12 @@ export interface Beat {
 export interface Accepted {
   accepted: true;
   seq: number;
+}
+
+export interface Queued {
+  queued: true;
+  seq: number;
+  reason: string;
 }
 
 export interface Refused {
@@ -346,7 +367,7 @@ export interface StepDetail {
 export interface Call {
   id: string;
   name: string;
-  arguments: string;
+  arguments: Record<string, unknown> | string;
 }
 
 export interface Message {

@@ -14,6 +14,8 @@ export class RunView {
 
   loaded = $state.raw(false);
   error = $state.raw('');
+  /** Why the server cannot read the run at the moment. The next rows end it. */
+  problem = $state.raw('');
   upto = $state.raw(0);
   run = $state.raw<RunRow | null>(null);
   phases = $state.raw<PhaseRow[]>([]);
@@ -79,7 +81,10 @@ export class RunView {
   }
 
   #after(applied: Applied): Applied {
-    if (applied === 'applied') this.#schedule();
+    if (applied === 'applied') {
+      this.problem = '';
+      this.#schedule();
+    }
     return applied;
   }
 

@@ -49,7 +49,7 @@ def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folder
             click.echo("nothing was changed")
             return 0
         _print_revision(revision)
-        send_edit(journal, run_id, text, why)
+        send_edit(journal, run_id, text, why, revision)
     finally:
         journal.close()
     click.echo(f"sent to run {run_id}: edit; it takes effect before the next step, or on resume")

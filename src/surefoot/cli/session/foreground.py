@@ -112,7 +112,8 @@ async def _choose_model(prepared: PreparedRun) -> LanguageModel:
         remedy = f" ({error.remedy})" if isinstance(error, WeightsError) else ""
         raise NoModel(
             f"the run used the model {previous}, which is not available now: {error}{remedy}",
-            remedy="name the model to continue with: -m MODEL, or -m scripted:FILE for a script or cassette",
+            remedy="name the model to continue with: -m MODEL, or -m scripted:FILE for a script or cassette; "
+            "for the page: surefoot serve -m MODEL",
         ) from error
 
 

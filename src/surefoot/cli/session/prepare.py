@@ -1,6 +1,5 @@
 """From command-line options to a `PreparedRun`: settings, task, checks, and phases taken over from another run."""
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -29,8 +28,7 @@ from surefoot.history.given import EarlierPhases, from_file, of_run
 from surefoot.history.worktree import make_worktree
 from surefoot.journal.redact import neutralise
 from surefoot.journal.state import RunState
-from surefoot.models.providers.catalog import PROVIDERS
-from surefoot.models.select import MODEL_VARIABLE
+from surefoot.models.select import reusable_spec
 from surefoot.workspace.sandbox.sandbox import choose_sandbox
 
 _FLAGS = {
@@ -107,7 +105,7 @@ def prepare_resume(
     config = _with_limits(run.state.config, options, settings.execution)
     return PreparedRun(
         drive=partial(resume_run, run_id=run.run_id, last=_stage(until_phase), config=config),
-        model_spec=model or reusable_spec(run.state.model),
+        model_spec=model or reusable_spec(run.state.model, run.state.model_address),
         model_settings=settings.model,
         alerts=settings.alerts,
         display=display_of(run.state, options, until=until_phase or ""),
@@ -148,12 +146,6 @@ def with_settings(config: ExecutionConfig, changes: Sequence[str]) -> ExecutionC
         else:
             config = config.with_(**{section: getattr(config, section).with_(**{key: checked})})
     return config
-
-
-def reusable_spec(name: str) -> str | None:
-    """The name of the model that a run used, if it is a valid spec and SUREFOOT_MODEL does not override it."""
-    known = name.partition("/")[0] in (*PROVIDERS, "local")
-    return name if known and not os.environ.get(MODEL_VARIABLE) else None
 
 
 def describe_isolation(config: ExecutionConfig, workspace: Path) -> str:

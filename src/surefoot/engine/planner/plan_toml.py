@@ -102,8 +102,13 @@ def _quoted(text: str) -> str:
 # -- and back ------------------------------------------------------------------------------------------------------
 
 
-def revision(text: str, state: RunState, why: str, begun: Container[str] = ()) -> e.PlanRevised | None:
-    """Return the revision that the edited text asks for; None if it changes nothing."""
+def revision(
+    text: str, state: RunState, why: str, begun: Container[str] = (), removes: Collection[str] | None = None
+) -> e.PlanRevised | None:
+    """Return the revision that the edited text asks for; None if it changes nothing.
+
+    `removes` are the steps that a person has left out; another step that the text lacks was not in it, because it was
+    done at that time. None: all that it lacks are left out."""
     plan = state.plan
     if plan is None:
         raise PlanError("there is no plan yet that could be changed", remedy="wait until it is made")
@@ -111,6 +116,8 @@ def revision(text: str, state: RunState, why: str, begun: Container[str] = ()) -
     old = {step.id: step.with_(sequence=0) for step in plan.steps}
     rewired = {s for s, wanted in after.items() if set(wanted) != {d for d in plan.dependencies if d.step_id == s}}
     kept = {step.id for step in plan.steps if not _is_open(state, step.id, begun)}
+    if removes is not None:
+        kept |= {step.id for step in plan.steps if step.id not in steps and step.id not in removes}
     for step_id in kept & steps.keys():
         # The step began while the text was edited. That does no harm if its text is unchanged.
         if steps.pop(step_id) != old[step_id] or step_id in rewired:

@@ -178,7 +178,7 @@ async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure) 
     reflection = step_run.reflections[-1]
     match rung:
         case Rung.RETRY_LATER:
-            await asyncio.sleep(run.config.reflection.backoff_seconds * 2 ** (step_run.temporary_retries - 1))
+            await asyncio.sleep(run.config.reflection.wait_seconds(step_run.temporary_retries))
             await _retry(run, step_run, rung, "")
         case Rung.ADJUST_PARAMETERS | Rung.CANDIDATES:
             note = lesson(failure, reflection)

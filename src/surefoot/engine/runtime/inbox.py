@@ -83,5 +83,11 @@ class Inbox:
 
 def _control(message: ControlMessage) -> e.ControlReceived:
     return e.ControlReceived(
-        command=message.command, step_id=message.step_id, by=message.by, why=message.why, plan=message.plan
+        command=message.command,
+        step_id=message.step_id,
+        by=message.by,
+        why=message.why,
+        plan=message.plan,
+        removes=message.removes,
+        id=message.id,
     )

@@ -25,9 +25,14 @@ async def execute(run: Run) -> None:
     held: dict[str, str] = {}
     try:
         while True:
-            await apply_controls(run)
+            skipped = await apply_controls(run)
             if _version(run) != version:
                 schedule, version = _schedule(run, running.values()), _version(run)
+            else:
+                # What depends on them may go on, and they themselves must not start.
+                for step_id in skipped:
+                    held.pop(step_id, None)
+                    _settle(run, schedule, step_id)
             await _block_unreachable(run, schedule)
             # A failed step stops the start of others: what they would build on may be about to change.
             starting = [] if run.state.failed else await _next_steps(run, schedule, running.values(), held)

@@ -37,6 +37,10 @@ class ControlReceived(Value):
     why: FreeText = ""
     plan: Wording = ""
     """The pending steps as a person wants them, in the format of `engine/planner/plan_toml.py`."""
+    removes: tuple[str, ...] | None = None
+    """The steps that are left out of the plan on purpose. None: all that it lacks, as in older journals."""
+    id: str = ""
+    """The id of the command, if who sent it gave one."""
 
 
 class ControlRefused(Value):
@@ -47,3 +51,5 @@ class ControlRefused(Value):
     step_id: str = ""
     by: str = "user"
     reason: FreeText
+    id: str = ""
+    """The id of the command, if who sent it gave one."""

@@ -36,6 +36,8 @@ class RunCreated(Value):
     """For a fork: the snapshot that its folder was made from. Empty in journals written before this was recorded."""
     model_traits: dict[str, Any] = Field(default_factory=dict)
     """The traits of the model that are not the usual ones (`models/base.py`). They decide how it is asked."""
+    model_address: Wording = ""
+    """The spec of a model that is named by the address of its server (`models/select.py`), without credentials."""
     isolation: str = ""
     """The sandbox of commands; empty if there is none, and in journals written before this was recorded."""
     system: str = ""
@@ -50,6 +52,7 @@ class RunResumed(Value):
     config: ExecutionConfig | None = None
     """New settings from here on, such as a larger budget."""
     model_traits: dict[str, Any] = Field(default_factory=dict)
+    model_address: Wording = ""
     isolation: str = ""
     system: str = ""
 

@@ -14,13 +14,13 @@ from surefoot.journal.state import RunState
 def _created(state: RunState, event: e.RunCreated, at: float) -> None:
     state.run_id, state.task, state.config, state.model = event.run_id, event.task, event.config, event.model
     state.snapshot, state.protected, state.stage = event.snapshot, event.protected, event.starts_at
-    state.started_at = at
+    state.started_at, state.model_address = at, event.model_address
     state.undo_history.apply(event, at)
 
 
 def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
     state.undo_history.apply(event, at)
-    state.model = event.model
+    state.model, state.model_address = event.model, event.model_address
     state.config = event.config or state.config
     state.controls = [control for control in state.controls if control.command not in ("pause", "cancel")]
     if state.outcome is not None:

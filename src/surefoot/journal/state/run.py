@@ -42,6 +42,8 @@ class RunState:
     task: Task | None = None
     config: ExecutionConfig = field(default_factory=ExecutionConfig)
     model: str = ""
+    model_address: str = ""
+    """The spec of the model, if it is named by an address. Empty in older journals, and if it has credentials."""
     stage: Stage = Stage.UNDERSTANDING
     stage_reason: str = ""
     before_waiting: Stage = Stage.UNDERSTANDING

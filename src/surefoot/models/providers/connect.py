@@ -61,7 +61,14 @@ async def connect(kind: str, name: str, settings: ModelSettings) -> LanguageMode
         key_variable=key_variable,
         provider=provider,
         protocol=protocol,
+        address="" if kind in PROVIDERS else _spec_of(base_url, name),
     )
+
+
+def _spec_of(base_url: str, name: str) -> str:
+    """The spec of a model at an address, for the journal; empty if the address holds credentials."""
+    address = urlsplit(base_url)
+    return "" if "@" in address.netloc or address.query else f"{base_url}#{name}"
 
 
 def probe(base_url: str) -> str:

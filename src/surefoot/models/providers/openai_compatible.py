@@ -45,11 +45,13 @@ class OpenAICompatible:
         key_variable: str = "",
         provider: str = "",
         protocol: Literal["chat", "responses"] = "chat",
+        address: str = "",
     ) -> None:
         """`timeout` is the longest time without data; `key_variable` names the source of the key in remedies.
 
         `provider` is a name of the catalogue. `protocol` applies to conversations: "responses" is tried first and chat
-        completions are used if the server does not have it.
+        completions are used if the server does not have it. `address` is the spec by which a later process finds the
+        model again.
         """
         if urlsplit(base_url).scheme not in ("http", "https") or not urlsplit(base_url).hostname:
             raise UsageError(
@@ -61,6 +63,7 @@ class OpenAICompatible:
         self._timeout = timeout
         self._sdk: AsyncOpenAI | None = None
         self.name = name or model
+        self.address = address
         self.traits = traits or ModelTraits(tools="native", protocol=protocol)
         if self.traits.tools == "text":
             self._dialect.tools = "text"

@@ -5,13 +5,12 @@ costs one number, and no memory.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from surefoot.errors import SurefootError
 from surefoot.server.hub import Hub
-from surefoot.server.sockets.sessions import ListWatch, Session, Watch
+from surefoot.server.sockets.sessions import ListWatch, Problem, Session, Watch
 from surefoot.view.fold import changed_since, snapshot
 from surefoot.view.making import run_row
 from surefoot.view.messages import task_list
@@ -27,27 +26,37 @@ MAX_QUEUE = 64
 MAX_QUEUE_FOR_TEXT = 8
 """Text comes last: with more waiting than this it is dropped."""
 LISTED_RUNS = 100
+AGAIN_SECONDS = 2.0
+"""After how long a run that could not be read is read again. Doubled each time, to at most a minute."""
+MAX_AGAIN_SECONDS = 60.0
 
 
 class Sender:
-    def __init__(self, hub: Hub, server: Any) -> None:
-        self._hub, self._server = hub, server
+    def __init__(self, hub: Hub, server: Any, again_seconds: float = AGAIN_SECONDS) -> None:
+        self._hub, self._server, self._again_seconds = hub, server, again_seconds
 
     async def keep_sending(self, session: Session) -> None:
-        """Send what is new, until it is cancelled."""
-        while True:
-            await session.wake.wait()
-            session.wake.clear()
-            # What changes in this time is sent together.
-            await asyncio.sleep(BATCH_SECONDS)
-            for run_id in list(session.changed):
-                # Before it is sent: what changes while it is being sent has to be sent too.
-                session.changed.discard(run_id)
-                watch = session.watches.get(run_id)
-                if watch is not None and not await self._pump(session, watch):
-                    session.changed.add(run_id)
-            if session.lists is not None:
-                await self._pump_list(session, session.lists)
+        """Send what is new, until it is cancelled. If nothing can be sent the socket is closed, and its client connects
+        again."""
+        try:
+            while True:
+                await session.wake.wait()
+                session.wake.clear()
+                # What changes in this time is sent together.
+                await asyncio.sleep(BATCH_SECONDS)
+                await self._send_changes(session)
+        except Exception:
+            await self._server.disconnect(session.sid)
+
+    async def _send_changes(self, session: Session) -> None:
+        for run_id in list(session.changed):
+            # Before it is sent: what changes while it is being sent has to be sent too.
+            session.changed.discard(run_id)
+            watch = session.watches.get(run_id)
+            if watch is not None and not await self._pump(session, watch):
+                session.changed.add(run_id)
+        if session.lists is not None:
+            await self._pump_list(session, session.lists)
 
     async def send_text(self, session: Session, message: dict[str, Any]) -> None:
         if self.waiting(session) < MAX_QUEUE_FOR_TEXT:
@@ -72,15 +81,36 @@ class Sender:
         if self.waiting(session) >= MAX_QUEUE:
             asyncio.get_running_loop().call_later(0.25, session.wake.set)
             return False
-        try:
-            view = await self._hub.view(watch.run)
-        except SurefootError:
+        view = await self._view(session, watch.run)
+        if view is None:
+            self._later(session, watch.run, session.notify, watch.run)
             return True
         if watch.rows:
             await self._send_rows(session, watch, view)
         if watch.tools:
             await self._send_messages(session, watch, view)
         return True
+
+    async def _view(self, session: Session, run_id: str) -> RunView | None:
+        """A run; or None, and the client is told why, once for each cause."""
+        try:
+            view = await self._hub.view(run_id)
+        except Exception as error:
+            # Not only our own errors: an event that the view cannot take must not end the sender.
+            text = self._hub.redactor.redact_known(_text_of(error))
+            problem = session.problems.setdefault(run_id, Problem())
+            problem.times += 1
+            if problem.text != text:
+                problem.text = text
+                message = {"v": PROTOCOL, "run": run_id, "message": text}
+                await self._server.emit("run:error", message, to=session.sid)
+            return None
+        session.problems.pop(run_id, None)
+        return view
+
+    def _later(self, session: Session, run_id: str, call: Callable[..., None], *arguments: Any) -> None:
+        seconds = min(self._again_seconds * 2 ** min(session.problems[run_id].times - 1, 10), MAX_AGAIN_SECONDS)
+        asyncio.get_running_loop().call_later(seconds, call, *arguments)
 
     async def _send_rows(self, session: Session, watch: Watch, view: RunView) -> None:
         after, upto = watch.sent, view.state.seq
@@ -115,13 +145,13 @@ class Sender:
             return
         if lists.sent is None:
             lists.changed.clear()
-            rows = await self._run_rows()
+            rows = await self._run_rows(session, lists)
             lists.sent = {row["id"]: row for row in rows}
             name, message = "runs:snapshot", {"v": PROTOCOL, "rows": rows}
         else:
             changed, lists.changed = lists.changed, set()
-            views = [await self._hub.view(run_id) for run_id in changed]
-            upserts = [row for row in map(run_row, views) if lists.sent.get(row["id"]) != row]
+            rows = [await self._list_row(session, lists, run_id) for run_id in changed]
+            upserts = [row for row in rows if row is not None and lists.sent.get(row["id"]) != row]
             if not upserts:
                 return
             lists.sent |= {row["id"]: row for row in upserts}
@@ -135,13 +165,28 @@ class Sender:
 
         await self._server.emit(name, message, to=session.sid, callback=acknowledge)
 
-    async def _run_rows(self) -> list[RunRow]:
-        rows = []
-        for summary in self._hub.summaries(LISTED_RUNS):
-            # A run of another version, or a damaged one, does not hide the others.
-            with contextlib.suppress(SurefootError):
-                rows.append(run_row(await self._hub.view(summary.run_id)))
-        return rows
+    async def _run_rows(self, session: Session, lists: ListWatch) -> list[RunRow]:
+        # A run of another version, or a damaged one, does not hide the others.
+        found = [await self._list_row(session, lists, item.run_id) for item in self._hub.summaries(LISTED_RUNS)]
+        return [row for row in found if row is not None]
+
+    async def _list_row(self, session: Session, lists: ListWatch, run_id: str) -> RunRow | None:
+        view = await self._view(session, run_id)
+        if view is None:
+            self._later(session, run_id, _change, session, lists, run_id)
+            return None
+        return run_row(view)
+
+
+def _change(session: Session, lists: ListWatch, run_id: str) -> None:
+    lists.changed.add(run_id)
+    session.wake.set()
+
+
+def _text_of(error: Exception) -> str:
+    if isinstance(error, SurefootError):
+        return f"{error} ({error.remedy})" if error.remedy else str(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def _acknowledged(session: Session, watch: Watch) -> Callable[..., None]:

@@ -33,6 +33,12 @@ class ListWatch:
     unacknowledged: int = 0
 
 
+@dataclass(slots=True)
+class Problem:
+    text: str = ""
+    times: int = 0
+
+
 @dataclass(slots=True, eq=False)
 class Session:
     sid: str
@@ -43,6 +49,8 @@ class Session:
     lists: ListWatch | None = None
     changed: set[str] = field(default_factory=set)
     """Runs with something to send."""
+    problems: dict[str, Problem] = field(default_factory=dict)
+    """Why runs could not be read, as the client was told."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     sender: "asyncio.Task[None] | None" = None
 

@@ -1,7 +1,7 @@
 // English, and the list of keys that every other language has to have. `x_one` and `x_other` are forms of a count.
 
 export const en = {
-  again: 'Try again', cancel: 'Cancel', close: 'Close', no: 'No', loading: 'Loading…', loadFailed: 'This could not be loaded:', more: 'Load more', 'more.n': '{n} more', download: 'Download', output: 'Output',
+  again: 'Try again', cancel: 'Cancel', close: 'Close', no: 'No', loading: 'Loading…', loadFailed: 'This could not be loaded:', unreadable: 'The server cannot read this run at the moment:', more: 'Load more', 'more.n': '{n} more', download: 'Download', output: 'Output',
   run: 'Run', runs: 'Runs', 'runs.none': 'No runs yet', 'runs.none.help': 'Runs that are started here or in a terminal appear in this list.', newRun: 'New run', report: 'Report', language: 'Language', find: 'Find', filter: 'Filter', 'filter.all': 'Show all',
   theme: 'Theme', 'theme.auto': 'as the system', 'theme.light': 'light', 'theme.dark': 'dark',
   'link.live': 'live', 'link.connecting': 'connecting…', 'link.stale': 'stale since {time}', 'link.denied': 'no access',
@@ -13,7 +13,7 @@ export const en = {
   plan: 'Plan', 'plan.rows': 'Plan as rows with times', 'plan.graph': 'Plan as a graph', 'plan.view': 'View of the plan', 'plan.none': 'There is no plan yet.',
   'fold.done_one': '{n} finished step', 'fold.done_other': '{n} finished steps', 'fold.steps_one': '{n} step, folded', 'fold.removed_one': '{n} removed step', 'fold.removed_other': '{n} removed steps', 'fold.steps_other': '{n} steps, folded',
   'graph.tooLarge_one': '{n} node is too many for a picture', 'graph.tooLarge_other': '{n} nodes are too many for a picture', 'graph.failed': 'The picture could not be drawn:',
-  zoom: 'Zoom', 'zoom.in': 'Larger', 'zoom.out': 'Smaller', 'zoom.fit': 'Fit',
+  path: 'Critical path', 'path.help': 'Show the chain of steps that takes the most time', 'key.path': 'the critical path', 'next.in': 'next try in {time}', 'next.now': 'trying again', 'next.model': 'call of the model, {n} of {of}', 'next.step': 'try {n} of {of}', zoom: 'Zoom', 'zoom.in': 'Larger', 'zoom.out': 'Smaller', 'zoom.fit': 'Fit',
   revisions: 'Revisions', 'revisions.none': 'The plan was not changed.', 'mark.added': 'added', 'mark.changed': 'changed', 'mark.removed': 'removed', removedIn: 'removed in r{n}',
   phases: 'Phases', 'phase.understanding': 'Understand', 'phase.approach': 'Approach', 'phase.planning': 'Plan', 'phase.execution': 'Execute', 'phase.validation': 'Validate',
   'phase.retries': 'Asked again', 'phase.messages': 'Messages', 'phase.warnings': 'Warnings', 'phase.suggestions': 'Suggestions', 'phase.output': 'Result', confidence: 'confidence',
@@ -50,7 +50,7 @@ export const en = {
   pause: 'Pause', resume: 'Resume', cancelRun: 'Cancel', undo: 'Undo', fork: 'Fork', skip: 'Skip', retry: 'Retry', editPlan: 'Edit plan', 'editPlan.help': 'The steps that have not started. Change, move, delete or add them.', 'editPlan.steps': 'Steps (TOML)', 'editPlan.send': 'Change the plan',
   'confirm.cancel': 'Cancel this run?', 'confirm.cancel.text': 'It ends now. What is done stays, and can be undone.', 'confirm.undo': 'Undo this run?', 'confirm.undo.text': 'Its changes to the files are taken back. Files that were changed since are reported, not overwritten.', 'confirm.undoStep': 'Undo this step?', 'confirm.undoStep.text': 'The files go back to before this step; later steps are undone with it. Files that were changed since are reported, not overwritten.',
   'fork.help': 'A new run in a new folder, with files and journal as they were before the step.', 'fork.at': 'Before step', 'fork.folder': 'New folder', 'fork.start': 'Start it now', 'fork.none': 'No step has started yet.',
-  'cmd.answer': 'Answer', 'sent.sending': 'is being sent…', 'sent.accepted': 'accepted', 'sent.at': 'at #{seq}', 'sent.refused': 'refused', 'sent.lost': 'not delivered',
+  'cmd.answer': 'Answer', 'sent.sending': 'is being sent…', 'sent.accepted': 'accepted', 'sent.queued': 'is waiting', 'sent.at': 'at #{seq}', 'sent.refused': 'refused', 'sent.lost': 'not delivered',
   'new.task.hint': 'What should be done?', 'new.checks': 'Checks', 'new.checks.help': 'One command per line. They have to succeed at the end; that is the proof.', 'new.model.hint': 'as configured', 'new.planOnly': 'Only make the plan', 'new.approve': 'Ask before', 'new.maxTime': 'Time limit', 'new.maxCost': 'Cost limit ($)', 'new.worktree': 'Work in a copy of the folder', 'approve.ask': 'every change and command', 'approve.auto-edit': 'every command', 'approve.auto': 'effects outside the folder', 'approve.never': 'nothing; what needs approval is not done', 'new.start': 'Start',
 
   'state.running': 'running', 'state.failed': 'failed', 'state.waiting': 'waiting for you', 'state.healed': 'healed', 'state.ready': 'ready', 'state.pending': 'to do', 'state.done': 'done', 'state.partial': 'partly done', 'state.degraded': 'fallback', 'state.skipped': 'skipped', 'state.blocked': 'blocked', 'state.removed': 'removed', 'state.paused': 'paused', 'state.interrupted': 'interrupted', 'state.undone': 'undone', 'state.refused': 'refused', 'state.unverified': 'unverified', 'state.succeeded': 'done',

@@ -3,7 +3,7 @@
 import type { Dictionary } from './index.svelte';
 
 export const zh: Dictionary = {
-  again: '重试', cancel: '取消', close: '关闭', no: '否', loading: '加载中…', loadFailed: '无法加载：', more: '加载更多', 'more.n': '还有 {n} 项', download: '下载', output: '输出',
+  again: '重试', cancel: '取消', close: '关闭', no: '否', loading: '加载中…', loadFailed: '无法加载：', unreadable: '服务器目前无法读取此运行：', more: '加载更多', 'more.n': '还有 {n} 项', download: '下载', output: '输出',
   run: '运行', runs: '运行列表', 'runs.none': '还没有运行', 'runs.none.help': '在这里或终端里启动的运行都会出现在这个列表中。', newRun: '新建运行', report: '报告', language: '语言', find: '查找', filter: '筛选', 'filter.all': '显示全部',
   theme: '主题', 'theme.auto': '跟随系统', 'theme.light': '浅色', 'theme.dark': '深色',
   'link.live': '实时', 'link.connecting': '连接中…', 'link.stale': '已过时 {time}', 'link.denied': '无权访问',
@@ -15,7 +15,7 @@ export const zh: Dictionary = {
   plan: '计划', 'plan.rows': '计划：带时间条的行', 'plan.graph': '计划：图', 'plan.view': '计划的显示方式', 'plan.none': '还没有计划。',
   'fold.done_one': '{n} 个已完成步骤', 'fold.done_other': '{n} 个已完成步骤', 'fold.steps_one': '{n} 个步骤（已折叠）', 'fold.removed_one': '{n} 个已移除步骤', 'fold.removed_other': '{n} 个已移除步骤', 'fold.steps_other': '{n} 个步骤（已折叠）',
   'graph.tooLarge_one': '{n} 个节点太多，无法画图', 'graph.tooLarge_other': '{n} 个节点太多，无法画图', 'graph.failed': '无法绘制：',
-  zoom: '缩放', 'zoom.in': '放大', 'zoom.out': '缩小', 'zoom.fit': '适应',
+  path: '关键路径', 'path.help': '显示耗时最长的步骤链', 'key.path': '关键路径', 'next.in': '{time} 后重试', 'next.now': '正在重试', 'next.model': '模型调用，第 {n} 次，共 {of} 次', 'next.step': '第 {n} 次，共 {of} 次', zoom: '缩放', 'zoom.in': '放大', 'zoom.out': '缩小', 'zoom.fit': '适应',
   revisions: '修订', 'revisions.none': '计划没有改动。', 'mark.added': '新增', 'mark.changed': '改动', 'mark.removed': '移除', removedIn: '在 r{n} 中移除',
   phases: '阶段', 'phase.understanding': '理解', 'phase.approach': '方案', 'phase.planning': '计划', 'phase.execution': '执行', 'phase.validation': '验证',
   'phase.retries': '重新询问', 'phase.messages': '消息', 'phase.warnings': '警告', 'phase.suggestions': '建议', 'phase.output': '结果', confidence: '置信度',
@@ -53,7 +53,7 @@ export const zh: Dictionary = {
   pause: '暂停', resume: '继续', cancelRun: '取消运行', undo: '撤销', fork: '分支', skip: '跳过', retry: '重试', editPlan: '编辑计划', 'editPlan.help': '尚未开始的步骤。可以修改、移动、删除或添加。', 'editPlan.steps': '步骤（TOML）', 'editPlan.send': '更改计划',
   'confirm.cancel': '取消这次运行？', 'confirm.cancel.text': '它会立即结束。已完成的保留，之后可以撤销。', 'confirm.undo': '撤销这次运行？', 'confirm.undo.text': '它对文件的改动会被还原。之后又被改动的文件会报告出来，不会覆盖。', 'confirm.undoStep': '撤销这个步骤？', 'confirm.undoStep.text': '文件回到这个步骤之前，后面的步骤一并撤销。之后又被改动的文件会报告出来，不会覆盖。',
   'fork.help': '在新文件夹中建立新运行，文件和日志与该步骤之前相同。', 'fork.at': '从此步骤之前', 'fork.folder': '新文件夹', 'fork.start': '立即开始', 'fork.none': '还没有步骤开始。',
-  'cmd.answer': '回答', 'sent.sending': '发送中…', 'sent.accepted': '已接受', 'sent.at': '于 #{seq}', 'sent.refused': '被拒绝', 'sent.lost': '未送达',
+  'cmd.answer': '回答', 'sent.sending': '发送中…', 'sent.queued': '等待中', 'sent.accepted': '已接受', 'sent.at': '于 #{seq}', 'sent.refused': '被拒绝', 'sent.lost': '未送达',
   'new.task.hint': '要做什么？', 'new.checks': '检查', 'new.checks.help': '每行一条命令。它们最后必须成功，这就是证明。', 'new.model.hint': '按配置', 'new.planOnly': '只做计划', 'new.approve': '先询问', 'new.maxTime': '时间上限', 'new.maxCost': '费用上限（美元）', 'new.worktree': '在文件夹的副本中工作', 'approve.ask': '每个改动和命令', 'approve.auto-edit': '每个命令', 'approve.auto': '文件夹之外的影响', 'approve.never': '不询问；需要批准的不执行', 'new.start': '开始',
 
   'state.running': '运行中', 'state.failed': '失败', 'state.waiting': '等你回答', 'state.healed': '已恢复', 'state.ready': '就绪', 'state.pending': '待办', 'state.done': '完成', 'state.partial': '部分完成', 'state.degraded': '降级', 'state.skipped': '已跳过', 'state.blocked': '受阻', 'state.removed': '已移除', 'state.paused': '已暂停', 'state.interrupted': '已中断', 'state.undone': '已撤销', 'state.refused': '被拒绝', 'state.unverified': '未验证', 'state.succeeded': '完成',
