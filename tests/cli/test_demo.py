@@ -47,6 +47,9 @@ async def test_the_demo_shows_a_check_that_heals_and_a_verified_result_on_its_pa
         assert ("red", "green") in [(check["before"], check["now"]) for check in rows[f"step:{step}"]["checks"]]
     # The first check of the first step fails, and the model looks at the data before it writes again.
     assert [rows[f"action:s1.a{number}"]["tool"] for number in (1, 2, 3)] == ["write_file", "run_command", "edit_file"]
+    red = rows["try:s1:1"]["red_looks"]
+    assert [look["checks"] for look in red] == [["python3 -m unittest -q test_report.LoadTest"]]
+    assert "ValueError" in red[0]["detail"]
     assert rows["run"]["proof"] == "A"
     assert list(tmp_path.iterdir()) == []
 

@@ -5,9 +5,12 @@ from typing import Any
 
 from surefoot.core.transitions import Rung, StepStatus
 from surefoot.journal import events as e
-from surefoot.view.rows import ActionRow
+from surefoot.view.rows import ActionRow, RedLook
 from surefoot.view.state import RunView, Try
 from surefoot.view.steps import action_title
+
+DETAIL_CHARS = 600
+MAX_RED_LOOKS = 20
 
 
 def _step_started(view: RunView, event: e.StepStarted, at: float) -> set[str]:
@@ -49,7 +52,16 @@ def _try_keys(view: RunView, step_id: str) -> set[str]:
 
 def _checks_ran(view: RunView, event: e.ChecksRan, at: float) -> set[str]:
     _keep_outputs(view, event.results)
-    return {f"step:{event.step_id}"} if event.step_id in view.state.steps else {"phase:validation"}
+    if event.step_id not in view.state.steps:
+        return {"phase:validation"}
+    tries, red = view.tries.get(event.step_id), [result for result in event.results if not result.passed]
+    if event.when != "after" or not red or not tries:
+        return {f"step:{event.step_id}"}
+    labels = [result.check.label for result in red]
+    detail = next((result.detail for result in red if result.detail), "")[:DETAIL_CHARS]
+    look: RedLook = {"at": at, "checks": labels, "detail": detail}
+    tries[-1].red_looks = [*tries[-1].red_looks, look][-MAX_RED_LOOKS:]
+    return {f"step:{event.step_id}", f"try:{event.step_id}:{tries[-1].number}"}
 
 
 def _keep_outputs(view: RunView, results: Iterable[Any]) -> None:

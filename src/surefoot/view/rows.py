@@ -218,6 +218,14 @@ class TryUsage(TypedDict):
     """The time of the calls that were made after the attempt had ended."""
 
 
+class RedLook(TypedDict):
+    """Checks that were red when the model said that the step was done; it went on in the same attempt."""
+
+    at: float
+    checks: list[str]
+    detail: str
+
+
 class TryRow(TypedDict):
     key: str
     kind: Literal["try"]
@@ -230,6 +238,7 @@ class TryRow(TypedDict):
     reflection: ReflectionRow | None
     rung: str | None
     rolled_back: bool
+    red_looks: list[RedLook]
     usage: TryUsage
 
 

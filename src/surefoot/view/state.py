@@ -7,7 +7,7 @@ from surefoot.core.outcome import Failure, StepReflection
 from surefoot.core.transitions import StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
-from surefoot.view.rows import ActionRow, NextTry, Now, RevisionRow, StepRow, Tokens
+from surefoot.view.rows import ActionRow, NextTry, Now, RedLook, RevisionRow, StepRow, Tokens
 
 PHASES = ("understanding", "approach", "planning", "execution", "validation")
 
@@ -61,6 +61,7 @@ class Try:
     used: Used = field(default_factory=Used)
     recovery_seconds: float = 0.0
     """The time of calls that were made after it had ended."""
+    red_looks: list[RedLook] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -137,6 +137,7 @@ def try_row(view: RunView, step_id: str, number: str) -> TryRow:
         else None,
         "rung": tried.rung,
         "rolled_back": tried.rolled_back,
+        "red_looks": tried.red_looks,
         "usage": {
             "calls": tried.used.calls,
             "tokens": tried.used.tokens,

@@ -185,6 +185,12 @@ export interface TryUsage {
   recovery_seconds: number;
 }
 
+export interface RedLook {
+  at: number;
+  checks: string[];
+  detail: string;
+}
+
 export interface TryRow {
   key: string;
   kind: "try";
@@ -197,6 +203,7 @@ export interface TryRow {
   reflection: ReflectionRow | null;
   rung: string | null;
   rolled_back: boolean;
+  red_looks: RedLook[];
   usage: TryUsage;
 }
 

@@ -20,7 +20,7 @@ export const en = {
 
   'step.n': 'Step {n}', 'step.of': 'Step {n} of {total}', 'step.parts': 'Parts of the step', 'run.parts': 'Parts of the run',
   'tab.now': 'Attempts', 'tab.proof': 'Proof', 'tab.diff': 'Changes', 'tab.log': 'Log', 'tab.artifacts': 'Artifacts', 'tab.talk': 'Conversation', 'tab.about': 'About', 'tab.actions': 'Actions', 'tab.revisions': 'Revisions', 'tab.answers': 'Answers',
-  tries: 'Attempts', 'tries.none': 'It has not started.', 'try.n': 'Attempt {n}', 'try.of': 'attempt {n} of {max}', 'try.rolledBack': 'undone', reflection: 'Cause:', 'reflection.fix': 'What to do:', rung: 'Next', ladder: 'Recovery',
+  tries: 'Attempts', 'tries.none': 'It has not started.', 'try.n': 'Attempt {n}', 'try.of': 'attempt {n} of {max}', 'try.rolledBack': 'undone', 'try.red': 'Not done, this failed:', reflection: 'Cause:', 'reflection.fix': 'What to do:', rung: 'Next', ladder: 'Recovery',
   actions: 'Actions', 'actions.none': 'No actions yet.', 'actions.run': 'What can be done with the run', 'artifacts.none': 'No artifacts.', 'log.none': 'Nothing was logged.', 'log.more_one': '{n} earlier line, {size} in all', 'log.more_other': '{n} earlier lines, {size} in all',
   'checks.none': 'This step has no checks.', 'check.red': 'red', 'check.green': 'green', 'check.unknown': 'not run', 'check.notDecisive': 'not decisive', proven: 'Proven: a check was red before and is green now', unproven: 'Not proven by a check that was red before', proofs: 'What the checks printed',
   facts: 'Facts', id: 'Id', type: 'Kind', needs: 'After', 'files.title': 'Files', outputs: 'Expected', milestone: 'Milestone', estimate: 'Estimate', critical: 'critical', state: 'State', reason: 'Reason', duration: 'Duration',

@@ -22,7 +22,7 @@ export const zh: Dictionary = {
 
   'step.n': '步骤 {n}', 'step.of': '步骤 {n}/{total}', 'step.parts': '步骤的各部分', 'run.parts': '运行的各部分',
   'tab.now': '尝试', 'tab.proof': '证明', 'tab.diff': '改动', 'tab.log': '日志', 'tab.artifacts': '产物', 'tab.talk': '对话', 'tab.about': '概况', 'tab.actions': '操作', 'tab.revisions': '修订', 'tab.answers': '回答',
-  tries: '尝试', 'tries.none': '尚未开始。', 'try.n': '第 {n} 次尝试', 'try.of': '第 {n} 次尝试，最多 {max} 次', 'try.rolledBack': '已回滚', reflection: '原因：', 'reflection.fix': '对策：', rung: '下一步', ladder: '恢复',
+  tries: '尝试', 'tries.none': '尚未开始。', 'try.n': '第 {n} 次尝试', 'try.of': '第 {n} 次尝试，最多 {max} 次', 'try.rolledBack': '已回滚', 'try.red': '未完成，以下检查失败：', reflection: '原因：', 'reflection.fix': '对策：', rung: '下一步', ladder: '恢复',
   actions: '操作', 'actions.none': '还没有操作。', 'actions.run': '可对运行执行的操作', 'artifacts.none': '没有产物。', 'log.none': '没有日志。', 'log.more_one': '前面还有 {n} 行，共 {size}', 'log.more_other': '前面还有 {n} 行，共 {size}',
   'checks.none': '此步骤没有检查。', 'check.red': '红', 'check.green': '绿', 'check.unknown': '未运行', 'check.notDecisive': '非决定性', proven: '已证明：有检查之前为红，现在为绿', unproven: '没有由红变绿的检查来证明', proofs: '检查的输出',
   facts: '信息', id: '编号', type: '类型', needs: '依赖', 'files.title': '文件', outputs: '预期产出', milestone: '里程碑', estimate: '预计', critical: '关键', state: '状态', reason: '原因', duration: '用时',
