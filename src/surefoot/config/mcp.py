@@ -42,7 +42,7 @@ class McpServer(Value):
     """By tool: the tool that undoes what it did."""
     trust_annotations: bool = True
     """Whether a tool that says it only reads is used without asking. False: every tool asks."""
-    start_seconds: float = Field(default=30, gt=0, le=600)
+    start_seconds: float = Field(default=60, gt=0, le=600)
     """How long the server may take to start and to list its tools."""
     call_seconds: float = Field(default=120, gt=0, le=3600)
     """How long one call may take."""

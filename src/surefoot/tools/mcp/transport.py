@@ -170,6 +170,9 @@ async def _read_messages(process: asyncio.subprocess.Process, to_session: Any, c
                     complaints.problem = f"it sent a message of more than {MAX_MESSAGE // 1_000_000} MB"
                     break
     complaints.ended.set()
+    # A program that cannot write does not end, and its end is only seen when all that it wrote was read.
+    while await process.stdout.read(_CHUNK):
+        pass
 
 
 async def _write_messages(process: asyncio.subprocess.Process, from_session: Any) -> None:
