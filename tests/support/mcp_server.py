@@ -4,6 +4,7 @@
 there is one tool more; `hostile` has descriptions that try to deceive; `silent` never answers; `broken` ends at once.
 """
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -117,9 +118,9 @@ def _faults(server: MCPServer) -> None:
         return ""
 
     @server.tool()
-    def hangs_and_writes() -> str:
+    async def hangs_and_writes() -> str:
         """Never answers, and may have done something."""
-        time.sleep(1000)
+        await asyncio.sleep(1000)
         return ""
 
     @server.tool(annotations=READS)
