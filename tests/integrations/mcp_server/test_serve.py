@@ -14,8 +14,13 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitResult
 
+from support.kit import Bench
 from surefoot.config.paths import journal_file
+from surefoot.core.questions import Question
+from surefoot.errors import ModelError, UnknownRun, UsageError
+from surefoot.integrations.mcp_server.runs import Runs
 from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.server.hub import Hub
 
 pytestmark = pytest.mark.req("X8")
 
@@ -124,8 +129,6 @@ async def test_a_run_with_a_question_to_the_clients_user(site: Site) -> None:
 
 
 async def test_a_waiting_run_is_answered_by_the_tool_and_a_run_is_cancelled(site: Site) -> None:
-    other = site.home / "elsewhere"
-    other.mkdir()
     async with site.client(elicits=False, mode="legacy") as client:
         run = data(await client.call_tool("run", {"task": TASK, "checks": [CHECK]}))
         assert (run["status"], run["verdict"], run["proof"]) == ("waiting", None, None)
@@ -157,3 +160,27 @@ async def test_a_waiting_run_is_answered_by_the_tool_and_a_run_is_cancelled(site
             await asyncio.sleep(0.2)
             status = data(await client.call_tool("status", {"run": newest}))
         assert status["verdict"] == "cancelled"
+
+
+async def test_other_folders_are_out_of_reach(tmp_path: Path) -> None:
+    home, work, other = (tmp_path / name for name in ("home", "work", "other"))
+    for folder in (home, work, other):
+        folder.mkdir()
+    bench = Bench(other, home, SqliteJournal(journal_file(home)))
+    state = await bench.run("carry out nothing", [ModelError("no model")])
+    bench.journal.close()  # type: ignore[attr-defined]
+    async with Hub(home) as hub:
+        with pytest.raises(UnknownRun, match="no run of this folder"):
+            await Runs(hub, work).view(state.run_id)
+        assert await Runs(hub, work).listed(10) == []
+        assert (await Runs(hub, other).view(state.run_id[:8])).state.run_id == state.run_id
+
+
+@pytest.mark.parametrize("approvals", [True, False])
+async def test_approvals_can_be_kept_from_the_clients_model(tmp_path: Path, approvals: bool) -> None:
+    async with Hub(tmp_path) as hub:
+        runs = Runs(hub, tmp_path, approvals=approvals)
+        question = Question("q", "approval", "write_file in x", ("yes", "no"), "s", "")
+        expected = "is no answer" if approvals else "approvals are not accepted from this tool"
+        with pytest.raises(UsageError, match=expected):
+            await runs.answer("run", question, "perhaps", by_person=False)
