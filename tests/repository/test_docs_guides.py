@@ -116,7 +116,11 @@ def test_the_commands_of_the_mcp_guide_work_with_the_real_server(tmp_path: Path)
     task = shlex.split(next(line for line in commands_of("guides/mcp.md") if "surefoot run" in line))[2]
     submitted = {
         "submit_understanding": {**UNDERSTANDING, "understanding": task, "files": ["tokyo.txt"]},
-        "submit_approach": {"approach": "ask the clock and write the file", "alternatives": []},
+        "submit_approach": {
+            "approach": "ask the server",
+            "expected_outcomes": ["tokyo.txt"],
+            "alternatives": [{"name": "b"}],
+        },
         "submit_plan": {"steps": [{"name": "write tokyo.txt", "writes": ["tokyo.txt"], "expected_result": "21:00"}]},
     }
     script = [

@@ -33,9 +33,9 @@ def from_toml(path: Path, content: bytes) -> dict[str, Sourced]:
         if not isinstance(entries, dict):
             raise ConfigError(f"{where}: {section} is a section, not a value", remedy=f"write it as [{section}]")
         if section == MCP:
-            for server, value in read_servers(entries, where).items():
+            for server, definition in read_servers(entries, where).items():
                 name = f"{MCP}.servers.{server}"
-                settings[name] = Sourced(value, f"{path}:{lines.get(name, lines.get(section, 1))}")
+                settings[name] = Sourced(definition, f"{path}:{lines.get(name, lines.get(section, 1))}")
             continue
         for key, value in entries.items():
             name = f"{section}.{key}"

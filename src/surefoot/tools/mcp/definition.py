@@ -79,7 +79,7 @@ def shown_parameters(definition: ToolDefinition) -> dict[str, Any] | None:
     if definitions:
         result["$defs"] = {name: _clean(part, definitions, 0) for name, part in definitions.items()}
     if len(json.dumps(result)) > MAX_SCHEMA or not _is_checkable(result):
-        names = {name: {} for name in usable}
+        names: dict[str, Any] = {name: {} for name in usable}
         return {"type": "object", "properties": names, "required": required, "additionalProperties": False}
     return result
 
