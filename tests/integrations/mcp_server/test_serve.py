@@ -65,7 +65,7 @@ class Site:
             self.asked.append(params.message)
             return ElicitResult(action="accept", content={"answer": "yes"})
 
-        callback = answer if elicits else None
+        callback: Any = answer if elicits else None
         async with Client(parameters, mode=mode, elicitation_callback=callback, read_timeout_seconds=600) as client:
             yield client
 

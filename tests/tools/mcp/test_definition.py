@@ -24,8 +24,9 @@ from surefoot.tools.tool import Tool
 pytestmark = pytest.mark.req("X8")
 
 
-def tool(description: str = "", **schema: Any) -> ToolDefinition:
-    return ToolDefinition(name="t", description=description, input_schema={"type": "object", **schema})
+def tool(description: str = "", schema: dict[str, Any] | None = None, **more: Any) -> ToolDefinition:
+    whole = {"type": "object", **(schema or {}), **more}
+    return ToolDefinition(name="t", description=description, input_schema=whole)
 
 
 async def nothing(**_: Any) -> str:
@@ -75,19 +76,19 @@ def test_a_schema_cannot_fetch_loop_or_take_for_ever() -> None:
         "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
         "properties": {"x": {"$ref": "#/$defs/a"}},
     }
-    parameters = shown_parameters(tool(**loops))
+    parameters = shown_parameters(tool(schema=loops))
     assert parameters is not None
     assert parameters["properties"] == {"x": {}}
     assert read_arguments("t", parameters, None, {"x": 5}) == {"x": 5}
 
     for broken in ({"properties": {"x": {"type": 5}}}, {"properties": 3, "required": "x"}, {"properties": {"x": None}}):
-        assert shown_parameters(tool(**broken)) is not None
+        assert shown_parameters(tool(schema=dict(broken))) is not None
     assert shown_parameters(tool(properties={"bad name\n": {}}, required=["bad name\n"])) is None
 
 
 def test_shared_parts_of_a_schema_keep_their_meaning() -> None:
     kind = {"definitions": {"Size": {"enum": ["s", "l"]}}, "properties": {"size": {"$ref": "#/definitions/Size"}}}
-    parameters = shown_parameters(tool(**kind))
+    parameters = shown_parameters(tool(schema=kind))
     assert parameters is not None
     assert read_arguments("t", parameters, None, {"size": "s"}) == {"size": "s"}
     with pytest.raises(Exception, match="is wrong"):

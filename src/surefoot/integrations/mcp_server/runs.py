@@ -101,8 +101,8 @@ class Runs:
         return [folder, *(copy for copy, origin in copies.items() if origin == folder)]
 
     async def _execute(self, run_id: str, command: Literal["answer", "cancel", "undo"], **more: str) -> None:
-        request = CommandRequest(command=command, commandId=uuid.uuid4().hex, **more)  # type: ignore[arg-type]
-        answer = await self._commands.execute(run_id, request)
+        request = CommandRequest(command=command, commandId=uuid.uuid4().hex, **more)
+        answer = dict(await self._commands.execute(run_id, request))
         if "refused" in answer:
             raise UsageError(str(answer["reason"]))
 
