@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 ORDER = (
     *("errors", "_version", "core", "config", "results", "journal", "workspace", "models", "tools"),
-    *("prompting", "engine", "history", "api", "view", "report", "server", "cli", "__main__"),
+    *("prompting", "engine", "history", "api", "view", "report", "server", "integrations", "cli", "__main__"),
 )
 """From the bottom up: what stands later may import what stands earlier, never the other way round."""
 
@@ -31,7 +31,10 @@ PURE = (
 """Modules and packages that decide and do no I/O."""
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 
-HEAVY = {"openai", "anthropic", "xllamacpp", "httpx", "httpx2", "jsonschema", "socketio", "starlette", "uvicorn"}
+HEAVY = {
+    *("openai", "anthropic", "xllamacpp", "httpx", "httpx2", "jsonschema", "socketio", "starlette", "uvicorn"),
+    *("mcp", "mcp_types", "anyio"),
+}
 
 FILES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix("."): path

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from surefoot.config.mcp import McpServer, servers_in
 from surefoot.config.paths import journal_file
+from surefoot.config.sources import from_toml
+from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.models.local.weights import DEFAULT, KNOWN
 from surefoot.models.providers.catalog import PROVIDERS
@@ -57,7 +60,7 @@ def test_the_snippets_of_the_library_guide_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["guides/library.md", "guides/recovery.md", "concepts/ladder.md", "models.md", "tools.md"]
+    "name", ["guides/library.md", "guides/mcp.md", "guides/recovery.md", "concepts/ladder.md", "models.md", "tools.md"]
 )
 def test_links_and_anchors_resolve(name: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page(name)):
@@ -98,3 +101,68 @@ def test_the_size_of_the_weights_is_the_same_everywhere() -> None:
     root = DOCS.parent
     for file in (*DOCS.rglob("*.md"), root / "README.md", root / "Makefile", *(root / "src").rglob("*.py")):
         assert set(re.findall(r"\b1\.\d+ GB", file.read_text("utf-8"))) <= {size}, file
+
+
+@pytest.mark.req("X8")
+def test_the_commands_of_the_mcp_guide_work_with_the_real_server(tmp_path: Path) -> None:
+    """`mcp-server-time` from PyPI, configured as the page says; the model's answers are scripted."""
+    config, tracker = snippets("guides/mcp.md", "toml")
+    assert list(servers_in(from_toml(Path("config.toml"), tracker.encode()))) == ["tracker"]
+    home, folder = tmp_path / "home", tmp_path / "work"
+    folder.mkdir()
+    (home / ".config/surefoot").mkdir(parents=True)
+    (home / ".config/surefoot/config.toml").write_text(config)
+    converted = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
+    task = shlex.split(next(line for line in commands_of("guides/mcp.md") if "surefoot run" in line))[2]
+    submitted = {
+        "submit_understanding": {**UNDERSTANDING, "understanding": task, "files": ["tokyo.txt"]},
+        "submit_approach": {
+            "approach": "ask the server",
+            "expected_outcomes": ["tokyo.txt"],
+            "alternatives": [{"name": "b"}],
+        },
+        "submit_plan": {"steps": [{"name": "write tokyo.txt", "writes": ["tokyo.txt"], "expected_result": "21:00"}]},
+    }
+    script = [
+        {"calls": list(submitted.items())},
+        {"calls": [["time__convert_time", converted]]},
+        {"calls": [["write_file", {"path": "tokyo.txt", "content": "21:00\n"}]]},
+        {"calls": [["finish_step", {"summary": "written"}]]},
+    ]
+    (tmp_path / "script.json").write_text(json.dumps(script))
+    scripts = sysconfig.get_path("scripts")
+    environ = {"HOME": str(home), "PATH": f"{scripts}:{os.environ['PATH']}", "LANG": "C.UTF-8"}
+    environ["SUREFOOT_MODEL"] = f"scripted:{tmp_path / 'script.json'}"
+    said = ""
+    for line in commands_of("guides/mcp.md"):
+        process = subprocess.run(
+            shlex.split(line), cwd=folder, env=environ, text=True, capture_output=True, check=False
+        )
+        assert process.returncode == 0, process.stderr[-3000:]
+        said += process.stdout
+    assert "time__convert_time  (reads)" in said
+    assert (folder / "tokyo.txt").read_text() == "21:00\n"
+    journal = SqliteJournal(journal_file(home / ".local/share/surefoot"), read_only=True)
+    (run,) = journal.summaries()
+    results = [r.event for r in journal.read(run.run_id) if isinstance(r.event, e.ActionFinished)]
+    assert results[0].data["target"]["datetime"].endswith("T21:00:00+09:00"), "the answer of the real server"
+    journal.close()
+
+
+def commands_of(name: str) -> list[str]:
+    """The command lines of a page that start Surefoot and end."""
+    return [line for text in snippets(name, "sh") for line in text.splitlines() if line.startswith("surefoot ")]
+
+
+@pytest.mark.req("X8")
+def test_the_mcp_guide_and_the_settings_page_name_what_exists() -> None:
+    listed = re.findall(
+        r"^\| `(\w+)` \| [^|]*\| [^|]*\|$", page("configuration.md").partition("## mcp\n")[2], re.MULTILINE
+    )
+    assert listed == list(McpServer.model_fields)
+    from surefoot.integrations.mcp_server.serve import Door
+
+    tools = re.findall(r"^\| `(\w+)` \| ", page("guides/mcp.md"), re.MULTILINE)
+    assert tools == list(vars(Door(None))["_tools"])  # type: ignore[arg-type]
+    for code in snippets("guides/mcp.md", "python"):
+        exec(compile(code, "guides/mcp.md", "exec"), {})

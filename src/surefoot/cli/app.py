@@ -26,6 +26,7 @@ from surefoot.cli.commands.run import plan, resume, run
 from surefoot.cli.commands.serve import schema, serve, watch
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.demo.command import demo
+from surefoot.cli.mcp.command import mcp
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
 EXIT_CODES = """\b
@@ -100,6 +101,7 @@ for command in (
     untrust,
     doctor,
     model,
+    mcp,
     schema,
 ):
     cli.add_command(command)

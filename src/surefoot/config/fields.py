@@ -114,7 +114,7 @@ def unknown_section(where: str, section: str) -> ConfigError:
         return ConfigError(
             f"{where}: {section} is outside of any section", remedy=f"it belongs under [{right_section}]"
         )
-    names = (*SECTIONS, PRICES)
+    names = (*SECTIONS, PRICES, "mcp")
     nearest = difflib.get_close_matches(section, names, n=1)
     known = ", ".join(f"[{name}]" for name in names)
     hint = f"did you mean [{nearest[0]}]?" if nearest else f"the sections are {known}"

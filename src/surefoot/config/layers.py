@@ -11,6 +11,8 @@ from typing import Any
 
 from surefoot.config import paths
 from surefoot.config.fields import NESTED, PRICES, SECTIONS, Sourced, known_fields, validate
+from surefoot.config.mcp import SECTION as MCP
+from surefoot.config.mcp import ConfiguredServer, servers_in
 from surefoot.config.model import AlertSettings, ExecutionConfig, ModelSettings
 from surefoot.config.sources import from_environment, from_toml, read
 from surefoot.config.trust import TrustStore
@@ -31,6 +33,11 @@ class Settings:
     def source(self, name: str) -> str:
         return self.listed[name].source
 
+    @property
+    def mcp_servers(self) -> dict[str, ConfiguredServer]:
+        """The MCP servers whose tools runs may use, by name."""
+        return servers_in(self.listed)
+
 
 def load(
     workspace: Path, flags: Mapping[str, Sourced] | None = None, environ: Mapping[str, str] = os.environ
@@ -41,12 +48,12 @@ def load(
     user = paths.user_config(environ)
     if (content := read(user)) is not None:
         values |= from_toml(user, content)
-    project, notice = load_trusted_project(workspace, environ)
+    project, ignored = load_trusted_project(workspace, environ)
     if "model.model" in project or "model.base_url" in project:
         # A project with its own server must not get the key that the user has for another one.
         values = {name: item for name, item in values.items() if not name.startswith("model.")}
     values |= project
-    notices += [notice] if notice else []
+    notices += ignored
     from_files = values.get("model.model")
     values |= from_environment(environ)
     values |= {name: Sourced(validate(name, item, strict=False), item.source) for name, item in (flags or {}).items()}
@@ -62,6 +69,7 @@ def _assemble(values: Mapping[str, Sourced], model: str | None, notices: tuple[s
         by_section[section][key] = listed[name].value
     prices = {name.partition(".")[2]: item for name, item in values.items() if name.startswith(f"{PRICES}.")}
     listed |= {f"{PRICES}.{model}": item for model, item in prices.items()}
+    listed |= {name: item for name, item in values.items() if name.startswith(f"{MCP}.")}
     nested = {section: SECTIONS[section](**by_section[section]) for section in NESTED}
     return Settings(
         execution=ExecutionConfig(
@@ -77,18 +85,28 @@ def _assemble(values: Mapping[str, Sourced], model: str | None, notices: tuple[s
 # -- the project config --------------------------------------------------------------------------------------------
 
 
-def load_trusted_project(workspace: Path, environ: Mapping[str, str]) -> tuple[dict[str, Sourced], str]:
-    """The project's settings if they are trusted; otherwise no settings, and a message that says so."""
+def load_trusted_project(workspace: Path, environ: Mapping[str, str]) -> tuple[dict[str, Sourced], list[str]]:
+    """The project's settings if they are trusted, and messages that say what is ignored.
+
+    An MCP server needs trust of its own: it is a program that is started, or an address that is sent data.
+    """
     config = find_project_config(workspace, environ)
     content = read(config) if config else None
     if config is None or content is None:
-        return {}, ""
+        return {}, []
     trust = TrustStore(paths.trust_file(paths.state_home(environ)))
     if trust.holds(config, content):
-        return from_toml(config, content), ""
+        settings = from_toml(config, content)
+        untrusted = [s for s in servers_in(settings).values() if not trust.holds_server(config, s)]
+        left_out = {f"{MCP}.servers.{server.name}" for server in untrusted}
+        return {name: item for name, item in settings.items() if name not in left_out}, [
+            f"the MCP server {s.name} of {config} is not trusted and is not used; "
+            f"to use it: surefoot mcp trust {s.name} -C {workspace}"
+            for s in untrusted
+        ]
     folder = config.parent.parent if config.parent.name == ".surefoot" else config.parent
     reason = "has changed since it was trusted" if trust.knows(config) else "is not trusted"
-    return {}, f"{config} {reason} and is ignored; to use it: surefoot trust {folder}"
+    return {}, [f"{config} {reason} and is ignored; to use it: surefoot trust {folder}"]
 
 
 def find_project_config(workspace: Path, environ: Mapping[str, str] = os.environ) -> Path | None:

@@ -116,12 +116,12 @@ class ModelSettings(Value):
 def _require_target(text: str) -> str:
     """Accept a command, an https address, or an http address of this machine. An address holds no user name."""
     text = text.strip()
-    if not text or (re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not _is_safe_address(text)):
+    if not text or (re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not is_safe_address(text)):
         raise ValueError("neither a command nor an address that alerts may be sent to")
     return text
 
 
-def _is_safe_address(text: str) -> bool:
+def is_safe_address(text: str) -> bool:
     address = parse_address(text)
     if address is None or re.search(r"\s", text) or "@" in text.partition("://")[2].partition("/")[0]:
         return False

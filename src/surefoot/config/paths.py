@@ -38,6 +38,11 @@ def trust_file(home: Path) -> Path:
     return home / "trust.json"
 
 
+def mcp_pins(home: Path) -> Path:
+    """The folder with one file for each MCP server: its tools as they were when they were accepted."""
+    return home / "mcp"
+
+
 def user_home(environ: Mapping[str, str] = os.environ) -> Path:
     if home := environ.get("HOME"):
         return Path(home)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.config.fields import PRICES, SECTIONS, Sourced, known_fields, unknown_section, validate, validate_price
+from surefoot.config.mcp import SECTION as MCP
+from surefoot.config.mcp import read_servers
 from surefoot.config.model import SETTING_ALIASES
 from surefoot.errors import ConfigError
 
@@ -26,10 +28,15 @@ def from_toml(path: Path, content: bytes) -> dict[str, Sourced]:
     settings: dict[str, Sourced] = {}
     for section, entries in document.items():
         where = f"{path}:{lines.get(section, 1)}"
-        if section not in SECTIONS and section != PRICES:
+        if section not in SECTIONS and section not in (PRICES, MCP):
             raise unknown_section(where, section)
         if not isinstance(entries, dict):
             raise ConfigError(f"{where}: {section} is a section, not a value", remedy=f"write it as [{section}]")
+        if section == MCP:
+            for server, definition in read_servers(entries, where).items():
+                name = f"{MCP}.servers.{server}"
+                settings[name] = Sourced(definition, f"{path}:{lines.get(name, lines.get(section, 1))}")
+            continue
         for key, value in entries.items():
             name = f"{section}.{key}"
             item = Sourced(value, f"{path}:{lines.get(name, lines.get(section, 1))}")

@@ -1,4 +1,5 @@
-"""The project configs that the user trusts, by the hash of their content: a changed file must be trusted again.
+"""The project configs that the user trusts, by the hash of their content: a changed file must be trusted again. Each
+MCP server in such a config is trusted by itself.
 
 A workspace may come from anybody, so its settings have no effect until they are trusted.
 """
@@ -10,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from surefoot.config.mcp import ConfiguredServer
 from surefoot.config.paths import PROJECT_CONFIGS
 from surefoot.core.values import now
 from surefoot.errors import ConfigError, UsageError
@@ -33,9 +35,23 @@ class TrustStore:
         entries[_key(config)] = {"sha256": _hash(content), "at": now().isoformat(timespec="seconds")}
         self._write(entries)
 
+    def holds_server(self, config: Path, server: ConfiguredServer) -> bool:
+        """Whether this MCP server is trusted exactly as the file defines it."""
+        entry = self._read().get(_server_key(config, server.name))
+        return entry is not None and entry.get("sha256") == server.settings.definition
+
+    def add_server(self, config: Path, server: ConfiguredServer) -> None:
+        entries = self._read()
+        at = now().isoformat(timespec="seconds")
+        entries[_server_key(config, server.name)] = {"sha256": server.settings.definition, "at": at}
+        self._write(entries)
+
     def remove(self, config: Path) -> bool:
+        """Trust this file no more, nor its MCP servers. Returns whether it was trusted."""
         entries = self._read()
         known = entries.pop(_key(config), None) is not None
+        for name in [name for name in entries if name.startswith(_server_key(config, ""))]:
+            del entries[name]
         if known:
             self._write(entries)
         return known
@@ -86,6 +102,10 @@ def project_config(folder: Path) -> Path:
 
 def _key(config: Path) -> str:
     return str(config.resolve())
+
+
+def _server_key(config: Path, name: str) -> str:
+    return f"{_key(config)}#mcp.{name}"
 
 
 def _hash(content: bytes) -> str:

@@ -84,11 +84,18 @@ class Commands:
                 raise UsageError(f"{folder} is not a folder", remedy="give the absolute path of a folder that exists")
             model = request.model or self._model
             words = run_arguments(request.task, request.checks, model, dict(request.options), request.plan_only)
-            run_id = await self._drive(folder, words).run_id()
+            driver = self._drive(folder, words)
+            run_id = await driver.run_id()
+            self._driving[run_id] = driver
             self._remember_model(run_id, model)
             return {"run": run_id}
 
         return await self._once(f"start:{request.commandId}" if request.commandId else "", starting)
+
+    def is_driven(self, run_id: str) -> bool:
+        """Whether a process that was started here may still write events of the run."""
+        driver = self._driving.get(run_id)
+        return driver is not None and driver.process.poll() is None
 
     async def execute(self, run_id: str, request: CommandRequest) -> Answer:
         async def executing() -> dict[str, Any]:

@@ -168,7 +168,10 @@ def _by_schema(schema: Mapping[str, Any], parameters: Mapping[str, Any]) -> Chec
     whole = {**schema, "$defs": parameters.get("$defs", {})}
 
     def check(value: Any) -> Any:
-        problem = next(Draft202012Validator(whole).iter_errors(value), None)
+        try:
+            problem = next(Draft202012Validator(whole).iter_errors(value), None)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply to be checked") from error
         if problem is not None:
             raise ValueError(problem.message)
         return value

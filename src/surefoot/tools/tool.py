@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 from surefoot.core.values import Value
 from surefoot.errors import ToolError
@@ -44,6 +44,18 @@ class ToolResult(Value):
     temporary: bool = False
 
 
+class Consent(Protocol):
+    """Whether a tool is still what a person agreed to. For tools of other programs, which may change them."""
+
+    async def question(self) -> str:
+        """What to ask a person before the tool is used, whatever the rules allow; empty if nothing."""
+        ...
+
+    def given(self) -> None:
+        """The person said yes to the last question."""
+        ...
+
+
 @dataclass(frozen=True)
 class Tool:
     name: str
@@ -69,6 +81,7 @@ class Tool:
     adapters: Adapters | None = field(default=None, repr=False, compare=False)
     """Validates each argument; with None, `parameters` is used as a JSON schema."""
     function: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
+    consent: Consent | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):

@@ -22,7 +22,7 @@ def question_row(state: RunState, question_id: str) -> QuestionRow:
         "qkind": question.kind,
         "text": question.text,
         "why": why,
-        "options": _options(question),
+        "options": question_options(question),
         "command": command,
         "diff": diff,
         "hash": question_hash(question),
@@ -41,7 +41,7 @@ def question_hash(question: Question) -> str:
     return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _options(question: Question) -> list[OptionRow]:
+def question_options(question: Question) -> list[OptionRow]:
     options: list[OptionRow] = []
     for choice in question.choices:
         if choice.word == "explain":

@@ -175,6 +175,7 @@ STARTS_PROCESSES = {
     "models/local/weights_sources.py": "pip",
     "server/launch.py": "Surefoot's Python with a run that the page started",
     "tools/builtin/search_worker.py": "ripgrep, found outside the workspace",
+    "tools/mcp/transport.py": "the supervisor with a server that the user has configured",
 }
 
 

@@ -23,6 +23,7 @@ def config(workspace: str, as_json: bool) -> int:
     from surefoot.cli.report.hiding import redactor
     from surefoot.config import paths
     from surefoot.config.layers import load
+    from surefoot.config.mcp import McpServer
     from surefoot.config.model import Price
     from surefoot.config.sources import variable_of
     from surefoot.journal.redact import neutralise
@@ -34,8 +35,8 @@ def config(workspace: str, as_json: bool) -> int:
     if as_json:
         listed = {
             name: {"value": _shown(name, item.value), "source": item.source, "variable": variable_of(name)}
-            if not isinstance(item.value, Price)
-            else {"value": item.value.model_dump(exclude_none=True), "source": item.source, "variable": None}
+            if not isinstance(item.value, Price | McpServer)
+            else {"value": item.value.model_dump(exclude_unset=True), "source": item.source, "variable": None}
             for name, item in settings.listed.items()
         }
         click.echo(hide(json.dumps(listed)))

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +12,7 @@ from surefoot.cli.options import model_option, workspace_option
 
 if TYPE_CHECKING:
     from surefoot.config.layers import Settings
+    from surefoot.config.mcp import ConfiguredServer
     from surefoot.config.model import ModelSettings
 
 MIN_FREE_BYTES = 200_000_000
@@ -84,14 +86,40 @@ def examine(workspace: str, spec: str | None) -> Iterator[Finding]:
         model_settings = settings.model
         checks.insert(1, ("model", lambda: _model(spec, model_settings)))
         checks.insert(2, ("runtime", lambda: _runtime(spec, model_settings)))
+        for server in settings.mcp_servers.values():
+            checks.append(("mcp", partial(_mcp_server, server, folder)))
     for name, check in checks:
         try:
             if finding := check():
                 yield finding
         except SurefootError as error:
-            yield Finding(name, False, str(error), error.remedy)
+            # A run starts without the tools of a server that cannot be used.
+            yield Finding(name, None if name == "mcp" else False, str(error), error.remedy)
         except OSError as error:
             yield Finding(name, False, str(error))
+
+
+def _mcp_server(server: "ConfiguredServer", folder: Path) -> Finding:
+    """An MCP server as it is configured. It is not started; `surefoot mcp tools` does that."""
+    import os
+
+    from surefoot.config import paths
+    from surefoot.tools.mcp.pins import Pins
+    from surefoot.tools.mcp.servers import require_library
+    from surefoot.tools.mcp.transport import missing_variables, program_of
+
+    require_library()
+    if server.settings.kind == "stdio":
+        program_of(server, folder)
+    pins = Pins(paths.state_home(), server)
+    known, changed = pins.known(), pins.changed()
+    tools = f"{len(known)} tools" if known else "not used yet"
+    text = f"{server.name}: {server.settings.kind} {server.settings}, {tools}"
+    if missing := missing_variables(server, os.environ):
+        return Finding("mcp", None, text, f"these variables are not set: {', '.join(missing)}")
+    if changed:
+        return Finding("mcp", None, f"{text}, changed: {', '.join(changed)}", f"surefoot mcp accept {server.name}")
+    return Finding("mcp", True, text)
 
 
 def _workspace(name: str) -> Finding:

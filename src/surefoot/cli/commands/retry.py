@@ -40,12 +40,13 @@ def retry(
     from surefoot.cli.session.prepare import display_of, load_settings
     from surefoot.cli.session.resources import is_running
     from surefoot.cli.session.runs import confirm_where, load_found_run
+    from surefoot.config.paths import state_home
     from surefoot.core.transitions import WORKING
     from surefoot.engine.controls import step_again
     from surefoot.engine.loop import retry_step
     from surefoot.history.requests import resolve_step
     from surefoot.models.select import reusable_spec
-    from surefoot.tools.registry import default_toolbox
+    from surefoot.tools.mcp.servers import known_toolbox
 
     parameters = dict(parse_parameter(change) for change in changes)
     found, (run_id, records, state) = load_found_run(run_id, all_folders=all_folders)
@@ -57,15 +58,18 @@ def retry(
         confirm_where(found, "repeating a step of", yes=options["yes"])
         return request_control(run_id, "retry", step_id=step_id)
     # Refuses an invalid request before a model is looked for.
-    step_again(state, default_toolbox(), step_id, parameters, tool)
-    confirm_where(found, "repeating a step of", yes=options["yes"])
     settings = load_settings(state.task.folder)
+    servers = tuple(settings.mcp_servers.values())
+    step_again(state, known_toolbox(servers, state.task.folder, state_home()), step_id, parameters, tool)
+    confirm_where(found, "repeating a step of", yes=options["yes"])
     prepared = PreparedRun(
         drive=partial(retry_step, run_id=run_id, step_id=step_id, parameters=parameters, tool=tool),
         model_spec=model or reusable_spec(state.model, state.model_address),
         model_settings=settings.model,
         alerts=settings.alerts,
         display=display_of(state, options),
+        folder=state.task.folder,
+        mcp_servers=servers,
         records=records,
     )
     return asyncio.run(run_in_foreground(prepared))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from surefoot.cli.report.hiding import hide_with
+from surefoot.cli.report.hiding import hide_with, safe
 from surefoot.cli.session.ending import Display, report_end, report_error, report_interruption
 from surefoot.cli.session.hang import end_process
 from surefoot.cli.session.person import TerminalPerson
@@ -21,6 +21,7 @@ from surefoot.cli.session.resources import open_journal
 from surefoot.cli.session.watching import choose_watcher, subscribe
 from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
+from surefoot.config.mcp import ConfiguredServer
 from surefoot.config.model import AlertSettings, ModelSettings
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import NoModel, UsageError, WeightsError
@@ -30,6 +31,7 @@ from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
 from surefoot.models.select import choose_model
+from surefoot.tools.registry import Toolbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,9 @@ class PreparedRun:
     """Called before the engine starts, once a model is available."""
     after: Callable[[], None] | None = None
     """Called after the result of a run that has begun was printed."""
+    folder: Path
+    """Where the run works."""
+    mcp_servers: Sequence[ConfiguredServer] = ()
 
 
 async def run_in_foreground(prepared: PreparedRun) -> int:
@@ -63,7 +68,8 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
                 watcher.accept_keys(partial(send_control, services.journal))
                 if prepared.before is not None:
                     prepared.before()
-                state = await prepared.drive(services)
+                async with _tools(prepared, watcher) as services.toolbox:
+                    state = await prepared.drive(services)
     except Exception as error:
         if run_id := watcher.follower.state.run_id:
             error.add_note(f"then continue with: surefoot resume {run_id}")
@@ -96,9 +102,33 @@ async def _open_services(prepared: PreparedRun, watcher: Watcher) -> AsyncIterat
             person=person,
             alerts=prepared.alerts,
             end_process=partial(end_process, watcher.abandon),
+            secrets=_secrets(prepared.mcp_servers),
         )
         hide_with(services.redactor)
         yield services
+
+
+@contextlib.asynccontextmanager
+async def _tools(prepared: PreparedRun, watcher: Watcher) -> AsyncIterator[Toolbox | None]:
+    """The tools of the run: None for the built-in ones, which is what most runs have. MCP servers end with it."""
+    if not prepared.mcp_servers:
+        yield None
+        return
+    from surefoot.tools.mcp.servers import mcp_toolbox
+
+    def notify(message: str) -> None:
+        watcher.notify(safe(message))
+
+    async with mcp_toolbox(prepared.mcp_servers, prepared.folder, paths.state_home(), notify=notify) as toolbox:
+        yield toolbox
+
+
+def _secrets(servers: Sequence[ConfiguredServer]) -> dict[str, str]:
+    if not servers:
+        return {}
+    from surefoot.tools.mcp.servers import secrets_for
+
+    return secrets_for(servers)
 
 
 async def _choose_model(prepared: PreparedRun) -> LanguageModel:

@@ -91,6 +91,8 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
             print_plan=print_plan,
             until=options.get("until_phase") or "",
         ),
+        folder=task.folder,
+        mcp_servers=tuple(settings.mcp_servers.values()),
         before=copy if in_copy else None,
         after=partial(offer_changes, run_id, folder) if in_copy and not options["as_json"] else None,
     )
@@ -109,6 +111,8 @@ def prepare_resume(
         model_settings=settings.model,
         alerts=settings.alerts,
         display=display_of(run.state, options, until=until_phase or ""),
+        folder=run.state.task.folder,
+        mcp_servers=tuple(settings.mcp_servers.values()),
         records=run.records,
     )
 

@@ -44,13 +44,16 @@ async def review(run: Run, step_id: str, proposal: Proposal, *, may_ask: bool = 
     """Decide by the rules and the policy whether an action may be carried out, or ask a person."""
     tool = run.toolbox.get(proposal.tool)
     ruling = _ruling(run, tool, proposal)
-    if ruling == "allow":
-        return Review(proposal)
     if ruling == "deny":
         return Review(proposal, _DENIED)
+    changed = await tool.consent.question() if tool.consent is not None else ""
+    if changed and run.config.approve == "never":
+        return Review(proposal, f"nobody is asked in this run, and {changed}")
+    if ruling == "allow" and not changed:
+        return Review(proposal)
     if not may_ask:
         return Review(proposal, "it needs a person's word")
-    request = _request(run, tool, proposal)
+    request = _request(run, tool, proposal, changed)
     rule = _rule(tool, proposal)
     draft = _draft(run, tool, proposal) if may_edit else ""
     answer = await run.human.ask(
@@ -62,6 +65,8 @@ async def review(run: Run, step_id: str, proposal: Proposal, *, may_ask: bool = 
         draft=draft,
     )
     if is_yes(answer) or (rule and answer == ALWAYS + rule):
+        if tool.consent is not None:
+            tool.consent.given()
         return Review(proposal)
     if draft and answer.startswith(EDIT):
         edited_proposal = _edited(proposal, answer.removeprefix(EDIT))
@@ -191,8 +196,8 @@ def _subject(run: Run, step_id: str, proposal: Proposal, request: str) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _request(run: Run, tool: Tool, proposal: Proposal) -> str:
-    """Describe an action: its real arguments, the folder, the diff, and the model's reason."""
+def _request(run: Run, tool: Tool, proposal: Proposal, changed: str = "") -> str:
+    """Describe an action: its real arguments, the folder, the diff, what changed about the tool, the model's reason."""
     diff = _diff(run, tool, proposal)
     shown_in_diff = (tool.body_argument, *tool.instead_of_body) if diff else ()
     lines = [f"{tool.name} in {run.root}"]
@@ -200,6 +205,7 @@ def _request(run: Run, tool: Tool, proposal: Proposal) -> str:
     if is_private_host(_host(str(proposal.arguments.get("url", "")))):
         lines.append("  note: this is a private address, of this machine or of its network")
     lines += diff
+    lines += [f"note: {changed}"] if changed else []
     if proposal.thought:
         lines.append(f"why: {proposal.thought}")
     return neutralise("\n".join(lines))

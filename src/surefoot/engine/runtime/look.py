@@ -26,6 +26,8 @@ async def look(
         ruling = rule_on("read", name, arguments, config.approve, allowed, config.deny, resolved=resolved)
         if ruling != "allow":
             return False, "the user's rules do not allow this"
+        if tool.consent is not None and (changed := await tool.consent.question()):
+            return False, f"it can be used in a step, where the user is asked: {changed}"
         result = await call(tool, context, dict(arguments))
     except ToolError as error:
         return False, f"{error}" + (f"\n{error.remedy}" if error.remedy else "")

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,8 @@ class Services:
     """Who is told how a run ended. Nobody by default."""
     end_process: EndProcess | None = None
     """Ends the process when a run goes on long after its time limit, because something blocks it. None: never."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """Secrets that tools use, by the names of their variables, beside those of the environment and the model."""
 
     def __post_init__(self) -> None:
-        self.redactor = Redactor.from_environment(os.environ, secrets_of(self.model))
+        self.redactor = Redactor.from_environment(os.environ, {**secrets_of(self.model), **self.secrets})

@@ -1,0 +1,1 @@
+"""Surefoot inside other people's systems. Each needs an extra."""

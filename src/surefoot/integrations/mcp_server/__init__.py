@@ -1,0 +1,1 @@
+"""Surefoot as an MCP server: `surefoot mcp`."""

@@ -1,0 +1,207 @@
+"""The tools of all configured servers, for one run. Servers start when they are needed and end with the run."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from surefoot.config.mcp import ConfiguredServer
+from surefoot.errors import SurefootError, ToolError
+from surefoot.journal.redact import is_secret_name
+from surefoot.tools.context import ToolContext
+from surefoot.tools.mcp.connection import Connection
+from surefoot.tools.mcp.definition import (
+    ToolDefinition,
+    differences,
+    full_name,
+    shown_description,
+    shown_parameters,
+    summary,
+)
+from surefoot.tools.mcp.pins import Pins
+from surefoot.tools.mcp.results import tool_result
+from surefoot.tools.registry import Toolbox, default_toolbox
+from surefoot.tools.tool import Tool, ToolResult, Writes
+
+Notify = Callable[[str], None]
+
+
+@asynccontextmanager
+async def mcp_toolbox(
+    servers: Iterable[ConfiguredServer],
+    root: Path,
+    home: Path,
+    *,
+    notify: Notify = lambda _: None,
+    toolbox: Toolbox | None = None,
+) -> AsyncIterator[Toolbox]:
+    """The built-in tools, or those of `toolbox`, and those of the servers. `notify` is told what cannot be used.
+
+    A server that was used before is started by the first call of one of its tools; another at once, to list them.
+    """
+    own = toolbox or default_toolbox()
+    connected = [Server(server, root, home) for server in servers]
+    try:
+        if connected:
+            require_library()
+        lists = await asyncio.gather(*(_tools_of(server, notify) for server in connected))
+        yield Toolbox(_with_references([*own, *(tool for tools in lists for tool in tools)], notify))
+    finally:
+        await asyncio.gather(*(server.connection.aclose() for server in connected))
+
+
+def known_toolbox(servers: Iterable[ConfiguredServer], root: Path, home: Path) -> Toolbox:
+    """The built-in tools, and those of the servers as they were the last time. No server is started."""
+    tools = list(default_toolbox())
+    for configured in servers:
+        server = Server(configured, root, home)
+        tools += filter(None, map(server.tool, server.pins.known().values()))
+    return Toolbox(_with_references(tools, lambda _: None))
+
+
+def require_library() -> None:
+    try:
+        import mcp  # noqa: F401
+    except ImportError as error:
+        raise ToolError(
+            "tools of MCP servers need the extra mcp", remedy="pip install 'surefoot[mcp]', or remove [mcp.servers]"
+        ) from error
+
+
+class Server:
+    """A server with its pins."""
+
+    def __init__(self, server: ConfiguredServer, root: Path, home: Path) -> None:
+        self.server = server
+        self.pins = Pins(home, server)
+        self.connection = Connection(server, root)
+
+    async def refresh(self) -> dict[str, ToolDefinition]:
+        """The tools that the server offers now. Starts it if needed."""
+        tools = await self.connection.tools()
+        self.pins.see(tools)
+        return tools
+
+    async def known(self) -> dict[str, ToolDefinition]:
+        """The tools as they were the last time, without starting the server; the first time it has to be."""
+        return self.pins.known() or await self.refresh()
+
+    def tool(self, definition: ToolDefinition) -> Tool | None:
+        """A tool for models. None if it cannot be called."""
+        settings, name = self.server.settings, self.server.name
+        parameters = shown_parameters(definition)
+        if parameters is None:
+            return None
+        reads = definition.read_only and settings.trust_annotations
+        return Tool(
+            name=full_name(name, definition.name),
+            description=shown_description(name, definition),
+            parameters=parameters,
+            run=self._runner(definition),
+            # Nothing is known about what it changes, in the workspace or elsewhere.
+            writes=Writes.NONE if reads else Writes.FREE,
+            external=not reads,
+            alternatives=tuple(map(self._reference, settings.alternatives.get(definition.name, ()))),
+            compensate=self._reference(settings.compensate.get(definition.name, "")) or None,
+            consent=_Consent(self, definition),
+        )
+
+    def _reference(self, tool: str) -> str:
+        """The full name of a tool in the settings, which may be one of this server."""
+        return full_name(self.server.name, tool) if tool in self.pins.known() else tool
+
+    def _runner(self, definition: ToolDefinition) -> Callable[..., Any]:
+        async def run(context: ToolContext, /, **arguments: Any) -> ToolResult:
+            current = (await self.refresh()).get(definition.name)
+            if current is None:
+                raise ToolError(
+                    f"the MCP server {self.server.name} has no tool {definition.name!r} any more",
+                    remedy="use another tool",
+                )
+            if self.pins.pinned(definition.name) != current:
+                # Nobody was asked: the change came between the approval and the call.
+                raise ToolError(
+                    f"the MCP server {self.server.name} has changed its tool {definition.name!r} since it was accepted",
+                    remedy="call it again, so that the user is asked; or use another tool",
+                )
+            result = await self.connection.call(current, arguments)
+            return tool_result(full_name(self.server.name, definition.name), context, result)
+
+        return run
+
+
+class _Consent:
+    """Asks a person about a tool that is not as it was pinned."""
+
+    def __init__(self, server: Server, definition: ToolDefinition) -> None:
+        self._server, self._definition = server, definition
+        self._asked_about: ToolDefinition | None = None
+
+    async def question(self) -> str:
+        """What to ask before the tool is used, whatever the rules allow; empty if nothing."""
+        self._asked_about = None
+        try:
+            current = (await self._server.refresh()).get(self._definition.name)
+        except SurefootError:
+            # The call itself will say why the server cannot be used.
+            return ""
+        pinned = self._server.pins.pinned(self._definition.name)
+        if current is None or current == pinned:
+            return ""
+        self._asked_about = current
+        what = "changed" if pinned else "added"
+        rows = [f"the MCP server {self._server.server.name} has {what} this tool since its tools were accepted:"]
+        return "\n".join([*rows, differences(pinned, current) if pinned else summary(current)])
+
+    def given(self) -> None:
+        """A person said yes to what was asked."""
+        if self._asked_about is not None:
+            self._server.pins.accept(self._asked_about)
+
+
+async def _tools_of(server: Server, notify: Notify) -> list[Tool]:
+    name, wanted = server.server.name, server.server.settings.tools
+    try:
+        definitions = await server.known()
+    except SurefootError as error:
+        notify(f"{error}; its tools are missing in this run" + (f" ({error.remedy})" if error.remedy else ""))
+        return []
+    if unknown := [tool for tool in wanted if tool not in definitions]:
+        notify(f"the MCP server {name} has no tool {', '.join(unknown)}")
+    chosen = [d for d in definitions.values() if not wanted or d.name in wanted]
+    tools = {definition.name: server.tool(definition) for definition in chosen}
+    if unusable := [tool for tool, made in tools.items() if made is None]:
+        notify(f"these tools of the MCP server {name} need a parameter whose name cannot be used: {len(unusable)}")
+    return [tool for tool in tools.values() if tool is not None]
+
+
+def _with_references(tools: list[Tool], notify: Notify) -> list[Tool]:
+    """Drop references to tools that do not exist, so that a wrong setting does not stop a run."""
+    from dataclasses import replace
+
+    names = {tool.name for tool in tools}
+    result = []
+    for tool in tools:
+        missing = [n for n in (*tool.alternatives, *filter(None, [tool.compensate])) if n not in names]
+        if missing and tool.consent is not None:
+            notify(f"the settings of {tool.name} name tools that do not exist: {', '.join(missing)}")
+            alternatives = tuple(name for name in tool.alternatives if name in names)
+            compensate = tool.compensate if tool.compensate in names else None
+            tool = replace(tool, alternatives=alternatives, compensate=compensate)
+        result.append(tool)
+    return result
+
+
+def secrets_for(servers: Iterable[ConfiguredServer], environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The secrets that servers are given, by the names of their variables. They are removed from what is recorded."""
+    source = os.environ if environ is None else environ
+    secrets: dict[str, str] = {}
+    for server in servers:
+        headers = server.settings.headers_env.values()
+        for name in (*headers, *filter(is_secret_name, server.settings.pass_env)):
+            if value := source.get(name, ""):
+                # Of a header such as `Bearer TOKEN` the token alone is a secret too.
+                secrets |= {name: value, f"{name} ": value.split()[-1]}
+    return secrets
