@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from support.samples import TESTS, created, messages, seqs, warned
+from support.samples import TESTS, created, messages, seqs, warned, worker
 from surefoot.errors import JournalBusy, LeaseLost, UnknownRun
 from surefoot.journal.store.postgres.journal import PostgresJournal
 
@@ -130,8 +130,9 @@ async def test_every_part_of_an_append_is_refused_together(database: str) -> Non
         before = connection.execute("SELECT last, stage, lease_until FROM surefoot.runs").fetchone()
         with pytest.raises(psycopg.Error) as refused:
             connection.execute(
-                "SELECT surefoot.append(number, fence + 1, last, 60, 'failed', 'failed', 2, ARRAY[1.0], ARRAY['warned'],"
-                " ARRAY[0], ARRAY[''::bytea], (SELECT array_agg(id) FROM surefoot.inbox)) FROM surefoot.runs"
+                "SELECT surefoot.append(number, fence + 1, last, 60, 'failed', 'failed', 2, ARRAY[1.0], "
+                "ARRAY['warned'], ARRAY[0], ARRAY[''::bytea], "
+                "(SELECT array_agg(id) FROM surefoot.inbox)) FROM surefoot.runs"
             )
         assert refused.value.diag.sqlstate == "SF001"
         assert connection.execute("SELECT last, stage, lease_until FROM surefoot.runs").fetchone() == before
@@ -171,7 +172,7 @@ async def test_a_heartbeat_keeps_the_lease_of_an_idle_owner(database: str) -> No
     second = PostgresJournal(database, owner="second")
     await first.append("r1", [created("r1")])
     for _ in range(15):
-        time.sleep(0.2)  # the event loop is held up too
+        time.sleep(0.2)  # noqa: ASYNC251 - the event loop is held up too
         with pytest.raises(JournalBusy):
             second.acquire("r1")
     await first.aclose()
@@ -250,15 +251,7 @@ sys.stdout.flush()
 sys.stdin.readline()
 journal.close()
 """
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, database, f"worker {n}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for n in range(5)
-    ]
+    processes = [worker(script, database, f"worker {n}") for n in range(5)]
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("go\n")
