@@ -5,6 +5,7 @@ append waits for a commit on the server, so it must not hold the event loop: a t
 """
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING
@@ -191,12 +192,12 @@ class PostgresJournal:
         held = [run.lease() for run in self._runs.values() if run.number and run.lost is None]
         self._runs.clear()
         self._read_positions.clear()
-        try:
-            if held:
+        if held:
+            # All is written. A lease that cannot be released ends by itself.
+            with contextlib.suppress(JournalError):
                 self._release(held)
-        finally:
-            self._reader.close()
-            self._side_writer.close()
+        self._reader.close()
+        self._side_writer.close()
         if error:
             raise error
 
