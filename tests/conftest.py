@@ -8,14 +8,18 @@ import sysconfig
 import tempfile
 import venv
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from support.kit import Bench
 from support.requirements import requirements
+
+if TYPE_CHECKING:
+    from support.postgres import PostgresServer
 
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
 settings.load_profile("no deadline")
@@ -108,6 +112,22 @@ def _print_requirements(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"{requirement.id:<4} {state:<14} {requirement.text}")
         for test, outcome in sorted(proofs.items()):
             terminalreporter.write_line(f"       {'' if outcome == 'passed' else outcome + ' '}{test}")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> "Iterator[PostgresServer]":
+    """A PostgreSQL server of this test process. There is no skipping: without the binaries the tests fail."""
+    from support.postgres import PostgresServer
+
+    server = PostgresServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def database(postgres_server: "PostgresServer") -> str:
+    """The URL of a new database with an empty journal."""
+    return postgres_server.url(postgres_server.new_database())
 
 
 @pytest.fixture

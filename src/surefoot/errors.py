@@ -28,6 +28,8 @@
     │   ├── JournalVersion         written by another version of Surefoot
     │   ├── JournalBroken          not a journal, or damaged
     │   ├── JournalBusy            locked or written by another process
+    │   │   └── LeaseLost          another process has taken this run over
+    │   ├── JournalUnreachable     temporary: the database does not answer
     │   └── JournalFull            the disk has no room for it
     ├── WorkspaceError
     │   ├── WorkspaceLocked        another run owns this folder
@@ -179,6 +181,14 @@ class JournalBroken(JournalError):
 
 class JournalBusy(JournalError):
     pass
+
+
+class LeaseLost(JournalBusy):
+    pass
+
+
+class JournalUnreachable(JournalError):
+    temporary = True
 
 
 class JournalFull(JournalError):

@@ -27,6 +27,7 @@ from surefoot.cli.commands.serve import schema, serve, watch
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.demo.command import demo
 from surefoot.cli.mcp.command import mcp
+from surefoot.cli.options import database_option
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
 EXIT_CODES = """\b
@@ -43,6 +44,13 @@ Exit codes:
   130  interrupted; can be resumed
 """
 _USAGE_ERRORS = (UsageError, ConfigError, NoModel)
+
+
+WITH_JOURNAL = (
+    run, plan, resume, retry, edit, skip, pause, cancel, answer, list_runs, show, stats, watch, serve, report, diff,
+    undo, replay, fork, apply, gc, config, doctor,
+)  # fmt: skip
+"""The commands that open the journal, or tell about it."""
 
 
 class Commands(click.Group):
@@ -105,6 +113,8 @@ for command in (
     schema,
 ):
     cli.add_command(command)
+for command in WITH_JOURNAL:
+    database_option(command)
 
 
 def prepare_streams() -> None:

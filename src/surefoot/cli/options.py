@@ -1,5 +1,6 @@
 """Options shared by several commands, and their parameter types."""
 
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -149,6 +150,26 @@ interaction_options = combine(
         help="Time after which an open question counts as no, such as 30m or 2d. The default is no limit.",
     ),
     click.option("-v", "--verbose", is_flag=True, default=None, help="Print more: reasoning, answers, tokens."),
+)
+
+
+def _use_database(_context: click.Context, _parameter: click.Parameter, url: str | None) -> None:
+    """Let this process and those that it starts use the database. Their commands do not see the variable."""
+    if url is not None:
+        from surefoot.config.storage import DATABASE_REMEDY, DATABASE_VARIABLE, database_problem
+        from surefoot.errors import ConfigError
+
+        if problem := database_problem(url):
+            raise ConfigError(f"--database must be {problem}", remedy=DATABASE_REMEDY)
+        os.environ[DATABASE_VARIABLE] = url
+
+
+database_option = click.option(
+    "--database",
+    metavar="URL",
+    expose_value=False,
+    callback=_use_database,
+    help="The PostgreSQL database with the journal, as postgresql://USER@HOST/NAME, instead of a file.",
 )
 
 all_option = click.option(

@@ -13,7 +13,16 @@ import annotated_types
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from surefoot.config.model import AlertSettings, BudgetConfig, ExecutionConfig, ModelSettings, Price, ReflectionConfig
+from surefoot.config.model import (
+    AlertSettings,
+    BudgetConfig,
+    ExecutionConfig,
+    ModelSettings,
+    Price,
+    ReflectionConfig,
+    StorageSettings,
+)
+from surefoot.config.storage import DATABASE_REMEDY, database_problem
 from surefoot.core.values import Value
 from surefoot.errors import ConfigError
 
@@ -23,6 +32,7 @@ SECTIONS: dict[str, type[Value]] = {
     "reflection": ReflectionConfig,
     "budget": BudgetConfig,
     "alerts": AlertSettings,
+    "storage": StorageSettings,
 }
 NESTED = ("reflection", "budget")
 """Fields of ExecutionConfig that are sections of their own."""
@@ -68,6 +78,9 @@ def validate(name: str, item: Sourced, *, strict: bool) -> Any:
             f"{item.source}: api_key_env must be the name of an environment variable; this looks like a key itself",
             remedy="put the key into a variable such as OPENAI_API_KEY and write the variable's name here",
         )
+    if name == "storage.database" and value and (problem := database_problem(value, in_file=strict)):
+        # The value is not repeated: it may hold a password.
+        raise ConfigError(f"{item.source}: database must be {problem}", remedy=DATABASE_REMEDY)
     return value
 
 

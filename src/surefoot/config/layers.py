@@ -14,8 +14,9 @@ from surefoot.config.fields import NESTED, PRICES, SECTIONS, Sourced, known_fiel
 from surefoot.config.mcp import SECTION as MCP
 from surefoot.config.mcp import ConfiguredServer, servers_in
 from surefoot.config.model import AlertSettings, ExecutionConfig, ModelSettings
-from surefoot.config.sources import from_environment, from_toml, read
+from surefoot.config.sources import from_environment, from_toml, read, variable_of
 from surefoot.config.trust import TrustStore
+from surefoot.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def load_trusted_project(workspace: Path, environ: Mapping[str, str]) -> tuple[d
         return {}, []
     trust = TrustStore(paths.trust_file(paths.state_home(environ)))
     if trust.holds(config, content):
-        settings = from_toml(config, content)
+        settings = project_settings(config, content)
         untrusted = [s for s in servers_in(settings).values() if not trust.holds_server(config, s)]
         left_out = {f"{MCP}.servers.{server.name}" for server in untrusted}
         return {name: item for name, item in settings.items() if name not in left_out}, [
@@ -107,6 +108,18 @@ def load_trusted_project(workspace: Path, environ: Mapping[str, str]) -> tuple[d
     folder = config.parent.parent if config.parent.name == ".surefoot" else config.parent
     reason = "has changed since it was trusted" if trust.knows(config) else "is not trusted"
     return {}, [f"{config} {reason} and is ignored; to use it: surefoot trust {folder}"]
+
+
+def project_settings(config: Path, content: bytes) -> dict[str, Sourced]:
+    """The settings of a project's config. Where runs are recorded is a matter of the user and the machine."""
+    settings = from_toml(config, content)
+    for name, item in settings.items():
+        if name.startswith("storage."):
+            raise ConfigError(
+                f"{item.source}: a project cannot say where runs are recorded",
+                remedy=f"move [storage] to the user's config, or set {variable_of(name)}",
+            )
+    return settings
 
 
 def find_project_config(workspace: Path, environ: Mapping[str, str] = os.environ) -> Path | None:

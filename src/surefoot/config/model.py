@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from surefoot.config.storage import LEASE_SECONDS, SHORTEST_LEASE
 from surefoot.core.addresses import parse_address, private_kind
 from surefoot.core.policy import is_rule
 from surefoot.core.values import Value
@@ -141,6 +142,19 @@ def shown_target(target: str) -> str:
 
 AlertTarget = Annotated[str, AfterValidator(_require_target)]
 _TARGET = "a command, or an https address; http only for this machine"
+
+
+class StorageSettings(Value):
+    """Where runs are recorded. `storage.py` reads it too, for commands that need no other setting."""
+
+    database: str | None = Field(default=None, description="the URL of a PostgreSQL database")
+    """None: a file in the state folder. A password belongs in SUREFOOT_DATABASE, PGPASSWORD or ~/.pgpass."""
+    objects: str | None = Field(
+        default=None, pattern=r"^(file:///|s3://)\S+$", description="file:///DIR or s3://BUCKET"
+    )
+    """Where large content goes that a database refers to. None: into the database."""
+    lease_seconds: float = Field(default=LEASE_SECONDS, ge=SHORTEST_LEASE, le=86_400)
+    """How long after the last sign of life another process may take a run over. Only for a database."""
 
 
 class AlertSettings(Value):

@@ -16,6 +16,7 @@ from surefoot.errors import ConfigError
 PREFIX = "SUREFOOT_"
 OTHER_VARIABLES = ("SUREFOOT_HOME", "SUREFOOT_CACHE", "SUREFOOT_WEIGHTS", "SUREFOOT_DEBUG", "SUREFOOT_COMMAND")
 """Variables that are read elsewhere and are not settings."""
+SHORT_VARIABLES = {"model.model": "MODEL", "storage.database": "DATABASE", "storage.objects": "OBJECTS"}
 
 
 def from_toml(path: Path, content: bytes) -> dict[str, Sourced]:
@@ -75,8 +76,8 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Sourced]:
 
 
 def variable_of(name: str) -> str:
-    """The environment variable of a setting. `model.model` is set by hand most often, so its name is short."""
-    return PREFIX + ("MODEL" if name == "model.model" else name.replace(".", "__").upper())
+    """The environment variable of a setting. Those that are set by hand most often have short names."""
+    return PREFIX + SHORT_VARIABLES.get(name, name.replace(".", "__").upper())
 
 
 def parse_text(text: str) -> Any:

@@ -31,7 +31,7 @@ from surefoot.engine.scheduler.run_ready import execute
 from surefoot.engine.verdict import Observed, conclude, stopped
 from surefoot.engine.verifier.protected import files_to_protect
 from surefoot.engine.verifier.validate import validate
-from surefoot.errors import ModelError, RestoreConflict, SurefootError, TaskImpossible, UsageError
+from surefoot.errors import LeaseLost, ModelError, RestoreConflict, SurefootError, TaskImpossible, UsageError
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -222,23 +222,34 @@ async def _drive_watched(run: Run, last: Stage | None, begin: Callable[[Run], Aw
         await _stop(run, Verdict.TIME, f"the {run.config.budget.max_seconds:g} seconds given are over")
     except TaskImpossible as error:
         await _stop(run, Verdict.BLOCKED, f"it cannot be done as asked: {error}")
+    except LeaseLost:
+        # Nothing here may be recorded or undone any more: another process goes on with the run.
+        raise
     except SurefootError as error:
         remedy = f" ({error.remedy})" if error.remedy else ""
         what = "the model could not be asked: " if isinstance(error, ModelError) else ""
         await _stop(run, Verdict.FAILED, f"{what}{error}{remedy}")
     except BaseException as error:
-        if isinstance(error, asyncio.CancelledError) and run.inbox.stop is not None:
-            _current_task().uncancel()
-            await _stop(run, run.inbox.stop.verdict, run.inbox.stop.reason)
-            return
-        cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
-        reason = "stopped from outside" if cancelled else f"{type(error).__name__}: {error}"
-        with suppress(Exception):
-            await run.record(e.RunInterrupted(reason=reason))
-        raise
+        await _cut_short(run, error)
     finally:
         watching.cancel()
         run.timeouts.close()
+
+
+async def _cut_short(run: Run, error: BaseException) -> None:
+    """End a run that was cancelled or failed unexpectedly. Raises unless a person wanted it to stop."""
+    if isinstance(error, asyncio.CancelledError) and run.inbox.lost is not None:
+        _current_task().uncancel()
+        raise run.inbox.lost from None
+    if isinstance(error, asyncio.CancelledError) and run.inbox.stop is not None:
+        _current_task().uncancel()
+        await _stop(run, run.inbox.stop.verdict, run.inbox.stop.reason)
+        return
+    cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+    reason = "stopped from outside" if cancelled else f"{type(error).__name__}: {error}"
+    with suppress(Exception):
+        await run.record(e.RunInterrupted(reason=reason))
+    raise error
 
 
 def _current_task() -> asyncio.Task[Any]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from surefoot.config.storage import storage_secrets
+
 SHORTEST_SECRET = 8
 """Shorter values are too likely to be ordinary words."""
 
@@ -176,7 +178,7 @@ class Redactor:
             for name, value in environ.items()
             if is_secret_name(name) and not value.startswith(("/", "~", "./")) and not value.isdigit()
         }
-        named = {**found, **(also or {})}
+        named = {**found, **storage_secrets(environ), **(also or {})}
         return cls({name: value for name, value in named.items() if not is_ordinary(value)})
 
     def sparing(self, names: Callable[[], str]) -> "Redactor":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surefoot.config.storage import Storage
 from surefoot.errors import SurefootError, UsageError
 from surefoot.server.commands import Commands
 from surefoot.server.http import Api
@@ -33,6 +34,8 @@ class ServerOptions:
     tls_key: str = ""
     behind_proxy: bool = False
     new_tokens: bool = False
+    storage: Storage | None = None
+    """Where the journal is; None: what the variables and the config of the user say."""
 
 
 class Server:
@@ -104,7 +107,7 @@ class Server:
         from starlette.applications import Starlette
 
         options = self._options
-        async with Hub(options.home) as hub:
+        async with Hub(options.home, storage=options.storage) as hub:
             commands = Commands(hub, options.cwd, options.model)
             sockets = Sockets(hub, commands, self.tokens, lambda origin: origin in self.door.origins)
             api = Api(hub, commands, self.tokens, options.cwd, list(options.models))

@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from surefoot.config import paths
 from surefoot.core.transitions import WORKING
 from surefoot.engine.controls import step_again
 from surefoot.errors import SurefootError, UnknownRun, UsageError
@@ -21,7 +20,8 @@ from surefoot.history.fork import Point, fork
 from surefoot.history.restoring import who
 from surefoot.history.undo import undo
 from surefoot.journal.messages import AnswerMessage
-from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.journal.store.base import Journal
+from surefoot.journal.store.opening import open_journal
 from surefoot.models.select import reusable_spec
 from surefoot.server import answers
 from surefoot.server.answers import Answer, Answers
@@ -227,7 +227,7 @@ class Commands:
             if "queued" not in found or (await self._hub.view(run_id)).live:
                 return found
 
-    def _send_answer(self, journal: SqliteJournal, run_id: str, request: CommandRequest) -> str:
+    def _send_answer(self, journal: Journal, run_id: str, request: CommandRequest) -> str:
         questions, expired = requests.open_questions(journal, run_id)
         if request.question in expired:
             raise UsageError("the question has timed out, which counts as no")
@@ -312,11 +312,11 @@ class Commands:
         self._drivers.append(driver)
         return driver
 
-    async def _with_journal(self, use: Callable[[SqliteJournal], Any]) -> Any:
+    async def _with_journal(self, use: Callable[[Journal], Any]) -> Any:
         """Use a journal in a thread: it may have to wait for the process of a run, and an undo takes a while."""
 
         def using() -> Any:
-            journal = SqliteJournal(paths.journal_file(self._hub.home))
+            journal = open_journal(self._hub.home, storage=self._hub.storage)
             try:
                 return use(journal)
             finally:

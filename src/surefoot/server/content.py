@@ -10,7 +10,6 @@ from surefoot.history.stats.values import Statistics
 from surefoot.history.timeline import diff_of
 from surefoot.history.worktree import worktree_origins
 from surefoot.journal.redacted_values import exported
-from surefoot.journal.store.reading import JournalReader
 from surefoot.report.build import Source
 from surefoot.report.write import Format, render
 from surefoot.server.hub import Hub
@@ -59,7 +58,7 @@ class Content:
 
     def _report(self, run_id: str, live: bool, kind: Format) -> bytes:
         """In a thread, with a connection of its own: it takes a while."""
-        reader = JournalReader(paths.journal_file(self._hub.home), busy_timeout=5.0)
+        reader = self._hub.open_reader()
         try:
             records = list(reader.read(run_id, 0))
             source = Source(
@@ -101,7 +100,7 @@ class StatisticsSource:
         if folder:
             copies = worktree_origins(self._hub.home) if paths.worktree_records(self._hub.home).is_dir() else {}
             workspaces = [folder, *(copy for copy, origin in copies.items() if origin == folder)]
-        reader = JournalReader(paths.journal_file(self._hub.home), busy_timeout=5.0)
+        reader = self._hub.open_reader()
         try:
             return read_statistics(reader, since=since, workspaces=workspaces, folder=folder or None, known=self._known)
         finally:

@@ -11,14 +11,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
-from surefoot.config import paths
+from surefoot.config.storage import Storage, read_storage
 from surefoot.errors import JournalError, SurefootError
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_values import shown
-from surefoot.journal.store.base import RunSummary
-from surefoot.journal.store.heads import Heads
-from surefoot.journal.store.reading import JournalReader
+from surefoot.journal.store.base import Reader, RunSummary
+from surefoot.journal.store.opening import open_heads, open_reader
 from surefoot.view.fold import advance
 from surefoot.view.state import RunView
 from surefoot.workspace.lock import running_in
@@ -32,11 +31,14 @@ OnChange = Callable[[str], None]
 
 
 class Hub:
-    def __init__(self, home: Path, redactor: Redactor | None = None) -> None:
-        self.home = home
+    def __init__(self, home: Path, redactor: Redactor | None = None, storage: Storage | None = None) -> None:
+        """`storage` is where the journal is; None: what the variables and the config of the user say."""
+        self.home, self.storage = home, storage or read_storage()
         self.redactor = redactor or Redactor.from_environment(os.environ)
-        self.reader = JournalReader(paths.journal_file(home), busy_timeout=5.0)
-        self._heads = Heads(paths.journal_file(home))
+        self.reader = self.open_reader()
+        self._heads, self._liveness = (open_heads(home, self.storage) for _ in range(2))
+        self._driven: frozenset[str] = frozenset()
+        """The runs that other machines drive."""
         self._views: OrderedDict[str, RunView] = OrderedDict()
         self._loading: dict[str, asyncio.Lock] = {}
         self._listeners: list[OnChange] = []
@@ -54,7 +56,12 @@ class Hub:
             task.cancel()
         await asyncio.wait(self._tasks)
         self._heads.close()
+        self._liveness.close()
         self.reader.close()
+
+    def open_reader(self) -> Reader:
+        """A reader of its own, for a thread."""
+        return open_reader(self.home, self.storage)
 
     def subscribe(self, on_change: OnChange) -> Callable[[], None]:
         """Be told the id of each run that has changed. Returns the function that ends this."""
@@ -90,7 +97,7 @@ class Hub:
 
     def _load(self, run_id: str) -> RunView:
         """In a thread, with a connection of its own: a long run takes a while."""
-        reader = JournalReader(paths.journal_file(self.home), busy_timeout=5.0)
+        reader = self.open_reader()
         view = RunView()
         try:
             for record in reader.read(run_id, 0):
@@ -112,7 +119,7 @@ class Hub:
     async def _poll(self) -> None:
         while True:
             try:
-                changed = self._heads.changed()
+                changed = await self._look()
                 self.problem = ""
             except SurefootError as error:
                 changed, self.problem = {}, str(error)
@@ -120,6 +127,12 @@ class Hub:
                 self._refresh(run_id)
                 self._tell(run_id)
             await asyncio.sleep(POLL_SECONDS)
+
+    async def _look(self) -> dict[str, int]:
+        """A file is looked at within microseconds. A database may not answer for a while, so a thread waits for it."""
+        if self.storage.database is None:
+            return self._heads.changed()
+        return await asyncio.to_thread(self._heads.changed)
 
     def _refresh(self, run_id: str) -> None:
         """Bring a folded run up to date. One that cannot be read is dropped, and does not stop the others."""
@@ -139,6 +152,7 @@ class Hub:
     async def _watch_liveness(self) -> None:
         """A process that was killed writes nothing, so it is looked for."""
         while True:
+            self._driven = await asyncio.to_thread(self._liveness.driven)
             for run_id, view in list(self._views.items()):
                 if view.state.outcome is None and self._update_liveness(view):
                     self._tell(run_id)
@@ -147,10 +161,13 @@ class Hub:
     def _update_liveness(self, view: RunView) -> bool:
         state = view.state
         ended = state.outcome is not None or state.task is None
-        live = not ended and state.task is not None and running_in(state.task.folder, self.home) == state.run_id
+        live = not ended and state.task is not None and self._is_driven(state.run_id, state.task.folder)
         changed = live != view.live
         view.live = live
         return changed
+
+    def _is_driven(self, run_id: str, folder: Path) -> bool:
+        return run_id in self._driven or running_in(folder, self.home) == run_id
 
     def _tell(self, run_id: str) -> None:
         for on_change in list(self._listeners):

@@ -13,16 +13,19 @@ from surefoot.core.transitions import Stage
 from surefoot.errors import JournalBroken, JournalError, UnknownRun
 from surefoot.journal.events import ActionStarted, RunEnded, RunInterrupted, RunResumed, StageEntered
 from surefoot.journal.messages import AnswerMessage, ControlMessage
-from surefoot.journal.store.base import Journal
+from surefoot.journal.store.base import Journal, OpenJournal
 from surefoot.journal.store.memory import MemoryJournal
+from surefoot.journal.store.postgres.journal import PostgresJournal
 from surefoot.journal.store.sqlite import SqliteJournal
 
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite-power"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite-power", "postgres"])
 async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Journal]:
     journal: Journal
     if request.param == "memory":
         journal = MemoryJournal()
+    elif request.param == "postgres":
+        journal = PostgresJournal(request.getfixturevalue("database"))
     else:
         durability = "power" if request.param == "sqlite-power" else "process"
         journal = SqliteJournal(tmp_path / "journal.db", durability=durability)  # type: ignore[arg-type]
@@ -290,9 +293,17 @@ async def test_messages_need_an_existing_run_and_must_be_json(journal: Journal) 
     assert journal.receive("r1") == []
 
 
-async def test_closing_writes_notes(tmp_path: Path) -> None:
-    journal = SqliteJournal(tmp_path / "journal.db")
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_closing_writes_notes(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    def opened() -> OpenJournal:
+        if kind == "postgres":
+            return PostgresJournal(request.getfixturevalue("database"))
+        return SqliteJournal(tmp_path / "journal.db")
+
+    journal = opened()
     await journal.append("r1", [created("r1")])
     journal.note("r1", warned("a"))
     await journal.aclose()
-    assert messages(SqliteJournal(tmp_path / "journal.db").read("r1")) == ["a"]
+    again = opened()
+    assert messages(again.read("r1")) == ["a"]
+    again.close()

@@ -9,7 +9,7 @@ from surefoot.errors import UsageError
 
 if TYPE_CHECKING:
     from surefoot.core.questions import Question
-    from surefoot.journal.store.sqlite import SqliteJournal
+    from surefoot.journal.store.base import Journal
 
 
 @click.command()
@@ -54,7 +54,7 @@ def answer(run_id: str, question_id: str | None, text: str | None, all_folders: 
     return 0
 
 
-def _draft(journal: "SqliteJournal", question: "Question") -> str:
+def _draft(journal: "Journal", question: "Question") -> str:
     """The text that may be edited; empty if there is none, or if secrets are left out of it."""
     from surefoot.journal.redact import PLACEHOLDER
 
@@ -62,7 +62,7 @@ def _draft(journal: "SqliteJournal", question: "Question") -> str:
     return "" if PLACEHOLDER.search(draft) else draft
 
 
-def _answer(journal: "SqliteJournal", run_id: str, question: "Question", text: str | None, yes: bool) -> bool:
+def _answer(journal: "Journal", run_id: str, question: "Question", text: str | None, yes: bool) -> bool:
     """Send the answer to the run. False if there is none yet."""
     import asyncio
     import sys

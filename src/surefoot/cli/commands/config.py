@@ -58,14 +58,14 @@ def config(workspace: str, as_json: bool) -> int:
 @_FOLDER
 def trust(folder: str) -> int:
     """Use the settings in a project's config file. It must be trusted again after a change."""
-    from surefoot.config.sources import from_toml
+    from surefoot.config.layers import project_settings
     from surefoot.config.trust import project_config
     from surefoot.journal.redact import neutralise
 
     path = project_config(Path(folder).expanduser().resolve())
     content = path.read_bytes()
     # Parsed first, so that an invalid file is refused here and not by the next run.
-    settings = from_toml(path, content)
+    settings = project_settings(path, content)
     _store().add(path, content)
     click.echo(neutralise(f"trusted: {path}"))
     for name, item in settings.items():
@@ -97,11 +97,15 @@ def _store() -> "TrustStore":
 
 
 def _shown(name: str, value: object) -> object:
-    """A value as it is printed. Of an alert's target only the beginning: the rest may be a secret."""
+    """A value as it is printed. Of an alert's target and a database's URL only the part that is no secret."""
     if name.startswith("alerts.on_") and isinstance(value, str):
         from surefoot.config.model import shown_target
 
         return f"{shown_target(value)} ..."
+    if name == "storage.database" and isinstance(value, str):
+        from surefoot.config.storage import shown_database
+
+        return shown_database(value)
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -190,15 +190,19 @@ def _sandbox(folder: Path, settings: "Settings | None") -> Finding:
 def _journal() -> Finding:
     from surefoot.cli.session.resources import open_journal
     from surefoot.config import paths
+    from surefoot.config.storage import read_storage
+    from surefoot.journal.store.opening import journal_name
 
     path = paths.journal_file(paths.state_home())
-    if not path.exists():
+    in_database = read_storage().database is not None
+    if not path.exists() and not in_database:
         return Finding("journal", True, f"{path}, created by the first run")
     journal = open_journal(read_only=True)
     newest = journal.summaries(1)
     journal.close()
     last = f", the newest run is {newest[0].run_id}" if newest else ", no runs yet"
-    return Finding("journal", True, f"{path}, {path.stat().st_size / 1e6:.1f} MB{last}")
+    size = "" if in_database else f", {path.stat().st_size / 1e6:.1f} MB"
+    return Finding("journal", True, f"{journal_name(paths.state_home())}{size}{last}")
 
 
 def _weights() -> Finding:

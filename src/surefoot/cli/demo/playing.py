@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from surefoot.config import paths
+from surefoot.config.storage import Storage
 from surefoot.errors import SurefootError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ async def _with_page(stage: Stage, stop: asyncio.Event, open_page: bool, exit_af
     async with _running(stage, "--plain") as run:
         from surefoot.server.app import Server, ServerOptions
 
-        server = Server(ServerOptions(home=stage.home, cwd=stage.project, port=0))
+        server = Server(ServerOptions(home=stage.home, cwd=stage.project, port=0, storage=Storage()))
         serving = asyncio.create_task(server.serve())
         try:
             await _show_link(stage, server, run, open_page)

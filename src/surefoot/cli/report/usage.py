@@ -9,7 +9,7 @@ from surefoot.view.figures import format_cost
 if TYPE_CHECKING:
     from surefoot.config.model import Price
     from surefoot.journal.state import RunState
-    from surefoot.journal.store.reading import JournalReader
+    from surefoot.journal.store.base import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RunUsage:
         return f"{tokens}, {self.cost}" if self.calls else tokens
 
 
-def usage_of(journal: "JournalReader", run_id: str) -> RunUsage:
+def usage_of(journal: "Reader", run_id: str) -> RunUsage:
     """Read what a run has used. Decodes only its model calls, and of these only the numbers."""
     calls = [json.loads(body) for _, body in journal.bodies(run_id, ["model_answered"])]
     costs = [call.get("cost_usd") for call in calls]
@@ -59,7 +59,7 @@ def usage_of(journal: "JournalReader", run_id: str) -> RunUsage:
     )
 
 
-def _flat_price(journal: "JournalReader", run_id: str) -> "Price | None":
+def _flat_price(journal: "Reader", run_id: str) -> "Price | None":
     from surefoot.config.model import BudgetConfig
 
     _, created = journal.bodies(run_id, ["run_created"])[0]

@@ -14,8 +14,8 @@ from surefoot.core.transitions import WORKING
 from surefoot.history.requests import send_control
 from surefoot.journal.live_text import listening
 from surefoot.journal.state import RunState
-from surefoot.journal.store.heads import Heads
-from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.journal.store.base import Journal, RunHeads
+from surefoot.journal.store.opening import open_heads
 from surefoot.workspace.lock import running_in
 
 LOOK_SECONDS = 0.1
@@ -23,11 +23,11 @@ LIVENESS_LOOKS = 20
 """After so many looks without a new event it is looked whether a process still drives the run."""
 
 
-async def watch_run(journal: SqliteJournal, run_id: str, *, live: bool | None, as_json: bool) -> int:
+async def watch_run(journal: Journal, run_id: str, *, live: bool | None, as_json: bool) -> int:
     """Show a run until it ends, waits, or loses its process. Returns its exit code."""
     watcher = choose_watcher(live=live, as_json=as_json)
     display = Display(live=live, as_json=as_json)
-    heads = Heads(paths.journal_file(paths.state_home()))
+    heads = open_heads(paths.state_home())
     try:
         async with watcher:
             with listening(paths.state_home(), run_id, partial(_show_text, watcher)):
@@ -43,7 +43,7 @@ async def watch_run(journal: SqliteJournal, run_id: str, *, live: bool | None, a
     return report_end(state, watcher, display)
 
 
-async def _follow(journal: SqliteJournal, heads: Heads, run_id: str, watcher: Watcher) -> RunState:
+async def _follow(journal: Journal, heads: RunHeads, run_id: str, watcher: Watcher) -> RunState:
     """Hand on new events until the run ends, waits, or loses its process."""
     watcher.accept_keys(partial(send_control, journal))
     quiet = 0
@@ -54,7 +54,7 @@ async def _follow(journal: SqliteJournal, heads: Heads, run_id: str, watcher: Wa
                 watcher.on_record(record)
         quiet = 0 if run_id in changed else quiet + 1
         state = watcher.follower.state
-        if _is_at_rest(state) or (quiet % LIVENESS_LOOKS == LIVENESS_LOOKS - 1 and not _is_driven(state)):
+        if _is_at_rest(state) or (quiet % LIVENESS_LOOKS == LIVENESS_LOOKS - 1 and not _is_driven(state, heads)):
             return state
         await asyncio.sleep(LOOK_SECONDS)
 
@@ -72,5 +72,6 @@ def _is_at_rest(state: RunState) -> bool:
     return state.outcome is not None or state.stage not in WORKING
 
 
-def _is_driven(state: RunState) -> bool:
-    return state.task is not None and running_in(state.task.folder, paths.state_home()) == state.run_id
+def _is_driven(state: RunState, heads: RunHeads) -> bool:
+    here = state.task is not None and running_in(state.task.folder, paths.state_home()) == state.run_id
+    return here or state.run_id in heads.driven()

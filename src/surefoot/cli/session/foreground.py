@@ -24,7 +24,7 @@ from surefoot.config import paths
 from surefoot.config.mcp import ConfiguredServer
 from surefoot.config.model import AlertSettings, ModelSettings
 from surefoot.engine.runtime.services import Services
-from surefoot.errors import NoModel, UsageError, WeightsError
+from surefoot.errors import LeaseLost, NoModel, UsageError, WeightsError
 from surefoot.history.requests import send_control
 from surefoot.journal.events import Record
 from surefoot.journal.reducers import fold
@@ -71,7 +71,7 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
                 async with _tools(prepared, watcher) as services.toolbox:
                     state = await prepared.drive(services)
     except Exception as error:
-        if run_id := watcher.follower.state.run_id:
+        if (run_id := watcher.follower.state.run_id) and not isinstance(error, LeaseLost):
             error.add_note(f"then continue with: surefoot resume {run_id}")
         report_error(error, watcher, display)
         raise

@@ -6,12 +6,13 @@ from pathlib import Path
 from surefoot.cli.import_path import drop_from_path
 from surefoot.config import paths
 from surefoot.errors import UsageError, WorkspaceLocked
-from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.journal.store import opening
+from surefoot.journal.store.base import OpenJournal
 from surefoot.workspace.lock import WorkspaceLock
 
 
-def open_journal(*, read_only: bool = False) -> SqliteJournal:
-    return SqliteJournal(paths.journal_file(paths.state_home()), read_only=read_only)
+def open_journal(*, read_only: bool = False) -> OpenJournal:
+    return opening.open_journal(paths.state_home(), read_only=read_only)
 
 
 def resolve_workspace(name: str) -> Path:

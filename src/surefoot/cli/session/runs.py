@@ -15,13 +15,12 @@ from surefoot.cli.import_path import drop_from_path
 from surefoot.cli.report import text as fmt
 from surefoot.config import paths
 from surefoot.errors import SurefootError, UnknownRun, UsageError
-from surefoot.journal.store.base import LAST, Journal
+from surefoot.journal.store.base import LAST, Journal, Reader
 
 if TYPE_CHECKING:
     # Listing runs needs none of these, and importing them takes longer than the listing.
     from surefoot.journal.events import Record
     from surefoot.journal.state import RunState
-    from surefoot.journal.store.reading import JournalReader
 
 
 class HasWorkspaces(Protocol):
@@ -56,11 +55,11 @@ class StoredRun(NamedTuple):
     state: "RunState"
 
 
-def open_run_list() -> "JournalReader":
+def open_run_list() -> Reader:
     """Open the journal to list runs. This imports less than opening it for anything else."""
-    from surefoot.journal.store.reading import JournalReader
+    from surefoot.journal.store.opening import open_reader
 
-    return JournalReader(paths.journal_file(paths.state_home()), busy_timeout=5.0)
+    return open_reader(paths.state_home())
 
 
 def current_folder(journal: HasWorkspaces, start: Path | None = None) -> CurrentFolder:

@@ -11,7 +11,7 @@ from surefoot.engine.runtime.heartbeat import Heartbeat
 from surefoot.engine.runtime.human import answered, not_understood
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.runtime.stop import Stopped, stop_for
-from surefoot.errors import JournalError
+from surefoot.errors import JournalError, LeaseLost
 from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage, ControlMessage, UnreadableMessage
 
@@ -26,16 +26,24 @@ class Inbox:
         self._clock = clock
         self.stop: Stopped | None = None
         """Why the task that drives the run was cancelled, if a person wants the run to stop."""
+        self.lost: LeaseLost | None = None
+        """Why it was cancelled, if another process has taken the run over."""
 
     async def watch(self, driver: asyncio.Task[Any], heartbeat: Heartbeat) -> None:
-        """Receive messages beside the run, and interrupt what a person does not want to go on. Never returns."""
+        """Receive messages beside the run, and interrupt what a person does not want to go on."""
         while True:
             heartbeat.beat()
             await asyncio.sleep(WATCH_SECONDS)
             with contextlib.suppress(JournalError):
                 # Other processes want to see noted events too. If it fails, they are written with the next append.
                 await self._recorder.journal.flush()
-            await self.receive()
+            try:
+                await self.receive()
+            except LeaseLost as error:
+                # Another process drives the run now. Commands that are running here must not go on beside its own.
+                self.lost = error
+                driver.cancel()
+                return
             for control in self._recorder.state.controls:
                 if control.command in ("cancel", "pause") and self.stop is None:
                     self.stop = stop_for(control)

@@ -10,7 +10,7 @@ from surefoot.errors import JournalError, UsageError
 from surefoot.history.stats.compute import compute
 from surefoot.history.stats.facts import BODIES, RunFacts, facts_of
 from surefoot.history.stats.values import Statistics, UnreadableRun
-from surefoot.journal.store.reading import DamagedRun, JournalReader
+from surefoot.journal.store.base import DamagedRun, Reader
 
 Known: TypeAlias = dict[str, tuple[int, str, RunFacts]]
 """Facts by run, with the number of its last event and what the list says of its undo. A caller that asks again keeps
@@ -21,7 +21,7 @@ _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def read_statistics(
-    reader: JournalReader,
+    reader: Reader,
     *,
     since: float | None = None,
     workspaces: Collection[str] | None = None,

@@ -4,7 +4,7 @@ A journal holds runs, a run is a gapless sequence of events, and long content is
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Stage
@@ -112,6 +112,75 @@ class Journal(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+class Position(NamedTuple):
+    """The number of a run in the database, its last event, and its status."""
+
+    number: int
+    last: int
+    stage: str
+    verdict: str | None
+
+
+class DamagedRun(NamedTuple):
+    """A run whose entry or events cannot be read."""
+
+    run_id: str
+    problem: str
+
+
+class Scanned(NamedTuple):
+    """An event with its encoded body, if the caller asked for bodies of its kind."""
+
+    seq: int
+    at: float
+    kind: str
+    body: bytes | None
+
+
+class OpenJournal(Journal, Protocol):
+    """A journal that a command has opened: it can be closed without an event loop."""
+
+    def close(self) -> None: ...
+
+
+class Reader(Protocol):
+    """Reads a journal that other processes write. It never creates one."""
+
+    def read(self, run_id: str, after: int = 0) -> "Iterator[Record]": ...
+
+    def bodies(self, run_id: str, kinds: Collection[str]) -> list[tuple[str, bytes]]: ...
+
+    def scan(self, run_id: str, kinds: Collection[str]) -> list[Scanned]: ...
+
+    def summaries(self, limit: int = 50, workspaces: Collection[str] | None = None) -> list[RunSummary]: ...
+
+    def summaries_since(
+        self, since: float = 0.0, workspaces: Collection[str] | None = None
+    ) -> Iterator[RunSummary | DamagedRun]: ...
+
+    def workspaces(self) -> dict[str, int]: ...
+
+    def find(self, prefix: str) -> str: ...
+
+    def blob(self, digest: str) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class RunHeads(Protocol):
+    """Notices which runs have new events, for watchers of many runs."""
+
+    def changed(self) -> dict[str, int]:
+        """The runs with events since the last call, each with the number of its last event."""
+        ...
+
+    def driven(self) -> frozenset[str]:
+        """The runs that a process of another machine may be driving, as far as the journal knows."""
+        ...
+
+    def close(self) -> None: ...
 
 
 def first_line(text: str) -> str:

@@ -42,6 +42,10 @@ class Heads:
         self._heads = heads
         return changed
 
+    def driven(self) -> frozenset[str]:
+        """None: the runs in a file are driven on its machine, where the locks of workspaces tell."""
+        return frozenset()
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()

@@ -5,12 +5,22 @@ import struct
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from surefoot.errors import JournalError, JournalVersion, UnknownRun
-from surefoot.journal.store.base import LAST, SHOWN_CANDIDATES, UNDO_KINDS, RunSummary, UndoLabel, select_run
+from surefoot.journal.store.base import (
+    LAST,
+    SHOWN_CANDIDATES,
+    UNDO_KINDS,
+    DamagedRun,
+    Position,
+    RunSummary,
+    Scanned,
+    UndoLabel,
+    select_run,
+)
 from surefoot.journal.store.blobs import BlobFiles, unpack
 from surefoot.journal.store.checksums import RUN_BITS, event_crc, fields_crc, message_crc
 from surefoot.journal.store.connection import READ_FAULTS, broken, empty_reader, journal_error, open_reader
@@ -25,31 +35,6 @@ _RUN = "number, run_id, task, workspace, model, created_at, runs.crc, stage, ver
 _LAST_EVENT = f"(SELECT max(id) FROM events WHERE id < (number + 1) << {RUN_BITS})"
 
 
-class Position(NamedTuple):
-    """The number of a run in the database, its last event, and its status."""
-
-    number: int
-    last: int
-    stage: str
-    verdict: str | None
-
-
-class DamagedRun(NamedTuple):
-    """A run whose entry or events cannot be read."""
-
-    run_id: str
-    problem: str
-
-
-class Scanned(NamedTuple):
-    """An event with its encoded body, if the caller asked for bodies of its kind."""
-
-    seq: int
-    at: float
-    kind: str
-    body: bytes | None
-
-
 class JournalReader:
     def __init__(self, path: Path, busy_timeout: float) -> None:
         self._path = path
@@ -59,7 +44,7 @@ class JournalReader:
         self._closed = False
 
     def read(
-        self, run_id: str, after: int, at_end: Callable[[Position], object] = lambda _: None
+        self, run_id: str, after: int = 0, at_end: Callable[[Position], object] = lambda _: None
     ) -> "Iterator[Record]":
         """Iterate over events. `at_end` is called with the position if the run was read to its end and is unchanged."""
         position = self.existing(run_id)
@@ -112,7 +97,7 @@ class JournalReader:
         row = self._row(f"SELECT {_RUN}, {_LAST_EVENT} FROM runs WHERE run_id = ?", run_id)
         return None if row is None else self._position(row)
 
-    def summaries(self, limit: int, workspaces: Collection[str] | None = None) -> list[RunSummary]:
+    def summaries(self, limit: int = 50, workspaces: Collection[str] | None = None) -> list[RunSummary]:
         chosen = "" if workspaces is None else "WHERE workspace IN (SELECT value FROM json_each(?)) "
         rows = self._rows(
             f"SELECT {_RUN}, events.id, events.at FROM runs LEFT JOIN events ON events.id = {_LAST_EVENT} "

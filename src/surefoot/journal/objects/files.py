@@ -1,0 +1,66 @@
+"""An object store in a folder, which may be on a disk that several machines share."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from surefoot.errors import JournalError
+from surefoot.journal.objects.base import is_digest, require_digest
+from surefoot.journal.store.fsync import sync_folder
+
+
+class FileObjects:
+    """Content in `ab/<digest>`, below the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, digest: str, data: bytes) -> None:
+        path = self._path(digest)
+        if path.exists():
+            return
+        # Processes of other machines may have the same id.
+        unfinished = path.with_name(f".{digest}.{secrets.token_hex(8)}.tmp")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                _write_synced(unfinished, data)
+                unfinished.replace(path)
+            except BaseException:
+                unfinished.unlink(missing_ok=True)
+                raise
+            for folder in (path.parent, self._folder):
+                sync_folder(folder)
+        except OSError as error:
+            raise JournalError(
+                f"{len(data):,} bytes of content could not be stored in {self._folder}: {error.strerror}",
+                remedy="free some space, or check the owner and mode of that folder; then resume",
+            ) from error
+
+    def get(self, digest: str) -> bytes | None:
+        try:
+            return self._path(digest).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def has(self, digest: str) -> bool:
+        return self._path(digest).is_file()
+
+    def delete(self, digest: str) -> None:
+        self._path(digest).unlink(missing_ok=True)
+
+    def list(self) -> Iterator[str]:
+        for path in self._folder.glob("[0-9a-f][0-9a-f]/*"):
+            if is_digest(path.name):
+                yield path.name
+
+    def _path(self, digest: str) -> Path:
+        return self._folder / require_digest(digest)[:2] / digest
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,36 @@
+"""Notices which runs in a database have new events, whoever writes them, and which are being driven."""
+
+from surefoot.errors import JournalError
+from surefoot.journal.store.postgres.reading import PostgresReader
+
+_NEWEST = "(SELECT number, run_id, last, lease_until FROM surefoot.runs ORDER BY number DESC LIMIT %s) AS newest"
+_SUM = f"SELECT coalesce(max(number), 0), coalesce(sum(last), 0)::bigint FROM {_NEWEST}"
+"""Numbers of events only grow, so their sum changes with every event, and the highest number with every run."""
+
+
+class PostgresHeads(PostgresReader):
+    """Asks the server for one sum first, so that looking often sends only a few bytes."""
+
+    def __init__(self, url: str, newest: int = 500) -> None:
+        super().__init__(url)
+        self._newest = newest
+        self._sum: tuple[int, ...] = ()
+        self._heads: dict[str, int] = {}
+
+    def changed(self) -> dict[str, int]:
+        """The runs with events since the last call, each with the number of its last event."""
+        sums = self._rows(_SUM, self._newest)
+        if not sums or sums[0] == self._sum:
+            return {}
+        heads = dict(self._rows(f"SELECT run_id, last FROM {_NEWEST}", self._newest))
+        changed = {run_id: seq for run_id, seq in heads.items() if self._heads.get(run_id) != seq}
+        self._sum, self._heads = sums[0], heads
+        return changed
+
+    def driven(self) -> frozenset[str]:
+        """The runs that a process of any machine owns now; none if the database does not answer."""
+        try:
+            rows = self._rows(f"SELECT run_id FROM {_NEWEST} WHERE lease_until > clock_timestamp()", self._newest)
+        except JournalError:
+            return frozenset()
+        return frozenset(run_id for (run_id,) in rows)

@@ -1,0 +1,50 @@
+"""Who owns a run: a name for people, the process, and a part that is different for every journal object.
+
+A process that was killed leaves its lease behind. On the same machine it can be seen that it is gone, and its runs can
+be taken over at once; elsewhere the lease has to end first.
+"""
+
+import os
+import secrets
+import socket
+from pathlib import Path
+
+_SEPARATOR = "|"
+
+
+def new_owner() -> str:
+    """The owner for one journal object of this process."""
+    name = f"process {os.getpid()} on {socket.gethostname()}".replace(_SEPARATOR, "-")
+    return _SEPARATOR.join((name, _machine(), _process(os.getpid()), secrets.token_hex(4)))
+
+
+def shown_owner(owner: str) -> str:
+    return owner.partition(_SEPARATOR)[0]
+
+
+def is_replaceable(owner: str) -> bool:
+    """Whether an owner is this very process, or one of this machine that has ended."""
+    parts = owner.split(_SEPARATOR)
+    if len(parts) != 4 or not parts[1] or parts[1] != _machine():
+        return False
+    pid, _, _ = parts[2].partition(".")
+    own = parts[2] == _process(os.getpid())
+    return own or (pid.isdigit() and _process(int(pid)) != parts[2])
+
+
+def _machine() -> str:
+    """This start of this machine and its namespace of process ids; empty if that is not known."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}.{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return ""
+
+
+def _process(pid: int) -> str:
+    """The id of a process and when it started, because ids are used again. A zombie counts as gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return f"{pid}.gone"
+    return f"{pid}.gone" if fields[0] in "ZX" else f"{pid}.{fields[19]}"
