@@ -150,8 +150,8 @@ class Sender:
             name, message = "runs:snapshot", {"v": PROTOCOL, "rows": rows}
         else:
             changed, lists.changed = lists.changed, set()
-            rows = [await self._list_row(session, lists, run_id) for run_id in changed]
-            upserts = [row for row in rows if row is not None and lists.sent.get(row["id"]) != row]
+            found = [await self._list_row(session, lists, run_id) for run_id in changed]
+            upserts = [row for row in found if row is not None and lists.sent.get(row["id"]) != row]
             if not upserts:
                 return
             lists.sent |= {row["id"]: row for row in upserts}

@@ -21,9 +21,9 @@ from surefoot.journal.store.base import (
     select_run,
 )
 from surefoot.journal.store.blobs import PLAIN, unpack
+from surefoot.journal.store.checksums import event_crc, fields_crc, message_crc
 from surefoot.journal.store.postgres.connection import broken, connect, driver, is_lost, journal_error
 from surefoot.journal.store.postgres.migrations import MIGRATIONS, schema_of
-from surefoot.journal.store.reading import event_crc, fields_crc, message_crc
 
 if TYPE_CHECKING:
     # Imported where events are decoded: a list of runs needs none.

@@ -13,10 +13,10 @@ from surefoot.errors import JournalError, JournalUnreachable
 from surefoot.journal.events import KINDS, Event, RunCreated
 from surefoot.journal.store.base import first_line, run_exists
 from surefoot.journal.store.blobs import LARGE, pack
+from surefoot.journal.store.checksums import event_crc, fields_crc, message_crc
 from surefoot.journal.store.postgres.connection import connect, driver, is_lost, journal_error
 from surefoot.journal.store.postgres.leases import Lease, lease_lost
 from surefoot.journal.store.postgres.migrations import EXISTS, STALE, migrate
-from surefoot.journal.store.reading import event_crc, fields_crc, message_crc
 from surefoot.journal.store.status import CHANGES_STATUS, status_after
 
 if TYPE_CHECKING:
