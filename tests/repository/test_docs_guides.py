@@ -160,7 +160,7 @@ def test_the_mcp_guide_and_the_settings_page_name_what_exists() -> None:
         r"^\| `(\w+)` \| [^|]*\| [^|]*\|$", page("configuration.md").partition("## mcp\n")[2], re.MULTILINE
     )
     assert listed == list(McpServer.model_fields)
-    from surefoot.integrations.mcp_server.serve import Door
+    from surefoot.server.mcp.serve import Door
 
     tools = re.findall(r"^\| `(\w+)` \| ", page("guides/mcp.md"), re.MULTILINE)
     assert tools == list(vars(Door(None))["_tools"])  # type: ignore[arg-type]

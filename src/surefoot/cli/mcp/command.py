@@ -37,7 +37,7 @@ def mcp(context: click.Context, workspace: str, model: str | None, approvals: bo
     from surefoot.cli.session.prepare import load_settings
     from surefoot.cli.session.resources import open_journal, resolve_workspace
     from surefoot.config import paths
-    from surefoot.integrations.mcp_server.serve import serve
+    from surefoot.server.mcp.serve import serve
     from surefoot.tools.mcp.servers import require_library
 
     require_library()

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ValidationError
 from surefoot._version import __version__
 from surefoot.core.questions import Question
 from surefoot.errors import SurefootError, UsageError
-from surefoot.integrations.mcp_server import documents as d
-from surefoot.integrations.mcp_server.questions import answer_in, as_request, can_elicit, ends_with_question
-from surefoot.integrations.mcp_server.runs import Runs
 from surefoot.journal.redact import neutralise
 from surefoot.server.hub import Hub
+from surefoot.server.mcp import documents as d
+from surefoot.server.mcp.questions import answer_in, as_request, can_elicit, ends_with_question
+from surefoot.server.mcp.runs import Runs
 from surefoot.view.making import run_row
 from surefoot.view.state import RunView
 

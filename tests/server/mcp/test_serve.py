@@ -18,9 +18,9 @@ from support.kit import Bench
 from surefoot.config.paths import journal_file
 from surefoot.core.questions import Question
 from surefoot.errors import ModelError, UnknownRun, UsageError
-from surefoot.integrations.mcp_server.runs import Runs
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.server.hub import Hub
+from surefoot.server.mcp.runs import Runs
 
 pytestmark = pytest.mark.req("X8")
 

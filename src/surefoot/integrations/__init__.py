@@ -1,1 +1,0 @@
-"""Surefoot inside other people's systems. Each needs an extra."""
