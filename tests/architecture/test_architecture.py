@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 ORDER = (
     *("errors", "_version", "core", "config", "results", "journal", "workspace", "models", "tools"),
-    *("prompting", "engine", "history", "api", "view", "report", "server", "cli", "__main__"),
+    *("prompting", "engine", "history", "api", "view", "report", "integrations", "server", "cli", "__main__"),
 )
 """From the bottom up: what stands later may import what stands earlier, never the other way round."""
 
@@ -27,11 +27,15 @@ PURE = (
     *("engine.verifier.suite.compare", "engine.verifier.suite.python_tests", "engine.verifier.suite.report"),
     *("engine.verifier.suite.test_policy", "prompting.project.test_words", "view"),
     *("history.stats.facts", "history.stats.compute", "history.stats.values", "engine.alerts.document"),
+    *("integrations.otel.names", "integrations.otel.attributes", "integrations.otel.moments"),
 )
 """Modules and packages that decide and do no I/O."""
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 
-HEAVY = {"openai", "anthropic", "xllamacpp", "httpx", "httpx2", "jsonschema", "socketio", "starlette", "uvicorn"}
+HEAVY = {
+    *("openai", "anthropic", "xllamacpp", "httpx", "httpx2", "jsonschema", "socketio", "starlette", "uvicorn"),
+    *("opentelemetry", "redis"),
+}
 
 FILES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix("."): path

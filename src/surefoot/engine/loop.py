@@ -146,6 +146,7 @@ async def begin_again(run: Run, revised: Sequence[e.Event], step_id: str) -> Non
 
 def _resumed(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
     return e.RunResumed(
+        run_id=run.state.run_id,
         model=run.model.name,
         surefoot=__version__,
         pid=os.getpid(),

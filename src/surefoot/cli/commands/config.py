@@ -97,6 +97,10 @@ def _store() -> "TrustStore":
 
 def _shown(name: str, value: object) -> object:
     """A value as it is printed. Of an alert's target only the beginning: the rest may be a secret."""
+    if name == "redis.url" and isinstance(value, str):
+        from surefoot.config.integrations import shown_url
+
+        return shown_url(value)
     if name.startswith("alerts.on_") and isinstance(value, str):
         from surefoot.config.model import shown_target
 

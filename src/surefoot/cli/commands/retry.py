@@ -64,6 +64,7 @@ def retry(
         model_spec=model or reusable_spec(state.model),
         model_settings=settings.model,
         alerts=settings.alerts,
+        integrations=settings.integrations,
         display=display_of(state, options),
         records=records,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from surefoot.cli.report.hiding import hide_with
+from surefoot.cli.report.hiding import hide_with, safe
 from surefoot.cli.session.ending import Display, report_end, report_error, report_interruption
 from surefoot.cli.session.hang import end_process
 from surefoot.cli.session.person import TerminalPerson
@@ -21,10 +21,12 @@ from surefoot.cli.session.resources import open_journal
 from surefoot.cli.session.watching import choose_watcher, subscribe
 from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
+from surefoot.config.integrations import Integrations
 from surefoot.config.model import AlertSettings, ModelSettings
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import NoModel, UsageError, WeightsError
 from surefoot.history.requests import send_control
+from surefoot.integrations.attach import attached
 from surefoot.journal.events import Record
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -41,6 +43,7 @@ class PreparedRun:
     model_spec: str | None
     model_settings: ModelSettings
     alerts: AlertSettings
+    integrations: Integrations
     display: Display
     records: Sequence[Record] = ()
     """The events of the run so far."""
@@ -98,6 +101,7 @@ async def _open_services(prepared: PreparedRun, watcher: Watcher) -> AsyncIterat
             end_process=partial(end_process, watcher.abandon),
         )
         hide_with(services.redactor)
+        await stack.enter_async_context(attached(services, prepared.integrations, lambda m: watcher.notify(safe(m))))
         yield services
 
 
