@@ -44,6 +44,8 @@ class RedisSettings(Value):
     """What every key begins with."""
     ttl_seconds: int = Field(default=86_400, ge=1)
     """How long a key lives after it was written last."""
+    events: bool = True
+    """Whether the events of a run and their content are copied too, so that the run can be recovered."""
 
 
 @dataclass(frozen=True, slots=True)

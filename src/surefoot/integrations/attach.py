@@ -26,4 +26,8 @@ async def attached(
             from surefoot.integrations.otel.telemetry import telemetry
 
             await stack.enter_async_context(telemetry(services, settings.telemetry, tell))
+        if settings.redis.url is not None:
+            from surefoot.integrations.redis.mirror import mirrored
+
+            await stack.enter_async_context(mirrored(services, settings.redis, tell))
         yield

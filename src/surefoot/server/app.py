@@ -4,16 +4,18 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from surefoot.config.integrations import RedisSettings
 from surefoot.errors import SurefootError, UsageError
 from surefoot.server.commands import Commands
 from surefoot.server.http import Api
 from surefoot.server.hub import Hub
 from surefoot.server.page import shell_routes
 from surefoot.server.security import Door, Gate, door_for
+from surefoot.server.sockets.manager import client_manager
 from surefoot.server.sockets.sockets import Sockets
 from surefoot.server.tokens import Tokens
 
@@ -33,6 +35,7 @@ class ServerOptions:
     tls_key: str = ""
     behind_proxy: bool = False
     new_tokens: bool = False
+    redis: RedisSettings = field(default_factory=RedisSettings)
 
 
 class Server:
@@ -98,7 +101,8 @@ class Server:
         options = self._options
         async with Hub(options.home) as hub:
             commands = Commands(hub, options.cwd, options.model)
-            sockets = Sockets(hub, commands, self.tokens, lambda origin: origin in self.door.origins)
+            manager = client_manager(options.redis)
+            sockets = Sockets(hub, commands, self.tokens, lambda origin: origin in self.door.origins, manager)
             api = Api(hub, commands, self.tokens, options.cwd, list(options.models))
             pages = Starlette(routes=[*api.routes(), *shell_routes()])
             going = asyncio.create_task(sockets.keep_going())

@@ -7,6 +7,7 @@ costs one number, and no memory.
 import asyncio
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from surefoot.errors import SurefootError
@@ -32,6 +33,8 @@ LISTED_RUNS = 100
 class Sender:
     def __init__(self, hub: Hub, server: Any) -> None:
         self._hub, self._server = hub, server
+        # To one socket of this server: nothing of it has to go through Redis.
+        self._emit = partial(server.emit, ignore_queue=True)
 
     async def keep_sending(self, session: Session) -> None:
         """Send what is new, until it is cancelled."""
@@ -51,11 +54,11 @@ class Sender:
 
     async def send_text(self, session: Session, message: dict[str, Any]) -> None:
         if self.waiting(session) < MAX_QUEUE_FOR_TEXT:
-            await self._server.emit("stream:text", {"v": PROTOCOL, **message}, to=session.sid)
+            await self._emit("stream:text", {"v": PROTOCOL, **message}, to=session.sid)
 
     async def beat(self, session: Session, at: float) -> None:
         if self.waiting(session) < MAX_QUEUE:
-            await self._server.emit("beat", {"at": at}, to=session.sid)
+            await self._emit("beat", {"at": at}, to=session.sid)
 
     def waiting(self, session: Session) -> int:
         """How many messages wait in the socket's queue; for a socket that is gone, as many as fit."""
@@ -98,15 +101,15 @@ class Sender:
             name = "run:rows"
         watch.sent, watch.live = upto, view.live
         watch.unacknowledged += 1
-        await self._server.emit(name, message, to=session.sid, callback=_acknowledged(session, watch))
+        await self._emit(name, message, to=session.sid, callback=_acknowledged(session, watch))
 
     async def _send_messages(self, session: Session, watch: Watch, view: RunView) -> None:
         if watch.needs_tasks or watch.tools_sent < view.messages_dropped:
             watch.needs_tasks = False
-            await self._server.emit("task:list", task_list(view), to=session.sid)
+            await self._emit("task:list", task_list(view), to=session.sid)
         for seq, name, message in view.messages:
             if seq > watch.tools_sent:
-                await self._server.emit(name, message, to=session.sid)
+                await self._emit(name, message, to=session.sid)
         watch.tools_sent = view.state.seq
 
     async def _pump_list(self, session: Session, lists: ListWatch) -> None:
@@ -133,7 +136,7 @@ class Sender:
             if lists.changed:
                 session.wake.set()
 
-        await self._server.emit(name, message, to=session.sid, callback=acknowledge)
+        await self._emit(name, message, to=session.sid, callback=acknowledge)
 
     async def _run_rows(self) -> list[RunRow]:
         rows = []
