@@ -16,6 +16,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.plan import ExecutionStep
 from surefoot.errors import ModelUnavailable
 from surefoot.integrations.otel import names as n
+from surefoot.integrations.otel.attributes import split_model
 from surefoot.integrations.otel.ids import run_span_id, trace_id_of
 from surefoot.models.base import ModelRequest
 
@@ -212,3 +213,17 @@ def test_the_names_are_those_of_the_conventions() -> None:
     used = {value for name, value in vars(n).items() if name.isupper() and str(value).startswith("gen_ai.")}
     assert len(used) > 15
     assert used <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "provider"),
+    [
+        ("openai/gpt-5.4-mini", "gpt-5.4-mini", "openai"),
+        ("qwen3 at 10.0.0.7:8000", "qwen3", "openai_compatible"),
+        ("local/qwen2.5", "qwen2.5", "local"),
+        ("scripted:secret-project.json", "scripted", "scripted"),
+        ("mine", "mine", "mine"),
+    ],
+)
+def test_the_name_of_a_model_has_no_address_and_no_file(name: str, model: str, provider: str) -> None:
+    assert split_model(name) == (model, provider)

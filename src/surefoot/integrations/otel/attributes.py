@@ -38,7 +38,9 @@ def error_attributes(error: str) -> dict[str, str]:
 
 
 def split_model(name: str) -> tuple[str, str]:
-    """The model and its provider. The address of a server is no part of either."""
+    """The model and its provider. Neither the address of a server nor the file of a script is part of them."""
+    if name.startswith("scripted:"):
+        name = "scripted"
     model, at, _ = name.partition(" at ")
     if at:
         return model, "openai_compatible"
