@@ -6,6 +6,7 @@ import re
 import subprocess
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from surefoot.integrations.redis.keys import Keys
 from surefoot.models.testing.scripted import ScriptedModel
 
 DOCS = Path(__file__).parents[2] / "docs"
-ANSWERS = [
+ANSWERS: list[Any] = [
     {**understanding("adder.py"), "understanding": "Write adder.py with add(a, b)"},
     fenced("def add(a, b):\n    return a + b\n"),
 ]
@@ -39,7 +40,7 @@ def snippets(name: str, language: str) -> list[str]:
 class Machine:
     """A user in an empty home with a scripted model."""
 
-    def __init__(self, folder: Path, answers: list[object]) -> None:
+    def __init__(self, folder: Path, answers: list[Any]) -> None:
         self.home, self.work = folder / "home", folder / "work"
         for part in (self.home, self.work):
             part.mkdir(parents=True)

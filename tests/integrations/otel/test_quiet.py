@@ -9,7 +9,7 @@ import time
 import pytest
 
 from integrations.otel.conftest import Observed
-from support.kit import steps
+from support.kit import act, done, steps
 from support.otlp import Receiver, receiving
 from surefoot.config.integrations import TelemetrySettings
 from surefoot.core.outcome import Verdict
@@ -74,6 +74,10 @@ async def test_content_is_sent_on_request_without_secrets(
     await observed.healed()
     plan = steps(ExecutionStep(id="cat", name="show", tool="run_command", parameters={"command": "cat notes.txt"}))
     await observed.run("show the notes", [], plan=plan)
+    # What a model writes into a call is stored as it is, because it is carried out.
+    answers = [act("run_command", command="echo zebra-4711-quagga > /dev/null"), done()]
+    await observed.run("say it", answers, plan=steps(ExecutionStep(id="say", name="say", description="Say it.")))
+    assert "echo" in receiver.spans("execute_tool run_command")[-1].attributes[n.TOOL_ARGUMENTS]
     sent = receiver.bytes_sent()
     assert b"zebra-4711" not in sent
     assert b"the token is [redacted]" in sent
