@@ -27,6 +27,7 @@ PURE = (
     *("engine.verifier.suite.compare", "engine.verifier.suite.python_tests", "engine.verifier.suite.report"),
     *("engine.verifier.suite.test_policy", "prompting.project.test_words", "view"),
     *("history.stats.facts", "history.stats.compute", "history.stats.values", "engine.alerts.document"),
+    *("integrations.otel.names", "integrations.otel.attributes", "integrations.otel.moments"),
 )
 """Modules and packages that decide and do no I/O."""
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
@@ -34,6 +35,7 @@ EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socke
 HEAVY = {
     *("openai", "anthropic", "xllamacpp", "httpx", "httpx2", "jsonschema", "socketio", "starlette", "uvicorn"),
     *("mcp", "mcp_types", "anyio"),
+    *("opentelemetry", "redis"),
 }
 
 FILES = {

@@ -33,7 +33,10 @@ class Wire:
         self.sent: list[tuple[str, dict[str, Any]]] = []
         self._meanwhile = meanwhile
 
-    async def emit(self, name: str, message: dict[str, Any], to: str, callback: Any = None) -> None:
+    async def emit(
+        self, name: str, message: dict[str, Any], to: str, callback: Any = None, ignore_queue: bool = False
+    ) -> None:
+        assert ignore_queue, "to one socket of this server"
         self.sent.append((name, message))
         await asyncio.sleep(0)
         if len(self.sent) == 1:

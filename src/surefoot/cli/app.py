@@ -16,7 +16,7 @@ from surefoot.cli.commands.config import config, trust, untrust
 from surefoot.cli.commands.control import cancel, pause, skip
 from surefoot.cli.commands.doctor import doctor
 from surefoot.cli.commands.edit import edit
-from surefoot.cli.commands.fork import fork
+from surefoot.cli.commands.fork import fork, recover
 from surefoot.cli.commands.inspect import list_runs, show, stats
 from surefoot.cli.commands.model import model
 from surefoot.cli.commands.replay import replay
@@ -102,6 +102,7 @@ for command in (
     undo,
     replay,
     fork,
+    recover,
     apply,
     gc,
     config,

@@ -13,6 +13,7 @@ import annotated_types
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
+from surefoot.config.integrations import RedisSettings, TelemetrySettings, has_password
 from surefoot.config.model import (
     AlertSettings,
     BudgetConfig,
@@ -33,6 +34,8 @@ SECTIONS: dict[str, type[Value]] = {
     "budget": BudgetConfig,
     "alerts": AlertSettings,
     "storage": StorageSettings,
+    "telemetry": TelemetrySettings,
+    "redis": RedisSettings,
 }
 NESTED = ("reflection", "budget")
 """Fields of ExecutionConfig that are sections of their own."""
@@ -71,8 +74,15 @@ def validate(name: str, item: Sourced, *, strict: bool) -> Any:
         else:
             value = adapter.validate_python(item.value)
     except (ValidationError, ValueError) as error:
-        message = f"{item.source}: {name.partition('.')[2]} must be {describe(field)}, not {_shorten(item.value)}"
+        # An address may hold a password, also one that is written wrongly.
+        given = "" if name == "redis.url" else f", not {_shorten(item.value)}"
+        message = f"{item.source}: {name.partition('.')[2]} must be {describe(field)}{given}"
         raise ConfigError(message, remedy="correct it, or remove it to use the default") from error
+    if name == "redis.url" and strict and value and has_password(value):
+        raise ConfigError(
+            f"{item.source}: the address has a password, and secrets do not belong in a config file",
+            remedy="put the whole address into the environment variable SUREFOOT_REDIS__URL",
+        )
     if name == "model.api_key_env" and value and not _VARIABLE_NAME.fullmatch(value):
         raise ConfigError(
             f"{item.source}: api_key_env must be the name of an environment variable; this looks like a key itself",

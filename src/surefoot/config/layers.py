@@ -11,6 +11,7 @@ from typing import Any
 
 from surefoot.config import paths
 from surefoot.config.fields import NESTED, PRICES, SECTIONS, Sourced, known_fields, validate
+from surefoot.config.integrations import Integrations, RedisSettings, TelemetrySettings
 from surefoot.config.mcp import SECTION as MCP
 from surefoot.config.mcp import ConfiguredServer, servers_in
 from surefoot.config.model import AlertSettings, ExecutionConfig, ModelSettings
@@ -26,6 +27,7 @@ class Settings:
     """The model of the config files. SUREFOOT_MODEL and -m are left to `models/select.py`, which must tell a model
     chosen for one run from the configured one: the key of one server must not be sent to another."""
     alerts: AlertSettings
+    integrations: Integrations
     listed: Mapping[str, Sourced]
     """Every setting by its full name, such as `budget.max_tokens`, with its source."""
     notices: tuple[str, ...] = ()
@@ -78,6 +80,7 @@ def _assemble(values: Mapping[str, Sourced], model: str | None, notices: tuple[s
         ),
         model=ModelSettings(**{**by_section["model"], "model": model}),
         alerts=AlertSettings(**by_section["alerts"]),
+        integrations=Integrations(TelemetrySettings(**by_section["telemetry"]), RedisSettings(**by_section["redis"])),
         listed=listed,
         notices=notices,
     )

@@ -147,6 +147,7 @@ async def begin_again(run: Run, revised: Sequence[e.Event], step_id: str) -> Non
 def resumed_by(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
     """Return the event with which this process goes on with a run."""
     return e.RunResumed(
+        run_id=run.state.run_id,
         model=run.model.name,
         surefoot=__version__,
         pid=os.getpid(),

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from surefoot.config.storage import storage_secrets
 
@@ -144,6 +144,25 @@ _RULES: tuple[_Rule, ...] = (
 )
 
 
+_HEADERS = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")
+
+
+def _embedded(environ: Mapping[str, str]) -> dict[str, str]:
+    """Secrets inside the variables that name servers: the password in an address, the values of headers."""
+    found: dict[str, str] = {}
+    for name, value in environ.items():
+        if name == "SUREFOOT_REDIS__URL":
+            userinfo = value.partition("://")[2].partition("/")[0].rpartition("@")[0]
+            found[f"{name} (password)"] = unquote(userinfo.partition(":")[2])
+        elif _HEADERS.fullmatch(name):
+            for header in value.split(","):
+                key, _, content = header.partition("=")
+                # `Bearer TOKEN` and `Basic TOKEN` are secret in their last word.
+                words = unquote(content).split()
+                found[f"{name} ({key.strip()})"] = words[-1] if words else ""
+    return found
+
+
 class Redactor:
     """Replaces secrets in text: the given values, and tokens of common formats.
 
@@ -178,7 +197,7 @@ class Redactor:
             for name, value in environ.items()
             if is_secret_name(name) and not value.startswith(("/", "~", "./")) and not value.isdigit()
         }
-        named = {**found, **storage_secrets(environ), **(also or {})}
+        named = {**found, **storage_secrets(environ), **_embedded(environ), **(also or {})}
         return cls({name: value for name, value in named.items() if not is_ordinary(value)})
 
     def sparing(self, names: Callable[[], str]) -> "Redactor":

@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from surefoot.config.integrations import RedisSettings
 from surefoot.config.storage import Storage
 from surefoot.errors import SurefootError, UsageError
 from surefoot.server.commands import Commands
@@ -15,6 +16,7 @@ from surefoot.server.http import Api
 from surefoot.server.hub import Hub
 from surefoot.server.page import shell_routes
 from surefoot.server.security import LOOPBACK, Door, Gate, door_for
+from surefoot.server.sockets.manager import client_manager
 from surefoot.server.sockets.sockets import Sockets
 from surefoot.server.tokens import Tokens
 
@@ -36,6 +38,7 @@ class ServerOptions:
     new_tokens: bool = False
     storage: Storage | None = None
     """Where the journal is; None: what the variables and the config of the user say."""
+    redis: RedisSettings = field(default_factory=RedisSettings)
 
 
 class Server:
@@ -109,7 +112,8 @@ class Server:
         options = self._options
         async with Hub(options.home, storage=options.storage) as hub:
             commands = Commands(hub, options.cwd, options.model)
-            sockets = Sockets(hub, commands, self.tokens, lambda origin: origin in self.door.origins)
+            manager = client_manager(options.redis)
+            sockets = Sockets(hub, commands, self.tokens, lambda origin: origin in self.door.origins, manager)
             api = Api(hub, commands, self.tokens, options.cwd, list(options.models))
             pages = Starlette(routes=[*api.routes(), *shell_routes()])
             going = asyncio.create_task(sockets.keep_going())

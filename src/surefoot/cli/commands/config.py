@@ -98,6 +98,10 @@ def _store() -> "TrustStore":
 
 def _shown(name: str, value: object) -> object:
     """A value as it is printed. Of an alert's target and a database's URL only the part that is no secret."""
+    if name == "redis.url" and isinstance(value, str):
+        from surefoot.config.integrations import shown_url
+
+        return shown_url(value)
     if name.startswith("alerts.on_") and isinstance(value, str):
         from surefoot.config.model import shown_target
 

@@ -1,4 +1,4 @@
-"""`fork`: a new run in a new folder that starts in the middle of another one."""
+"""`fork`: a new run in a new folder that starts in the middle of another one. `recover`: a run of another machine."""
 
 import shlex
 from pathlib import Path
@@ -96,3 +96,33 @@ def _point(step: str, decision: int | None, phase: str | None, question: str) ->
         remedy = "with one of --at STEP, --decision N, --phase PHASE and --question ID"
         raise UsageError("say where the new run starts", remedy=remedy)
     return Point(step=step, decision=decision or 0, phase=Stage(phase) if phase else None, question=question)
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", default="last")
+def recover(run_id: str) -> int:
+    """Get a run back from Redis into the journal of this machine.
+
+    RUN is the beginning of its id; the default is the newest run there. `surefoot show` and `surefoot report` then
+    show it. `surefoot resume` continues it where its folder and its snapshots are; elsewhere,
+    `surefoot run --based-on RUN` starts a new run with its plan. Recover only from a server that you trust: the run
+    says which commands are carried out.
+    """
+    import asyncio
+
+    from surefoot.cli.report.hiding import safe
+    from surefoot.cli.session.prepare import load_settings
+    from surefoot.config import paths
+    from surefoot.integrations.redis.recovery import recover as recover_run
+
+    settings = load_settings(Path.cwd()).integrations.redis
+    found = asyncio.run(recover_run(settings, run_id, paths.journal_file(paths.state_home())))
+    click.echo(found.run_id)
+    state, events = found.state, f"{found.state.seq} events"
+    verdict = str(state.outcome.verdict) if state.outcome else str(state.stage)
+    click.echo(safe(f"recovered run {found.run_id}: {verdict}, {events}"), err=True)
+    if found.missing:
+        click.echo(f"the last {found.missing} events are not in Redis any more", err=True)
+    if found.may_be_running:
+        click.echo("it has not ended, and may still be running on the other machine", err=True)
+    return 0

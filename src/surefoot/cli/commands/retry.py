@@ -67,6 +67,7 @@ def retry(
         model_spec=model or reusable_spec(state.model, state.model_address),
         model_settings=settings.model,
         alerts=settings.alerts,
+        integrations=settings.integrations,
         display=display_of(state, options),
         folder=state.task.folder,
         mcp_servers=servers,

@@ -46,7 +46,8 @@ def serve(
     from surefoot.server.app import Server, ServerOptions
 
     page = f"&run={_found(run_id)}" if run_id else ""
-    default = load_settings(Path.cwd()).model.model
+    settings = load_settings(Path.cwd())
+    default = settings.model.model
     server = Server(
         ServerOptions(
             home=paths.state_home(),
@@ -60,6 +61,7 @@ def serve(
             tls_key=tls_key,
             behind_proxy=behind_proxy,
             new_tokens=new_tokens,
+            redis=settings.integrations.redis,
         )
     )
     click.echo(server.url() + page)

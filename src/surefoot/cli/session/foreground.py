@@ -21,11 +21,13 @@ from surefoot.cli.session.resources import open_journal
 from surefoot.cli.session.watching import choose_watcher, subscribe
 from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
+from surefoot.config.integrations import Integrations
 from surefoot.config.mcp import ConfiguredServer
 from surefoot.config.model import AlertSettings, ModelSettings
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import LeaseLost, NoModel, UsageError, WeightsError
 from surefoot.history.requests import send_control
+from surefoot.integrations.attach import attached
 from surefoot.journal.events import Record
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -43,6 +45,7 @@ class PreparedRun:
     model_spec: str | None
     model_settings: ModelSettings
     alerts: AlertSettings
+    integrations: Integrations
     display: Display
     records: Sequence[Record] = ()
     """The events of the run so far."""
@@ -105,6 +108,7 @@ async def _open_services(prepared: PreparedRun, watcher: Watcher) -> AsyncIterat
             secrets=_secrets(prepared.mcp_servers),
         )
         hide_with(services.redactor)
+        await stack.enter_async_context(attached(services, prepared.integrations, lambda m: watcher.notify(safe(m))))
         yield services
 
 

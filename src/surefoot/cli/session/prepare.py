@@ -81,6 +81,7 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
         model_spec=options["model"],
         model_settings=settings.model,
         alerts=settings.alerts,
+        integrations=settings.integrations,
         display=Display(
             live=options["live"],
             as_json=options["as_json"],
@@ -110,6 +111,7 @@ def prepare_resume(
         model_spec=model or reusable_spec(run.state.model, run.state.model_address),
         model_settings=settings.model,
         alerts=settings.alerts,
+        integrations=settings.integrations,
         display=display_of(run.state, options, until=until_phase or ""),
         folder=run.state.task.folder,
         mcp_servers=tuple(settings.mcp_servers.values()),
@@ -141,7 +143,7 @@ def with_settings(config: ExecutionConfig, changes: Sequence[str]) -> ExecutionC
     for change in changes:
         name, equals, value = change.partition("=")
         name = SETTING_ALIASES.get(name.strip(), name.strip())
-        if not equals or "." not in name or name.startswith(("model.", "alerts.")):
+        if not equals or "." not in name or name.startswith(("model.", "alerts.", "telemetry.", "redis.")):
             raise UsageError(f"{change!r} sets nothing", remedy="write it as --set execution.dynamic=false")
         section, _, key = name.partition(".")
         checked = validate(name, Sourced(parse_text(value), "--set"), strict=False)

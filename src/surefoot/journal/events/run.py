@@ -46,6 +46,8 @@ class RunCreated(Value):
 
 class RunResumed(Value):
     type: Literal["run_resumed"] = "run_resumed"
+    run_id: str = ""
+    """For those who follow events as they happen; empty in journals written before this was recorded."""
     model: str
     surefoot: str
     pid: int = 0

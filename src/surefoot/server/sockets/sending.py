@@ -6,6 +6,7 @@ costs one number, and no memory.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from surefoot.errors import SurefootError
@@ -34,6 +35,8 @@ MAX_AGAIN_SECONDS = 60.0
 class Sender:
     def __init__(self, hub: Hub, server: Any, again_seconds: float = AGAIN_SECONDS) -> None:
         self._hub, self._server, self._again_seconds = hub, server, again_seconds
+        # To one socket of this server: nothing of it has to go through Redis.
+        self._emit = partial(server.emit, ignore_queue=True)
 
     async def keep_sending(self, session: Session) -> None:
         """Send what is new, until it is cancelled. If nothing can be sent the socket is closed, and its client connects
@@ -60,11 +63,11 @@ class Sender:
 
     async def send_text(self, session: Session, message: dict[str, Any]) -> None:
         if self.waiting(session) < MAX_QUEUE_FOR_TEXT:
-            await self._server.emit("stream:text", {"v": PROTOCOL, **message}, to=session.sid)
+            await self._emit("stream:text", {"v": PROTOCOL, **message}, to=session.sid)
 
     async def beat(self, session: Session, at: float) -> None:
         if self.waiting(session) < MAX_QUEUE:
-            await self._server.emit("beat", {"at": at}, to=session.sid)
+            await self._emit("beat", {"at": at}, to=session.sid)
 
     def waiting(self, session: Session) -> int:
         """How many messages wait in the socket's queue; for a socket that is gone, as many as fit."""
@@ -128,15 +131,15 @@ class Sender:
             name = "run:rows"
         watch.sent, watch.live = upto, view.live
         watch.unacknowledged += 1
-        await self._server.emit(name, message, to=session.sid, callback=_acknowledged(session, watch))
+        await self._emit(name, message, to=session.sid, callback=_acknowledged(session, watch))
 
     async def _send_messages(self, session: Session, watch: Watch, view: RunView) -> None:
         if watch.needs_tasks or watch.tools_sent < view.messages_dropped:
             watch.needs_tasks = False
-            await self._server.emit("task:list", task_list(view), to=session.sid)
+            await self._emit("task:list", task_list(view), to=session.sid)
         for seq, name, message in view.messages:
             if seq > watch.tools_sent:
-                await self._server.emit(name, message, to=session.sid)
+                await self._emit(name, message, to=session.sid)
         watch.tools_sent = view.state.seq
 
     async def _pump_list(self, session: Session, lists: ListWatch) -> None:
@@ -163,7 +166,7 @@ class Sender:
             if lists.changed:
                 session.wake.set()
 
-        await self._server.emit(name, message, to=session.sid, callback=acknowledge)
+        await self._emit(name, message, to=session.sid, callback=acknowledge)
 
     async def _run_rows(self, session: Session, lists: ListWatch) -> list[RunRow]:
         # A run of another version, or a damaged one, does not hide the others.

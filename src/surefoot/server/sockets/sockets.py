@@ -12,6 +12,7 @@ from surefoot.errors import SurefootError
 from surefoot.server.commands import CommandRequest, Commands, StartRequest, Verb
 from surefoot.server.hub import Hub
 from surefoot.server.security import CONNECTION, Connection
+from surefoot.server.sockets.manager import room_of
 from surefoot.server.sockets.sending import Sender
 from surefoot.server.sockets.sessions import ListWatch, Session, Sessions, Watch
 from surefoot.server.sockets.texts import Texts
@@ -29,7 +30,14 @@ EVENTS: dict[str, str] = {f"{_SUBJECTS.get(verb, 'run')}:{verb}": verb for verb 
 
 
 class Sockets:
-    def __init__(self, hub: Hub, commands: Commands, tokens: Tokens, allowed_origin: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        commands: Commands,
+        tokens: Tokens,
+        allowed_origin: Callable[[str], bool],
+        client_manager: Any = None,
+    ) -> None:
         import socketio
 
         self._hub, self._commands, self._tokens = hub, commands, tokens
@@ -47,6 +55,7 @@ class Sockets:
             allow_upgrades=False,
             http_compression=False,
             namespaces=["/"],
+            client_manager=client_manager,
         )
         self._sender = Sender(hub, self.server)
         self._register()
@@ -135,6 +144,7 @@ class Sockets:
         # Messages are sent from here on, also those of events before the first batch.
         watch.sent, watch.tools_sent, watch.needs_tasks = known, known or view.state.seq, known is None
         self._sessions.watch(session, watch)
+        await self.server.enter_room(sid, room_of(run_id))
         session.notify(run_id)
         if text and (latest := self._texts.latest(run_id)):
             await self._sender.send_text(session, latest)
@@ -144,6 +154,7 @@ class Sockets:
         session = self._sessions.get(sid)
         if session is not None and isinstance(request, dict):
             self._sessions.unwatch(session, str(request.get("run")))
+            await self.server.leave_room(sid, room_of(str(request.get("run"))))
         return {}
 
     async def _watch_list(self, sid: str, request: Any = None) -> dict[str, Any]:

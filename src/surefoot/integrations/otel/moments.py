@@ -1,0 +1,66 @@
+"""The events of a run that have no duration, as events of spans. Pure."""
+
+from typing import Any
+
+from surefoot.integrations.otel import names as n
+from surefoot.integrations.otel.attributes import error_attributes
+from surefoot.integrations.otel.content import Content
+from surefoot.journal import events as e
+
+Moment = tuple[str, str, dict[str, Any]]
+"""A name, the step it belongs to if any, and attributes."""
+
+
+def moment_of(event: e.Event, content: Content) -> Moment | None:
+    return _of_recovery(event, content) or _of_work(event, content) or _of_people(event, content)
+
+
+def _of_recovery(event: e.Event, content: Content) -> Moment | None:
+    found: dict[str, Any]
+    match event:
+        case e.RungChosen():
+            found = {n.STEP: event.step_id, n.RUNG: str(event.rung), **content.text(n.MESSAGE, event.why)}
+            return n.RUNG_CHOSEN, "", found
+        case e.Reflected():
+            found = {n.STEP: event.step_id, n.CATEGORY: str(event.reflection.category)}
+            return n.REFLECTED, event.step_id, {**found, **content.text(n.MESSAGE, event.reflection.root_cause)}
+        case e.RolledBack():
+            return n.ROLLED_BACK, event.step_id, {n.STEP: event.step_id}
+        case e.CandidateTried():
+            return n.CANDIDATE, event.step_id, {n.STEP: event.step_id, n.ATTEMPT: event.number, n.OF: event.of}
+        case e.ModelRetried():
+            found = {n.ATTEMPT: event.attempt, n.OF: event.of, n.WAIT: event.wait_seconds}
+            return n.MODEL_RETRIED, "", {**found, **content.text(n.MESSAGE, event.error)}
+    return None
+
+
+def _of_work(event: e.Event, content: Content) -> Moment | None:
+    found: dict[str, Any]
+    match event:
+        case e.GateRefused():
+            found = {n.PHASE: event.phase, n.ATTEMPT: event.attempt, n.CONFIDENCE: event.confidence}
+            return n.GATE_REFUSED, "", {**found, **content.text(n.MESSAGE, "\n".join(event.messages))}
+        case e.ChecksRan():
+            passed = sum(result.passed for result in event.results)
+            found = {n.WHEN: event.when, n.PASSED: passed, n.FAILED: len(event.results) - passed}
+            return n.CHECKS, event.step_id, found
+        case e.ActionRefused():
+            return n.REFUSED, event.step_id, {n.STEP: event.step_id, **content.text(n.MESSAGE, event.reason)}
+        case e.CallAnswered():
+            return n.LOOKED, "", {n.TOOL_NAME: event.tool, **error_attributes("" if event.ok else "tool_error")}
+        case e.PlanRevised():
+            return n.PLAN_REVISED, "", content.text(n.MESSAGE, event.reason)
+    return None
+
+
+def _of_people(event: e.Event, content: Content) -> Moment | None:
+    match event:
+        case e.QuestionAsked():
+            return n.ASKED, event.step_id, {n.QUESTION: event.kind, **content.text(n.MESSAGE, event.text)}
+        case e.QuestionAnswered():
+            return n.ANSWERED, "", content.text(n.MESSAGE, event.answer)
+        case e.ControlReceived():
+            return n.CONTROLLED, event.step_id, {n.COMMAND: event.command, n.STEP: event.step_id}
+        case e.Warned():
+            return n.WARNED, "", content.text(n.MESSAGE, event.message)
+    return None
