@@ -1,6 +1,8 @@
 """The state of the graph: what a program may want to know of a run. The journal has all of it, and more."""
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
+
+from typing_extensions import TypedDict
 
 from surefoot.core.questions import Question, expected
 from surefoot.core.transitions import StepStatus

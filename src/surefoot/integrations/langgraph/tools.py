@@ -5,7 +5,10 @@ import contextvars
 import functools
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from pydantic import create_model
+from pydantic.errors import PydanticUserError
 
 from surefoot.errors import ToolError
 from surefoot.integrations.langgraph.graph import require_langgraph
@@ -64,9 +67,24 @@ def _schema(runnable: Any) -> dict[str, Any]:
     from langchain_core.tools import BaseTool
 
     if not isinstance(runnable, BaseTool):
-        return dict(runnable.get_input_jsonschema())
+        try:
+            return dict(runnable.get_input_jsonschema())
+        except PydanticUserError:
+            if not hasattr(runnable, "builder"):
+                raise
+            # Before Python 3.12, pydantic does not read the TypedDict of the standard library.
+            return _schema_of_fields(runnable.builder.input_schema)
     schema = runnable.tool_call_schema
     return dict(schema if isinstance(schema, Mapping) else schema.model_json_schema())
+
+
+def _schema_of_fields(fields: Any) -> dict[str, Any]:
+    """The JSON schema of a graph's input, from the types of its fields."""
+    required = getattr(fields, "__required_keys__", frozenset())
+    types: dict[str, Any] = {
+        name: (kind, ...) if name in required else (kind | None, None) for name, kind in get_type_hints(fields).items()
+    }
+    return create_model("Input", **types).model_json_schema()
 
 
 def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:
