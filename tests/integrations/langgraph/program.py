@@ -22,7 +22,7 @@ CHECK = "python3 -B -c 'import adder; assert adder.add(1, 2) == 3'"
 UNDERSTOOD = {**understanding("adder.py"), "understanding": TASK}
 WRONG = "```python\ndef add(a, b):\n    return a - b\n```"
 RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
-INPUT = {"task": TASK, "checks": [CHECK]}
+INPUT: Any = {"task": TASK, "checks": [CHECK]}
 THREAD: Any = {"configurable": {"thread_id": "one"}}
 
 
@@ -38,14 +38,14 @@ class Program:
             model, bench.config(**config), bench.journal, workspace=bench.root, home=bench.home, toolbox=bench.toolbox
         )
         self.saver = saver or InMemorySaver()
-        self.graph = create_graph(self.agent, checkpointer=self.saver)
+        self.graph: Any = create_graph(self.agent, checkpointer=self.saver)
         self.nodes: list[str] = []
         self.events: list[dict[str, Any]] = []
         self.interrupts: list[dict[str, Any]] = []
 
     async def go(self, given: Any, thread: Any = THREAD) -> dict[str, Any]:
         """Run the graph until it ends or interrupts; what it streams is kept. Returns its state."""
-        modes = ["updates", "custom"]
+        modes: Any = ["updates", "custom"]
         async for mode, chunk in self.graph.astream(given, thread, stream_mode=modes, durability="sync"):
             if mode == "custom":
                 self.events.append(chunk)
@@ -53,9 +53,8 @@ class Program:
                 self.interrupts.append(chunk["__interrupt__"][0].value)
             else:
                 self.nodes += chunk
-        return (
-            await self.graph.aget_state({"configurable": {"thread_id": thread["configurable"]["thread_id"]}})
-        ).values
+        known = await self.graph.aget_state({"configurable": {"thread_id": thread["configurable"]["thread_id"]}})
+        return dict(known.values)
 
     def records(self, run_id: str) -> list[e.Record]:
         return list(self.bench.journal.read(run_id))

@@ -17,7 +17,7 @@ from surefoot.integrations.langgraph import create_graph
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.models.testing.scripted import ScriptedModel
 
-THREAD = {"configurable": {"thread_id": "story"}}
+THREAD: Any = {"configurable": {"thread_id": "story"}}
 INPUT = {"task": TASK, "checks": [PROVEN]}
 
 

@@ -6,6 +6,7 @@ At some points in `make test`, at all in `make nightly`.
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from support.trees import photograph, scratch
 from surefoot.journal.reducers import fold
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
-WAYS = {
+WAYS: dict[str, Any] = {
     "alone": {"inside": False, "durability": "sync"},
     "in a graph": {"inside": True, "durability": "sync"},
     "checkpoints behind": {"inside": False, "durability": "async"},
@@ -32,7 +33,7 @@ def sweep(request: pytest.FixtureRequest) -> Iterator[Sweep]:
 @pytest.mark.req("A9", "A11")
 def test_the_graph_does_what_the_loop_does(sweep: Sweep) -> None:
     """The same events in the same order, and the same files."""
-    seen = []
+    seen: list[Any] = []
     # In the same folder, because the commands of the story name files in it.
     for story in (Story(sweep.story.folder), sweep.story):
         story.put_up_again()

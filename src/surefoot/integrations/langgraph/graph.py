@@ -1,6 +1,6 @@
 """Builds the graph: intake, planner, scheduler, executor, reflector, verifier, and a node that asks people."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from surefoot.api import Agent
@@ -72,7 +72,7 @@ def create_graph(
     functions: dict[str, NodeFunction] = {"intake": intake, **{p.__name__: working(p) for p in parts}, "ask": ask}
     graph = StateGraph(SurefootState, input_schema=SurefootInput, output_schema=SurefootOutput)
     # A checkpoint may be older than the journal, so any node may find the run at any stage.
-    ways = {**{node: node for node in functions if node != "intake"}, END: FINISH}
+    ways: dict[Hashable, str] = {**{node: node for node in functions if node != "intake"}, END: FINISH}
     for node, function in functions.items():
         graph.add_node(node, RunnableLambda(blocking(function), function, name=node))
         graph.add_conditional_edges(node, route, ways)

@@ -74,17 +74,17 @@ def _schema(runnable: Any) -> dict[str, Any]:
                 raise
             # Before Python 3.12, pydantic does not read the TypedDict of the standard library.
             return _schema_of_fields(runnable.builder.input_schema)
-    schema = runnable.tool_call_schema
+    schema: Any = runnable.tool_call_schema
     return dict(schema if isinstance(schema, Mapping) else schema.model_json_schema())
 
 
 def _schema_of_fields(fields: Any) -> dict[str, Any]:
     """The JSON schema of a graph's input, from the types of its fields."""
-    required = getattr(fields, "__required_keys__", frozenset())
+    required: frozenset[str] = getattr(fields, "__required_keys__", frozenset())
     types: dict[str, Any] = {
         name: (kind, ...) if name in required else (kind | None, None) for name, kind in get_type_hints(fields).items()
     }
-    return create_model("Input", **types).model_json_schema()
+    return dict(create_model("Input", **types).model_json_schema())
 
 
 def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:
