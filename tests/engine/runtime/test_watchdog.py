@@ -15,7 +15,11 @@ async def test_it_watches_every_part_of_a_run(monkeypatch: pytest.MonkeyPatch) -
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     due = [None, time.monotonic() - 1.0]
-    watching = Watchdog("run", lambda: due[0], lambda *_: loop.call_soon_threadsafe(ended.set))
+
+    def end(run_id: str, reason: str) -> None:
+        loop.call_soon_threadsafe(ended.set)
+
+    watching = Watchdog("run", lambda: due[0], end)
     with watching.watching():
         await asyncio.sleep(0.05)
     assert not ended.is_set()
