@@ -129,6 +129,11 @@ class Agent:
 
     async def answer(self, task_id: str, question_id: str, answer: str) -> SequentialExecutionPlan:
         """Answer a question of a run, and continue it. Raises UsageError if this is none of the question's choices."""
+        self.leave_answer(task_id, question_id, answer)
+        return await self.resume(task_id)
+
+    def leave_answer(self, task_id: str, question_id: str, answer: str) -> None:
+        """Leave an answer for a run, which takes it when it goes on. Raises UsageError as `answer` does."""
         refuse_secret_answer(self.services.redactor, answer)
         question = fold(self.services.journal.read(task_id)).questions.get(question_id)
         if question is not None and understood(question, answer) is None:
@@ -137,7 +142,6 @@ class Agent:
             )
         at = self.services.clock()
         self.services.journal.send(task_id, AnswerMessage(question_id=question_id, answer=answer, at=at))
-        return await self.resume(task_id)
 
     async def retry(
         self, task_id: str, step_id: str, *, parameters: Mapping[str, Any] | None = None, tool: str = ""

@@ -30,6 +30,7 @@
     │   ├── JournalBusy            locked or written by another process
     │   │   └── LeaseLost          another process has taken this run over
     │   ├── JournalUnreachable     temporary: the database does not answer
+    │   ├── CheckpointAhead        a checkpoint of another program knows events that the journal has not
     │   └── JournalFull            the disk has no room for it
     ├── WorkspaceError
     │   ├── WorkspaceLocked        another run owns this folder
@@ -189,6 +190,19 @@ class LeaseLost(JournalBusy):
 
 class JournalUnreachable(JournalError):
     temporary = True
+
+
+class CheckpointAhead(JournalError):
+    """`seen` is the last event that the checkpoint knows, `last` the last one in the journal."""
+
+    def __init__(self, run_id: str, seen: int, last: int) -> None:
+        has = f"its journal ends with event {last}" if last else "the journal does not have this run"
+        super().__init__(
+            f"the checkpoint is ahead of the journal: it knows event {seen} of run {run_id}, and {has}",
+            remedy="open the journal that the checkpoint was made with; if an older copy of it was restored, go on "
+            "without this checkpoint: begin a new thread and give it the id of the run",
+        )
+        self.run_id, self.seen, self.last = run_id, seen, last
 
 
 class JournalFull(JournalError):

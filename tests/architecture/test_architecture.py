@@ -36,6 +36,7 @@ HEAVY = {
     *("openai", "anthropic", "xllamacpp", "httpx", "httpx2", "jsonschema", "socketio", "starlette", "uvicorn"),
     *("mcp", "mcp_types", "anyio"),
     *("opentelemetry", "redis"),
+    *("langgraph", "langchain_core", "acp"),
 }
 
 FILES = {

@@ -130,7 +130,9 @@ async def test_a_socket_to_which_nothing_can_be_sent_is_closed() -> None:
     session, closed = Session("sid", "token", "view", None), []
 
     class Cut(Wire):
-        async def emit(self, name: str, message: dict[str, Any], to: str, callback: Any = None) -> None:
+        async def emit(
+            self, name: str, message: dict[str, Any], to: str, callback: Any = None, ignore_queue: bool = False
+        ) -> None:
             raise RuntimeError("cut off")
 
         async def disconnect(self, sid: str) -> None:

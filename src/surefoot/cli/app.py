@@ -23,7 +23,7 @@ from surefoot.cli.commands.replay import replay
 from surefoot.cli.commands.report import report
 from surefoot.cli.commands.retry import retry
 from surefoot.cli.commands.run import plan, resume, run
-from surefoot.cli.commands.serve import schema, serve, watch
+from surefoot.cli.commands.serve import acp, schema, serve, watch
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.demo.command import demo
 from surefoot.cli.mcp.command import mcp
@@ -96,6 +96,7 @@ for command in (
     stats,
     watch,
     serve,
+    acp,
     report,
     demo,
     diff,

@@ -7,7 +7,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from surefoot._version import __version__
 from surefoot.config.model import ExecutionConfig
@@ -39,7 +40,10 @@ from surefoot.models.base import LanguageModel
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 
-STAGES: dict[Stage, Callable[[Run], Awaitable[None]]] = {
+Work: TypeAlias = Callable[[Run], Awaitable[None]]
+"""Something that takes a run further."""
+
+STAGES: dict[Stage, Work] = {
     Stage.UNDERSTANDING: understand,
     Stage.APPROACH: choose_approach,
     Stage.PLANNING: make_plan,
@@ -66,32 +70,47 @@ async def start_run(
     after that stage.
     """
     require_usable(task)
-    refuse_secrets(services.redactor, task, given)
     run_id = run_id or new_run_id()
     with WorkspaceLock(task.folder, services.home, run_id):
-        run = Run(services, RunState(run_id=run_id, task=task, config=config))
-        run.budget.require_enforceable(config)
-        # An undo that was killed here has to end before anything else begins.
-        finished = await asyncio.to_thread(run.workspace.finish_restore)
-        snapshot = await run.snapshot()
-        created = e.RunCreated(
-            run_id=run_id,
-            task=task,
-            config=config,
-            model=services.model.name,
-            surefoot=__version__,
-            snapshot=snapshot,
-            protected=await asyncio.to_thread(files_to_protect, run.workspace, snapshot, task),
-            starts_at=first,
-            based_on=based_on,
-            model_traits=traits_of(services.model),
-            model_address=_address_of(services.model),
-            isolation=run.sandbox.name if run.sandbox else "",
-            system=_system(),
-        )
-        await run.record(created, *given)
-        note_incidents(run, finished)
+        run = await create_run(services, task, config, run_id, first=first, given=given, based_on=based_on)
         return await drive(run, last, check_before)
+
+
+async def create_run(
+    services: Services,
+    task: Task,
+    config: ExecutionConfig,
+    run_id: str,
+    *,
+    first: Stage = Stage.UNDERSTANDING,
+    given: Sequence[e.Event] = (),
+    based_on: str = "",
+) -> Run:
+    """Record the start of a run. The caller holds the lock of the workspace."""
+    refuse_secrets(services.redactor, task, given)
+    run = Run(services, RunState(run_id=run_id, task=task, config=config))
+    run.budget.require_enforceable(config)
+    # An undo that was killed here has to end before anything else begins.
+    finished = await asyncio.to_thread(run.workspace.finish_restore)
+    snapshot = await run.snapshot()
+    created = e.RunCreated(
+        run_id=run_id,
+        task=task,
+        config=config,
+        model=services.model.name,
+        surefoot=__version__,
+        snapshot=snapshot,
+        protected=await asyncio.to_thread(files_to_protect, run.workspace, snapshot, task),
+        starts_at=first,
+        based_on=based_on,
+        model_traits=traits_of(services.model),
+        model_address=_address_of(services.model),
+        isolation=run.sandbox.name if run.sandbox else "",
+        system=_system(),
+    )
+    await run.record(created, *given)
+    note_incidents(run, finished)
+    return run
 
 
 async def resume_run(
@@ -105,15 +124,22 @@ async def resume_run(
         return state
     task = require_usable(state.task)
     with WorkspaceLock(task.folder, services.home, run_id):
-        run = Run(services, state)
-        await send_alerts(run)
-        if completed:
-            return state
+        run = await reopen_run(services, state, records, config)
+        return state if completed else await drive(run, last, pick_up)
+
+
+async def reopen_run(
+    services: Services, state: RunState, records: Sequence[e.Record], config: ExecutionConfig | None = None
+) -> Run:
+    """Record that a run goes on, unless only its alerts were left. The caller holds the lock of the workspace."""
+    run = Run(services, state)
+    await send_alerts(run)
+    if state.stage is not Stage.COMPLETED or state.outcome is None:
         run.artifacts.sweep()
         run.verifier.recall(records, run.toolbox)
         run.budget.require_enforceable(config or state.config)
         await run.record(resumed_by(run, config))
-        return await drive(run, last, pick_up)
+    return run
 
 
 async def retry_step(
@@ -189,31 +215,41 @@ def require_usable(task: Task | None) -> Task:
     return task
 
 
-async def drive(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> RunState:
-    """Run stage after stage. However it ends, the end is recorded, and the run can be resumed."""
+async def drive(run: Run, last: Stage | None, begin: Work, work: Work | None = None) -> RunState:
+    """Run stage after stage, or only `work`. However it ends, the end is recorded, and the run can be resumed."""
     async with run.live_text.sending(run.bus):
         with run.watchdog.watching():
-            await _drive_watched(run, last, begin)
+            await _drive_watched(run, begin, work or partial(_run_stages, last=last))
     await send_after_end(run)
     return run.state
 
 
-async def _drive_watched(run: Run, last: Stage | None, begin: Callable[[Run], Awaitable[None]]) -> None:
+async def _run_stages(run: Run, last: Stage | None) -> None:
+    while run.state.stage in STAGES:
+        stage = run.state.stage
+        await run_stage(run)
+        if stage is last and run.state.stage is not stage:
+            break
+
+
+async def run_stage(run: Run) -> None:
+    """Carry out the current stage."""
+    stage = run.state.stage
+    try:
+        await STAGES[stage](run)
+    except RestoreConflict as conflict:
+        if stage is not Stage.RECOVERY:
+            raise
+        await settle_conflict(run, conflict)
+
+
+async def _drive_watched(run: Run, begin: Work, work: Work) -> None:
     watching = asyncio.create_task(run.inbox.watch(_current_task(), run.heartbeat))
     try:
         async with asyncio.timeout(run.budget.seconds_left()) as limit:
             run.timeouts.limit_run(limit, run.watchdog.set_last_resort)
             await begin(run)
-            while run.state.stage in STAGES:
-                stage = run.state.stage
-                try:
-                    await STAGES[stage](run)
-                except RestoreConflict as conflict:
-                    if stage is not Stage.RECOVERY:
-                        raise
-                    await settle_conflict(run, conflict)
-                if stage is last and run.state.stage is not stage:
-                    break
+            await work(run)
         if run.state.stage is Stage.COMPLETED:
             outcome = conclude(run.state, await _compare_with_start(run), run.state.red_at_start)
             await run.record(e.RunEnded(outcome=outcome), *alert_on(run, outcome))

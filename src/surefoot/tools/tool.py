@@ -171,7 +171,7 @@ def tool(
     def make(function: Callable[..., Any]) -> Tool:
         tool_name: str = name or str(getattr(function, "__name__", ""))
         takes_context, parameters, adapters = read_signature(tool_name, function, ToolContext)
-        kind, paths = (Writes.DECLARED, ()) if callable(writes) else _parse_writes(tool_name, writes)
+        kind, paths = (Writes.DECLARED, ()) if callable(writes) else parse_writes(tool_name, writes)
         return Tool(
             name=tool_name,
             description=_first_paragraph(function) or tool_name.replace("_", " "),
@@ -193,7 +193,8 @@ def tool(
     return make if fn is None else make(fn)
 
 
-def _parse_writes(name: str, writes: Writes | str | Sequence[str]) -> tuple[Writes, tuple[str, ...]]:
+def parse_writes(name: str, writes: Writes | str | Sequence[str]) -> tuple[Writes, tuple[str, ...]]:
+    """Read a declaration of what a tool writes: the kind, and the parameters that name paths."""
     if writes == Writes.DECLARED or not writes:
         raise ToolError(
             f"the tool {name} does not say what it writes",
@@ -212,12 +213,14 @@ def _runner(
 
     def run(context: ToolContext, /, **kwargs: Any) -> Awaitable[Any]:
         bound = functools.partial(function, *((context,) if takes_context else ()), **kwargs)
-        return bound() if is_async else _run_in_thread(bound, wait_on_cancel=wait_on_cancel)
+        return bound() if is_async else run_in_thread(bound, wait_on_cancel=wait_on_cancel)
 
     return run
 
 
-async def _run_in_thread(work: Callable[[], Any], *, wait_on_cancel: bool) -> Any:
+async def run_in_thread(work: Callable[[], Any], *, wait_on_cancel: bool) -> Any:
+    """Do blocking work in a thread. With `wait_on_cancel`, a cancelled caller waits a while for it to end."""
+
     # Exceptions are carried over as values: a future cannot hold a StopIteration (its awaiter would wait for ever),
     # and a SystemExit in a task would end the whole program.
     def guarded() -> tuple[Any, BaseException | None]:

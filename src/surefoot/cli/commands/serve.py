@@ -1,11 +1,17 @@
-"""`serve`: the page, the socket and the HTTP interface. `watch`: a run in another terminal. `schema`: for programs."""
+"""`serve`: the page, the socket and the HTTP interface. `acp`: in an editor. `watch`: a run in another terminal.
+`schema`: for programs."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from surefoot.cli.options import all_option, model_option
+from surefoot.cli.options import all_option, isolation_options, model_option, step_options
 from surefoot.errors import UsageError
+
+if TYPE_CHECKING:
+    from surefoot.api import Agent
+    from surefoot.integrations.acp.person import EditorPerson
 
 
 @click.command()
@@ -81,6 +87,53 @@ def _found(run_id: str) -> str:
     from surefoot.cli.session.runs import load_run
 
     return load_run(run_id).state.run_id
+
+
+@click.command()
+@model_option
+@click.option("--check", "checks", multiple=True, metavar="CMD", help="A command that must succeed after every prompt.")
+@step_options
+@isolation_options
+def acp(model: str | None, checks: tuple[str, ...], **options: Any) -> int:
+    """Serve an editor over standard input and output, by the Agent Client Protocol.
+
+    Each prompt is a run in the folder of the editor's session. The runs are in the journal, as all others.
+    """
+    import asyncio
+
+    from surefoot.integrations.acp.agent import serve_stdio
+
+    async def work() -> None:
+        from surefoot.cli.session.resources import open_journal
+
+        journal = open_journal()
+
+        async def make_agent(folder: Path, person: "EditorPerson") -> "Agent":
+            from surefoot.api import Agent
+            from surefoot.cli.session.prepare import load_settings
+            from surefoot.cli.session.resources import resolve_workspace
+            from surefoot.config import paths
+            from surefoot.models.select import choose_model
+
+            workspace = resolve_workspace(str(folder))
+            settings = load_settings(workspace, options)
+            return Agent(
+                await choose_model(model, settings.model),
+                settings.execution,
+                journal,
+                workspace=workspace,
+                home=paths.state_home(),
+                person=person,
+                alerts=settings.alerts,
+            )
+
+        try:
+            await serve_stdio(make_agent, checks)
+        finally:
+            await journal.aclose()
+
+    asyncio.run(work())
+    return 0
 
 
 @click.command()

@@ -34,6 +34,7 @@ class Watchdog:
         if self._end_process is None:
             yield
             return
+        self._ended.clear()
         thread = threading.Thread(
             target=self._watch, args=(asyncio.get_running_loop(),), name="surefoot-watchdog", daemon=True
         )

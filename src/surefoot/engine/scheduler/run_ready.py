@@ -20,11 +20,50 @@ RunningTasks = dict[asyncio.Task[None], str]
 
 async def execute(run: Run) -> None:
     """Run until every step is settled or one has failed; then the next stage takes over."""
+    await _run_ready(run)
+
+
+async def execute_until_idle(run: Run) -> None:
+    """Run the steps that are ready, and those that become ready meanwhile, until no step is running.
+
+    It ends between two steps, and the stage goes on from there. A step never waits for another one only because they
+    were started together.
+    """
+    await _run_ready(run, until_idle=True)
+
+
+async def choose_next(run: Run) -> tuple[str, ...]:
+    """Return the steps that would start now, and start none of them. Steps that can never run are settled.
+
+    If there are none, the next stage is entered.
+    """
+    if interrupted := tuple(s for s, r in run.state.steps.items() if r.status is StepStatus.RUNNING):
+        return interrupted
+    schedule, version = _schedule(run, ()), _version(run)
+    held: dict[str, str] = {}
+    while True:
+        await apply_controls(run)
+        if _version(run) != version:
+            schedule, version = _schedule(run, ()), _version(run)
+        await _block_unreachable(run, schedule)
+        starting = () if run.state.failed else tuple(await _next_steps(run, schedule, (), held))
+        run.active_steps.clear()
+        if starting:
+            return starting
+        if held and not run.state.failed:
+            await _block(run, schedule, held)
+        elif not await _received_more(run):
+            await _leave(run, schedule)
+            return ()
+
+
+async def _run_ready(run: Run, *, until_idle: bool = False) -> None:
     running: RunningTasks = {}
     schedule, version = _resume_running(run, running), _version(run)
     held: dict[str, str] = {}
+    ran = bool(running)
     try:
-        while True:
+        while running or not (until_idle and ran):
             skipped = await apply_controls(run)
             if _version(run) != version:
                 schedule, version = _schedule(run, running.values()), _version(run)
@@ -36,6 +75,7 @@ async def execute(run: Run) -> None:
             await _block_unreachable(run, schedule)
             # A failed step stops the start of others: what they would build on may be about to change.
             starting = [] if run.state.failed else await _next_steps(run, schedule, running.values(), held)
+            ran = ran or bool(starting)
             if len(starting) == 1 and not running:
                 await run_step(run, starting[0])
                 _settle(run, schedule, starting[0])
@@ -46,6 +86,7 @@ async def execute(run: Run) -> None:
             elif held and not run.state.failed:
                 await _block(run, schedule, held)
             elif not await _received_more(run):
+                ran = False
                 break
     finally:
         # After an interruption nothing may still run when the workspace is looked at.
@@ -53,6 +94,12 @@ async def execute(run: Run) -> None:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         run.active_steps.clear()
+    if not (until_idle and ran):
+        await _leave(run, schedule)
+
+
+async def _leave(run: Run, schedule: Schedule) -> None:
+    """Enter the stage after this one."""
     if run.state.failed:
         await run.enter(Stage.RECOVERY, f"'{run.state.step(run.state.failed[0]).name}' failed")
         return

@@ -106,7 +106,7 @@ class Sender:
             if problem.text != text:
                 problem.text = text
                 message = {"v": PROTOCOL, "run": run_id, "message": text}
-                await self._server.emit("run:error", message, to=session.sid)
+                await self._emit("run:error", message, to=session.sid)
             return None
         session.problems.pop(run_id, None)
         return view

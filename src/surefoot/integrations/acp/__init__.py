@@ -1,0 +1,1 @@
+"""Surefoot in editors that speak the Agent Client Protocol (extra `acp`)."""

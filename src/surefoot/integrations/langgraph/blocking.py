@@ -1,0 +1,49 @@
+"""For programs that call graphs without asyncio: a thread with an event loop, in which the nodes are carried out."""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any
+
+
+class LoopThread:
+    """Starts with the first call and lives as long as the process, as one journal belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def call(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Do async work in the caller's context, and wait for its result. An interrupted caller cancels it."""
+        loop, context = self._running_loop(), contextvars.copy_context()
+        done: Future[Any] = Future()
+        started: list[asyncio.Task[Any]] = []
+
+        def finish(task: asyncio.Task[Any]) -> None:
+            error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            if error is None:
+                done.set_result(task.result())
+            else:
+                done.set_exception(error)
+
+        def start() -> None:
+            task = loop.create_task(work(), context=context)
+            started.append(task)
+            task.add_done_callback(finish)
+
+        loop.call_soon_threadsafe(start)
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
+            done.exception()
+            raise
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="surefoot-graph", daemon=True).start()
+            return self._loop
