@@ -34,9 +34,15 @@ async def paused(site: Site, gated: GatedRun, model: str) -> Client:
     assert (await client.call("run:pause", run=run_id, commandId="p"))["accepted"]
     await gated.end()
     await client.until(lambda: not client.rows["run"]["live"])
+    return client
+
+
+async def until_done(client: Client, gated: GatedRun) -> None:
+    """Open the gates once the interrupted command runs again: what it did before is undone, and a gate with it."""
+    await client.until(lambda: status(client, "action:s1.a2") == "running")
     for number in (1, 2):
         gated.open(number)
-    return client
+    await client.until(lambda: status(client, "run") == "done")
 
 
 @pytest.mark.parametrize("served_with", ["", "openai/other-model"])
@@ -49,7 +55,7 @@ async def test_a_run_of_a_model_at_an_address_is_resumed_with_it(site: Site, gat
         client = await paused(site, gated, address)
         answer = await client.call("run:resume", run=gated.run_id, commandId="r")
         assert answer.get("accepted"), answer
-        await client.until(lambda: status(client, "run") == "done")
+        await until_done(client, gated)
         (resumed,) = await events_of(site, gated.run_id, "run_resumed")
         assert resumed["model_address"] == address
         assert resumed["model"].startswith("my-model at 127.0.0.1:")
@@ -69,5 +75,5 @@ async def test_credentials_are_not_recorded_and_the_refusal_names_the_remedy(sit
         named = {"model": address}
         answer = await client.call("run:resume", run=gated.run_id, commandId="r2", options=named)
         assert answer.get("accepted"), answer
-        await client.until(lambda: status(client, "run") == "done")
+        await until_done(client, gated)
         await client.io.disconnect()

@@ -18,8 +18,8 @@ from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import LAST, select_run
 from surefoot.journal.store.blobs import digest_of
-from surefoot.journal.store.importing import import_run
 from surefoot.journal.store.reading import JournalReader
+from surefoot.journal.store.writing import import_run
 
 
 @dataclass(frozen=True, slots=True)

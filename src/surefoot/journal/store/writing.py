@@ -1,15 +1,16 @@
 """Writes transactions to a journal file: events, runs, content, acknowledged messages."""
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
-from surefoot.journal.events import KINDS, Event
+from surefoot.journal.events import KINDS, Event, Record, encode
 from surefoot.journal.store.base import first_line
+from surefoot.journal.store.blobs import LARGE, BlobFiles, digest_of, pack
 from surefoot.journal.store.checksums import RUN_BITS, event_crc, fields_crc, message_crc
 from surefoot.journal.store.connection import Durability, open_writer
 from surefoot.journal.store.status import CHANGES_STATUS, require_creation, status_after
@@ -161,3 +162,25 @@ class JournalWriter:
         )
         self._execute(_INSERT_RUN, (*fields, fields_crc(*fields)))
         return int(number)
+
+
+def import_run(
+    path: Path, run_id: str, records: Sequence[Record], blobs: Iterable[bytes], timeout: float = 5.0
+) -> None:
+    """Write a run that comes from elsewhere, with the numbers and times of its events; all of it or nothing.
+
+    The journal must not have the run.
+    """
+    run, files = Run(run_id), BlobFiles(path)
+    stored: dict[str, Blob] = {}
+    writer = JournalWriter(path, "process", timeout)
+    try:
+        for data in blobs:
+            digest, (codec, body) = digest_of(data), pack(data)
+            if len(body) > LARGE:
+                files.write(digest, codec, body)
+            stored[digest] = Blob(codec, None if len(body) > LARGE else body, data)
+        entries = [Entry(run, record.seq, record.at, record.event, encode(record.event), False) for record in records]
+        writer.write(entries, stored, ())
+    finally:
+        writer.close()
