@@ -88,6 +88,8 @@ _ZH_NOUNS: dict[str, str] = {
     "documentation": "文档|说明|README",
     "a changelog entry": "更新日志|变更日志|变更记录|CHANGELOG",
 }
+_ANY_NOUN = re.compile(rf"test|doc|readme|change ?log|release note|{'|'.join(_ZH_NOUNS.values())}", re.IGNORECASE)
+"""Found in every text that asks for a part. Most texts have none."""
 _ZH_AFTER = r"(?!的|通过|数据|环境|结果|报告|框架|命令|失败)"
 _ZH_JOINED = re.compile(r"(?:和|及其?|以及其?|与|连同|并附|带)(?:其|它的)?(?:单元|回归|集成)?$")
 _ZH_NEGATED = re.compile(r"(?:不要|无需|不用|不必|不得|不能|请勿|别|勿|不)(?:再|去)?$")
@@ -99,6 +101,8 @@ _CHANGELOG = re.compile(r"(?:^|/)[^/]*(?:change|news|history|release|version|wha
 def parts_asked_for(task: str) -> list[str]:
     """Return the parts that the words of a task, or of the name of a step, ask for. What counts is the verb: a part
     that is only read, run or named is not asked for."""
+    if _ANY_NOUN.search(task) is None:
+        return []
     sentences = re.split(r"(?<=[.!?])\s+|[;\n。；！？]", task)
     return [part for part in _NOUNS if any(_asks(part, sentence) or _asks_zh(part, sentence) for sentence in sentences)]
 
