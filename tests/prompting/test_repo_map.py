@@ -193,4 +193,4 @@ def test_few_files_without_a_name_of_the_task_are_listed() -> None:
     texts = {f"pkg/m{n}.py": f"def other_{n}(): ...\n" for n in range(60)} | {"pkg/a.py": "def back_off(): ...\n"}
     shown = repo_map(sorted(texts), "Make `back_off` wait longer.", texts.get)
     assert "pkg/a.py (1 lines" in shown
-    assert shown.count("definitions)") == 9
+    assert shown.count("1 definition)") == 9
