@@ -21,6 +21,7 @@ from surefoot.config.model import (
     Price,
     ReflectionConfig,
     StorageSettings,
+    WorkerSettings,
 )
 from surefoot.config.storage import DATABASE_REMEDY, database_problem
 from surefoot.core.values import Value
@@ -33,6 +34,7 @@ SECTIONS: dict[str, type[Value]] = {
     "budget": BudgetConfig,
     "alerts": AlertSettings,
     "storage": StorageSettings,
+    "workers": WorkerSettings,
 }
 NESTED = ("reflection", "budget")
 """Fields of ExecutionConfig that are sections of their own."""

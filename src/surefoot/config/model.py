@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from surefoot.config.storage import LEASE_SECONDS, SHORTEST_LEASE
+from surefoot.config.workers import HEARTBEAT_SECONDS, QUEUE, SHORTEST_HEARTBEAT
 from surefoot.core.addresses import parse_address, private_kind
 from surefoot.core.policy import is_rule
 from surefoot.core.values import Value
@@ -151,6 +152,15 @@ class StorageSettings(Value):
     """Where large content goes that a database refers to. None: into the database."""
     lease_seconds: float = Field(default=LEASE_SECONDS, ge=SHORTEST_LEASE, le=86_400)
     """How long after the last sign of life another process may take a run over. Only for a database."""
+
+
+class WorkerSettings(Value):
+    """Where workers get runs from. `workers.py` reads it too, for commands that need no other setting."""
+
+    temporal: str | None = Field(default=None, pattern=r"^[^\s:/]+:\d+$", description="HOST:PORT of a Temporal server")
+    queue: str = Field(default=QUEUE, pattern=r"^\S+$", description="the name of a task queue")
+    heartbeat_seconds: float = Field(default=HEARTBEAT_SECONDS, ge=SHORTEST_HEARTBEAT, le=3_600)
+    """After how long without a sign of life a run is given to another worker."""
 
 
 class AlertSettings(Value):

@@ -93,6 +93,12 @@ async def find_choice(spec: str | None = None, settings: ModelSettings | None = 
     raise NoModel("no model is configured and none was found", remedy=_NO_MODEL_REMEDY)
 
 
+def reusable_spec(name: str) -> str | None:
+    """The name of the model that a run used, if it is a valid spec and SUREFOOT_MODEL does not override it."""
+    known = name.partition("/")[0] in (*PROVIDERS, "local")
+    return name if known and not os.environ.get(MODEL_VARIABLE) else None
+
+
 async def _local_model(name: str) -> LanguageModel:
     from surefoot.models.local.model import LocalModel
     from surefoot.models.local.weights import DEFAULT, require_weights

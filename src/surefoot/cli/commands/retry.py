@@ -37,13 +37,14 @@ def retry(
 
     from surefoot.cli.session.control import request_control
     from surefoot.cli.session.foreground import PreparedRun, run_in_foreground
-    from surefoot.cli.session.prepare import display_of, load_settings, reusable_spec
+    from surefoot.cli.session.prepare import display_of, load_settings
     from surefoot.cli.session.resources import is_running
     from surefoot.cli.session.runs import confirm_where, load_found_run
     from surefoot.core.transitions import WORKING
     from surefoot.engine.controls import step_again
     from surefoot.engine.loop import retry_step
     from surefoot.history.requests import resolve_step
+    from surefoot.models.select import reusable_spec
     from surefoot.tools.registry import default_toolbox
 
     parameters = dict(parse_parameter(change) for change in changes)

@@ -14,6 +14,7 @@ from surefoot.journal.redact import Redactor
 from surefoot.journal.store.base import Journal
 from surefoot.models.base import LanguageModel, secrets_of
 from surefoot.tools.registry import Toolbox
+from surefoot.workspace.mirror import Mirror
 
 
 @dataclass
@@ -33,6 +34,9 @@ class Services:
     """Who is told how a run ended. Nobody by default."""
     end_process: EndProcess | None = None
     """Ends the process when a run goes on long after its time limit, because something blocks it. None: never."""
+
+    mirror: Mirror | None = None
+    """Stores the snapshots of a remote run where other machines find them. None: they stay on this machine."""
 
     def __post_init__(self) -> None:
         self.redactor = Redactor.from_environment(os.environ, secrets_of(self.model))
