@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import psycopg
@@ -79,7 +80,7 @@ def chain(witness: Path, *, seconds: float = 0.2, confirm: str = "") -> Detailed
         )
         for number, step_id in enumerate(ids)
     )
-    waits = tuple(StepDependency(step_id=b, depends_on=a) for a, b in zip(ids, ids[1:], strict=False))
+    waits = tuple(StepDependency(step_id=b, depends_on=a) for a, b in pairwise(ids))
     return DetailedPlan(steps=steps, dependencies=waits)
 
 
@@ -130,7 +131,8 @@ def require_sound(journals: Journals, run_id: str, witness: Path) -> int:
     events = [record.event for record in records]
     assert sum(isinstance(event, e.RunEnded) for event in events) == 1, [event.type for event in events]
     state = fold(records)
-    assert state.outcome is not None and state.stage == "completed", state.outcome
+    assert state.outcome is not None
+    assert state.stage == "completed", state.outcome
     assert [run.status for run in state.steps.values()] == [StepStatus.SUCCEEDED] * STEPS
     done: set[str] = set()
     for event in events:
