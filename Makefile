@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TASK ?=
 
-.PHONY: demo test test-servers test-model nightly mutations lint types unit coverage cassettes bench bench-actions bench-recovery bench-server eval eval-smoke lock web web-test shots clean help
+.PHONY: demo test test-servers test-model nightly mutations lint types unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres eval eval-smoke lock web web-test shots clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -107,6 +107,10 @@ bench-recovery: .bench-venv/ready
 # What watching costs: 100 runs, 1,000 idle sockets, a run of 500 steps. Takes about three minutes.
 bench-server: .venv/dev.ready
 	$(BIN)/python benchmarks/server.py --json benchmarks/results/server.json
+
+# What an append costs in PostgreSQL, beside SQLite. Takes about a minute.
+bench-postgres: .venv/dev.ready
+	$(BIN)/python benchmarks/postgres.py --json benchmarks/results/postgres.json
 
 # The live page and the report's template, built into the package. People who install a wheel need no Node.
 # Not `npm ci`, which refuses a lock file without the optional packages of other platforms.

@@ -21,7 +21,8 @@ from surefoot.history.stats.read import Known, parse_since, read_statistics
 from surefoot.history.stats.values import Statistics
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
-from surefoot.journal.store.reading import JournalReader, Scanned
+from surefoot.journal.store.base import Scanned
+from surefoot.journal.store.reading import JournalReader
 from surefoot.journal.store.sqlite import SqliteJournal
 
 TEST = "from adder import add\nassert add(2, 3) == 5\n"

@@ -31,7 +31,9 @@ _DEATH_SIGNAL = 1
 class PostgresServer:
     """One server in a temporary folder. Local sockets need no password, TCP does."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
+        """`durable`: commits are synced to the disk, as in production. Tests kill processes, not the machine."""
+        self._durable = durable
         self.folder = Path(tempfile.mkdtemp(prefix="sf-pg-", dir="/tmp"))
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         if self._user:
@@ -55,8 +57,7 @@ class PostgresServer:
             "unix_socket_directories": str(self.folder),
             "max_connections": "60",
             "shared_buffers": "16MB",
-            # Tests kill clients and the server, not the machine.
-            "fsync": "off",
+            "fsync": "on" if self._durable else "off",
             "autovacuum": "off",
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]

@@ -15,7 +15,7 @@ from surefoot.errors import ConfigError
 DATABASE_VARIABLE = "SUREFOOT_DATABASE"
 OBJECTS_VARIABLE = "SUREFOOT_OBJECTS"
 LEASE_VARIABLE = "SUREFOOT_STORAGE__LEASE_SECONDS"
-LEASE_SECONDS = 30.0
+LEASE_SECONDS: float = 30
 SHORTEST_LEASE = 0.5
 SCHEMES = ("postgresql", "postgres")
 _SECRET_PARAMETERS = ("password", "sslpassword", "oauth_client_secret")

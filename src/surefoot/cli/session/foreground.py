@@ -23,7 +23,7 @@ from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
 from surefoot.config.model import AlertSettings, ModelSettings
 from surefoot.engine.runtime.services import Services
-from surefoot.errors import NoModel, UsageError, WeightsError
+from surefoot.errors import LeaseLost, NoModel, UsageError, WeightsError
 from surefoot.history.requests import send_control
 from surefoot.journal.events import Record
 from surefoot.journal.reducers import fold
@@ -65,7 +65,7 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
                     prepared.before()
                 state = await prepared.drive(services)
     except Exception as error:
-        if run_id := watcher.follower.state.run_id:
+        if (run_id := watcher.follower.state.run_id) and not isinstance(error, LeaseLost):
             error.add_note(f"then continue with: surefoot resume {run_id}")
         report_error(error, watcher, display)
         raise

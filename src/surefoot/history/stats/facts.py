@@ -14,8 +14,7 @@ from surefoot.config.model import BudgetConfig, Price
 from surefoot.core.outcome import Verdict
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import Rung, Stage, StepStatus
-from surefoot.journal.store.base import RunSummary
-from surefoot.journal.store.reading import Scanned
+from surefoot.journal.store.base import RunSummary, Scanned
 
 Result: TypeAlias = Literal[
     "verified", "own_test", "done", "failed", "waiting", "undone", "cancelled", "planned", "unfinished"

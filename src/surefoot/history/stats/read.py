@@ -10,8 +10,7 @@ from surefoot.errors import JournalError, UsageError
 from surefoot.history.stats.compute import compute
 from surefoot.history.stats.facts import BODIES, RunFacts, facts_of
 from surefoot.history.stats.values import Statistics, UnreadableRun
-from surefoot.journal.store.base import Reader
-from surefoot.journal.store.reading import DamagedRun
+from surefoot.journal.store.base import DamagedRun, Reader
 
 Known: TypeAlias = dict[str, tuple[int, str, RunFacts]]
 """Facts by run, with the number of its last event and what the list says of its undo. A caller that asks again keeps

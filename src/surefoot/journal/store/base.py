@@ -4,7 +4,7 @@ A journal holds runs, a run is a gapless sequence of events, and long content is
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Stage
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     # Listing runs needs no events, and importing all of them takes longer than the listing.
     from surefoot.journal.events import Event, Record
     from surefoot.journal.messages import InboxItem, InboxMessage
-    from surefoot.journal.store.reading import DamagedRun, Scanned
 
 LAST = "last"
 """Stands for the newest run wherever a prefix of a run id is accepted."""
@@ -115,6 +114,31 @@ class Journal(Protocol):
     async def aclose(self) -> None: ...
 
 
+class Position(NamedTuple):
+    """The number of a run in the database, its last event, and its status."""
+
+    number: int
+    last: int
+    stage: str
+    verdict: str | None
+
+
+class DamagedRun(NamedTuple):
+    """A run whose entry or events cannot be read."""
+
+    run_id: str
+    problem: str
+
+
+class Scanned(NamedTuple):
+    """An event with its encoded body, if the caller asked for bodies of its kind."""
+
+    seq: int
+    at: float
+    kind: str
+    body: bytes | None
+
+
 class OpenJournal(Journal, Protocol):
     """A journal that a command has opened: it can be closed without an event loop."""
 
@@ -128,13 +152,13 @@ class Reader(Protocol):
 
     def bodies(self, run_id: str, kinds: Collection[str]) -> list[tuple[str, bytes]]: ...
 
-    def scan(self, run_id: str, kinds: Collection[str]) -> "list[Scanned]": ...
+    def scan(self, run_id: str, kinds: Collection[str]) -> list[Scanned]: ...
 
     def summaries(self, limit: int = 50, workspaces: Collection[str] | None = None) -> list[RunSummary]: ...
 
     def summaries_since(
         self, since: float = 0.0, workspaces: Collection[str] | None = None
-    ) -> "Iterator[RunSummary | DamagedRun]": ...
+    ) -> Iterator[RunSummary | DamagedRun]: ...
 
     def workspaces(self) -> dict[str, int]: ...
 

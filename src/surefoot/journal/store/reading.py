@@ -8,13 +8,23 @@ import struct
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import apsw
 
 from surefoot.errors import JournalError, JournalVersion, UnknownRun
-from surefoot.journal.store.base import LAST, SHOWN_CANDIDATES, UNDO_KINDS, RunSummary, UndoLabel, select_run
+from surefoot.journal.store.base import (
+    LAST,
+    SHOWN_CANDIDATES,
+    UNDO_KINDS,
+    DamagedRun,
+    Position,
+    RunSummary,
+    Scanned,
+    UndoLabel,
+    select_run,
+)
 from surefoot.journal.store.blobs import BlobFiles, unpack
 from surefoot.journal.store.connection import READ_FAULTS, broken, empty_reader, journal_error, open_reader
 
@@ -41,31 +51,6 @@ def fields_crc(*fields: str | int | float) -> int:
 
 def message_crc(run: int, body: bytes) -> int:
     return crc32(body, run)
-
-
-class Position(NamedTuple):
-    """The number of a run in the database, its last event, and its status."""
-
-    number: int
-    last: int
-    stage: str
-    verdict: str | None
-
-
-class DamagedRun(NamedTuple):
-    """A run whose entry or events cannot be read."""
-
-    run_id: str
-    problem: str
-
-
-class Scanned(NamedTuple):
-    """An event with its encoded body, if the caller asked for bodies of its kind."""
-
-    seq: int
-    at: float
-    kind: str
-    body: bytes | None
 
 
 class JournalReader:

@@ -17,10 +17,10 @@ import apsw
 from surefoot.errors import JournalBusy, JournalError
 from surefoot.journal.events import Event, Record, RunCreated, as_record, encode
 from surefoot.journal.messages import InboxItem, InboxMessage, encode_message
-from surefoot.journal.store.base import RunSummary, run_exists
+from surefoot.journal.store.base import Position, RunSummary, run_exists
 from surefoot.journal.store.blobs import LARGE, BlobFiles, digest_of, pack
 from surefoot.journal.store.connection import Durability, journal_error
-from surefoot.journal.store.reading import JournalReader, Position
+from surefoot.journal.store.reading import JournalReader
 from surefoot.journal.store.status import CHANGES_STATUS, require_creation
 from surefoot.journal.store.writing import Blob, Entry, JournalWriter, Run, as_entry
 

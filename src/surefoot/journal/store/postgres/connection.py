@@ -22,6 +22,8 @@ PARAMETERS = {
 """Parameters of connections that the URL does not set itself."""
 NO_ROOM = ("53100", "53200")
 NO_ACCESS = ("28", "42501", "3D000")
+REFUSALS = ("authentication failed", "no pg_hba.conf entry", " does not exist", "permission denied")
+"""What the server says when it refuses a connection. The client gives no SQLSTATE then."""
 TOO_MANY = "53300"
 
 
@@ -68,11 +70,11 @@ def journal_error(url: str, error: Exception) -> JournalError:
         return JournalFull(
             f"the database {where} has no room: {text}", remedy="free some space there and resume; no event is lost"
         )
-    if state == TOO_MANY:
+    if state == TOO_MANY or "too many clients" in text:
         return JournalBusy(
             f"the database {where} has no free connection: {text}", remedy="raise max_connections, or use a pooler"
         )
-    if state.startswith(NO_ACCESS) or "authentication failed" in text or "no pg_hba.conf entry" in text:
+    if state.startswith(NO_ACCESS) or any(words in text for words in REFUSALS):
         return JournalError(
             f"the database {where} refuses access: {text}",
             remedy="check user, password and name of the database, and its rights; "

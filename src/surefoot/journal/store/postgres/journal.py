@@ -13,14 +13,13 @@ from surefoot.config.storage import LEASE_SECONDS, shown_database
 from surefoot.errors import JournalBusy, JournalError, UnknownRun
 from surefoot.journal.events import Event, Record, RunCreated, as_record, encode
 from surefoot.journal.messages import InboxItem, InboxMessage, encode_message
-from surefoot.journal.store.base import RunSummary, run_exists
+from surefoot.journal.store.base import Position, RunSummary, run_exists
 from surefoot.journal.store.blobs import digest_of
 from surefoot.journal.store.postgres.leases import Lease, acquire, release
 from surefoot.journal.store.postgres.owner import new_owner
 from surefoot.journal.store.postgres.queue import WriteQueue
 from surefoot.journal.store.postgres.reading import PostgresReader
 from surefoot.journal.store.postgres.writing import PostgresWriter, Run
-from surefoot.journal.store.reading import Position
 from surefoot.journal.store.status import require_creation
 
 if TYPE_CHECKING:

@@ -9,11 +9,21 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from surefoot.errors import JournalError, JournalUnreachable, JournalVersion, UnknownRun
-from surefoot.journal.store.base import LAST, SHOWN_CANDIDATES, UNDO_KINDS, RunSummary, UndoLabel, select_run
+from surefoot.journal.store.base import (
+    LAST,
+    SHOWN_CANDIDATES,
+    UNDO_KINDS,
+    DamagedRun,
+    Position,
+    RunSummary,
+    Scanned,
+    UndoLabel,
+    select_run,
+)
 from surefoot.journal.store.blobs import PLAIN, unpack
 from surefoot.journal.store.postgres.connection import broken, connect, driver, is_lost, journal_error
 from surefoot.journal.store.postgres.migrations import MIGRATIONS, schema_of
-from surefoot.journal.store.reading import DamagedRun, Position, Scanned, event_crc, fields_crc, message_crc
+from surefoot.journal.store.reading import event_crc, fields_crc, message_crc
 
 if TYPE_CHECKING:
     # Imported where events are decoded: a list of runs needs none.
