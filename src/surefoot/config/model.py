@@ -109,6 +109,11 @@ class ModelSettings(Value):
     name; a model of unknown size gets the conversation."""
     protocol: Literal["chat", "responses"] | None = None
     """The wire protocol of an OpenAI-compatible server. None: Responses for OpenAI's reasoning models, else chat."""
+    concurrent_calls: int | None = Field(default=None, ge=1)
+    """The most calls of one provider at the same time, over all processes that share the journal's database; without
+    one, over all processes of this user on this machine."""
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    """The most tokens of calls that begin within any 60 seconds, shared like `concurrent_calls`."""
 
 
 def _require_target(text: str) -> str:
