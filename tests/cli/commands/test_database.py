@@ -2,7 +2,11 @@
 
 import json
 import os
+import re
+import shlex
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -149,6 +153,61 @@ def test_a_run_that_was_taken_over_while_stopped_ends_and_changes_nothing(shared
     other.close()
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT max(fence) FROM surefoot.events").fetchone() == (1,)
+
+
+def test_the_commands_of_the_guide_work(surefoot: Surefoot, postgres_server: PostgresServer) -> None:
+    """Every command, statement and program of docs/guides/postgres.md, in its order, against a real server."""
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "postgres.md").read_text("utf-8")
+    blocks = re.findall(r"^```(sh|sql|python|toml)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert [kind for kind, _ in blocks] == ["sql", "sh", "sh", "toml", "python", "sh", "sql"]
+    names, url = (
+        "postgresql://surefoot@db.example.com/runs",
+        f"postgresql://surefoot@127.0.0.1:{postgres_server.port}/runs",
+    )
+    model = good_script(surefoot)[3]
+    where = "postgres"
+    for kind, text in blocks:
+        if kind == "sql":
+            with psycopg.connect(postgres_server.url(where), autocommit=True) as connection:
+                for statement in filter(str.strip, text.split(";")):
+                    connection.execute(statement.encode())
+            where = "runs"
+        elif kind == "python":
+            done = subprocess.run(
+                [sys.executable, "-c", text], env=surefoot.variables(), text=True, capture_output=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            assert re.search(r"is ours with fence \d+", done.stdout)
+        elif kind == "toml":
+            config = surefoot.home / ".config" / "surefoot" / "config.toml"
+            config.parent.mkdir(parents=True)
+            config.write_text(text.replace(names, url))
+            environ = dict(surefoot.environ)
+            del surefoot.environ["SUREFOOT_DATABASE"]
+            assert len(surefoot("list", "--json").objects) == 1
+            surefoot.environ.update(environ)
+        else:
+            for line in text.replace(names, url).splitlines():
+                _follow(surefoot, shlex.split(line), model)
+
+
+def _follow(surefoot: Surefoot, words: list[str], model: str) -> None:
+    """Do what a line of a shell example says. The package is installed already."""
+    match words:
+        case ["export", assignment]:
+            name, _, value = assignment.partition("=")
+            surefoot.environ[name] = value
+        case ["surefoot", "run", *more]:
+            result = surefoot("run", *more, "-m", model)
+            assert result.code == 0, result.err
+        case ["surefoot", "doctor"]:
+            assert "/runs" in surefoot("doctor").out
+        case ["surefoot", *more]:
+            result = surefoot(*more)
+            assert result.code == 0, result.err
+            assert "adder.py" in result.out
+        case _:
+            assert words[:2] == ["pip", "install"]
 
 
 def _wait_for_lease(journal: PostgresJournal, run_id: str) -> None:
