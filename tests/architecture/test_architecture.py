@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 ORDER = (
     *("errors", "_version", "core", "config", "results", "journal", "workspace", "models", "tools"),
-    *("prompting", "engine", "history", "api", "view", "report", "server", "cli", "__main__"),
+    *("prompting", "engine", "history", "api", "view", "report", "integrations", "server", "cli", "__main__"),
 )
 """From the bottom up: what stands later may import what stands earlier, never the other way round."""
 
