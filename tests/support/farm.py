@@ -32,7 +32,7 @@ class Farm:
             "SUREFOOT_STORAGE__LEASE_SECONDS": "2",
             "SUREFOOT_TEMPORAL": address,
             "SUREFOOT_WORKERS__QUEUE": queue,
-            "SUREFOOT_WORKERS__HEARTBEAT_SECONDS": "2",
+            "SUREFOOT_WORKERS__HEARTBEAT_SECONDS": "5",
             "SUREFOOT_MODEL": f"scripted:{folder / 'answers.json'}",
             "SUREFOOT_HOME": str(folder / "client"),
             "SUREFOOT_CACHE": str(folder / "client-cache"),

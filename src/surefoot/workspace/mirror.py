@@ -58,10 +58,7 @@ class Mirror:
                 entries[entry.path] = entry._replace(mtime_ns=now) if entry.kind == "dir" else entry
         saved = self._workspace.save_manifest(entries, core["excludes"], core["excluded"])
         if saved != snapshot:
-            raise WorkspaceError(
-                f"the stored snapshot {snapshot[:12]} is damaged: its files give {saved[:12]}",
-                remedy="restore the store from a backup, or start the run again",
-            )
+            raise _damaged(snapshot)
         self._there.add(snapshot)
 
     def _is_here(self, snapshot: str) -> bool:
@@ -79,7 +76,8 @@ class Mirror:
             data = blobs.get(digest)
         else:
             data = self._get(digest)
-            blobs.put(data)
+            if blobs.put(data) != digest:
+                raise _damaged(digest)
         self._there.add(digest)
         return data
 
@@ -99,3 +97,10 @@ def encode_core(core: Any) -> bytes:
 def _content_of(rows: bytes) -> set[str]:
     entries = [Entry(*row) for row in json.loads(rows)]
     return ({entry.digest for entry in entries} | {blob_of(entry.xattrs) for entry in entries}) - {""}
+
+
+def _damaged(digest: str) -> WorkspaceError:
+    return WorkspaceError(
+        f"the stored content {digest[:12]} is damaged",
+        remedy="restore the database and the object store from a backup, or start the run again",
+    )

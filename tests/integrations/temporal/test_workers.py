@@ -82,7 +82,7 @@ async def test_temporal_is_killed_and_restarted(farm: Farm, temporal: TemporalSe
     run_ids = await two_workers(farm, count)
     temporal.kill()
     # Longer than a heartbeat may be late, so that the server must ask other workers when it is back.
-    await asyncio.sleep(3)
+    await asyncio.sleep(6)
     # Not in another thread: the server ends with the thread that started it.
     temporal.start()
     await finish(farm, run_ids)
@@ -104,10 +104,15 @@ async def test_the_code_changes_while_runs_wait(farm: Farm, count: int) -> None:
     await finish(farm, run_ids)
     for run_id in run_ids:
         records = farm.journals.records(run_id)
-        versions = [record.event.surefoot for record in records if isinstance(record.event, e.RunResumed)]
-        assert [version.endswith("+changed") for version in versions] == [False, True]
+        changed = [
+            record.event.surefoot.endswith("+changed") for record in records if isinstance(record.event, e.RunResumed)
+        ]
+        # On a busy machine a run may have been taken over before it waited.
+        assert changed == sorted(changed)
+        assert changed[-1]
         actions = [record.event.action_id for record in records if isinstance(record.event, e.ActionStarted)]
-        assert ["changed" in action for action in actions] == [False, False, True, True, True]
+        assert {action.partition(".")[0] for action in actions if "changed" in action} == {"s3", "s4", "s5"}
+        assert {action.partition(".")[0] for action in actions if "changed" not in action} == {"s1", "s2"}
 
 
 def changed_source(folder: Path) -> Path:

@@ -5,6 +5,7 @@ append waits for a commit on the server, so it must not hold the event loop: a t
 """
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING
@@ -128,7 +129,9 @@ class PostgresJournal:
         """Write what is queued and give a run back, so that another process can own it at once."""
         try:
             if run_id in self._runs:
-                await self.flush()
+                # A failure may be that of another run. Events that somebody waited for have been reported already.
+                with contextlib.suppress(JournalError):
+                    await self.flush()
         finally:
             run = self._runs.pop(run_id, None)
             self._read_positions.pop(run_id, None)
