@@ -54,6 +54,10 @@ class WorkerProcess:
     def log(self) -> str:
         return self._log.read_text("utf-8", "replace")
 
+    def runs(self) -> list[str]:
+        """The runs whose files it has: those that it drives, or drove when it was killed."""
+        return [folder.name for folder in (self.folder / "cache" / "remote").glob("*")]
+
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
@@ -105,6 +109,9 @@ class Journals:
             row = connection.execute("SELECT count(*) FROM surefoot.events WHERE kind = %s", (kind,)).fetchone()
         assert row is not None
         return int(row[0])
+
+    def count_of(self, run_id: str, kind: str) -> int:
+        return sum(record.event.type == kind for record in self.records(run_id))
 
     def wait_for(self, kind: str, count: int, workers: Sequence[WorkerProcess] = ()) -> None:
         """Wait until there are this many events of a kind in all runs."""

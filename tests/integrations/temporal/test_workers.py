@@ -17,7 +17,7 @@ import pytest
 import surefoot
 from support.farm import Farm
 from support.temporal import TemporalServer
-from support.workers import STEPS, chain, require_sound
+from support.workers import STEPS, WorkerProcess, chain, require_sound
 from surefoot.config.workers import read_workers
 from surefoot.integrations.temporal.client import connect, hand_over
 from surefoot.integrations.temporal.names import workflow_id
@@ -40,46 +40,50 @@ async def finish(farm: Farm, run_ids: list[str]) -> int:
     return repeated
 
 
-async def two_workers(farm: Farm, count: int) -> list[str]:
-    """Two workers that are half-way through all steps of so many runs."""
+async def two_workers(farm: Farm, count: int) -> tuple[list[str], WorkerProcess]:
+    """Two workers that are half-way through all steps of so many runs, and the one that drives more of them now."""
+    plan = chain(farm.witness, seconds=0.5)
+    run_ids = [await farm.start_run(plan) for _ in range(count)]
     for _ in range(2):
         farm.add_worker(runs=max(count // 2, 2))
-    for worker in farm.workers:
-        worker.wait_until_ready()
-    run_ids = [await farm.start_run() for _ in range(count)]
     await asyncio.to_thread(farm.journals.wait_for, "step_finished", count * STEPS // 2, farm.workers)
-    return run_ids
+    busy = max(farm.workers, key=lambda worker: len(worker.runs()))
+    assert busy.runs()
+    return run_ids, busy
 
 
 @pytest.mark.req("X6")
 @pytest.mark.parametrize("count", MANY)
 async def test_a_worker_is_killed(farm: Farm, count: int) -> None:
-    run_ids = await two_workers(farm, count)
-    farm.workers[0].end(signal.SIGKILL)
+    run_ids, busy = await two_workers(farm, count)
+    busy.end(signal.SIGKILL)
+    held = busy.runs()
+    resumed = sum(farm.journals.count_of(run_id, "run_resumed") for run_id in held)
     await finish(farm, run_ids)
+    assert sum(farm.journals.count_of(run_id, "run_resumed") for run_id in held) > resumed, "another worker went on"
 
 
 @pytest.mark.req("X6")
 @pytest.mark.parametrize("count", MANY)
 async def test_a_worker_is_stopped_for_longer_than_its_leases(farm: Farm, count: int) -> None:
-    run_ids = await two_workers(farm, count)
-    stopped = farm.workers[0]
+    run_ids, stopped = await two_workers(farm, count)
     stopped.send(signal.SIGSTOP)
-    held = [run_id for run_id in run_ids if (stopped.folder / "cache" / "remote" / run_id).exists()]
     before = farm.journals.count("run_resumed")
     # It goes on when the other worker has taken over a run that it had begun.
-    await asyncio.to_thread(farm.journals.wait_for, "run_resumed", before + bool(held), farm.workers)
+    await asyncio.to_thread(farm.journals.wait_for, "run_resumed", before + 1, farm.workers)
     stopped.send(signal.SIGCONT)
     await finish(farm, run_ids)
     # It was only late, so it takes new runs.
-    farm.workers[1].end(signal.SIGTERM)
+    for worker in farm.workers:
+        if worker is not stopped:
+            worker.end(signal.SIGTERM)
     await finish(farm, [await farm.start_run()])
 
 
 @pytest.mark.req("X6")
 @pytest.mark.parametrize("count", MANY)
 async def test_temporal_is_killed_and_restarted(farm: Farm, temporal: TemporalServer, count: int) -> None:
-    run_ids = await two_workers(farm, count)
+    run_ids, _ = await two_workers(farm, count)
     temporal.kill()
     # Longer than a heartbeat may be late, so that the server must ask other workers when it is back.
     await asyncio.sleep(6)
