@@ -157,3 +157,21 @@ async def test_a_server_that_does_not_come_back_is_an_error_that_says_so() -> No
         await journal.aclose()
     finally:
         server.stop()
+
+
+async def test_closing_without_a_server_loses_nothing_and_is_no_error() -> None:
+    server = PostgresServer()
+    try:
+        url = server.url(server.new_database())
+        journal = PostgresJournal(url, lease_seconds=600, patience=0.5)
+        await journal.append("r1", [created("r1"), warned("a")])
+        server.kill()
+        await journal.aclose()
+        server.start()
+        again = PostgresJournal(url)
+        assert messages(again.read("r1")) == ["a"]
+        # The lease was not released, but its process is this one.
+        assert again.acquire("r1") == 2
+        await again.aclose()
+    finally:
+        server.stop()

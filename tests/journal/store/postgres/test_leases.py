@@ -119,6 +119,22 @@ async def test_a_stale_fence_is_refused_by_the_database(database: str) -> None:
     await second.aclose()
 
 
+async def test_a_stale_fence_is_refused_before_the_new_owner_has_written(database: str) -> None:
+    """The run is still at the event where the former owner left it: only the fence tells."""
+    first = PostgresJournal(database, owner="first", lease_seconds=3600)
+    second = PostgresJournal(database, owner="second")
+    await first.append("r1", [created("r1")])
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("UPDATE surefoot.runs SET lease_until = now() - interval '1 s'")
+    second.acquire("r1")
+    with pytest.raises(LeaseLost, match="taken over by second"):
+        await first.append("r1", [warned("late")])
+    assert seqs(await second.append("r1", [warned("second")])) == [2]
+    assert messages(second.read("r1")) == ["second"]
+    await first.aclose()
+    await second.aclose()
+
+
 async def test_every_part_of_an_append_is_refused_together(database: str) -> None:
     """Neither events nor the status nor acknowledgements of a stale owner get through."""
     first, second = PostgresJournal(database, owner="first"), PostgresJournal(database, owner="second")
@@ -139,6 +155,19 @@ async def test_every_part_of_an_append_is_refused_together(database: str) -> Non
         assert connection.execute("SELECT count(*) FROM surefoot.inbox").fetchone() == (1,)
     await first.aclose()
     await second.aclose()
+
+
+async def test_an_append_at_another_event_is_refused(database: str) -> None:
+    """What is sent again after a lost answer must not be written twice."""
+    journal = PostgresJournal(database, owner="first")
+    await journal.append("r1", [created("r1"), warned("a")])
+    with psycopg.connect(database, autocommit=True) as connection, pytest.raises(psycopg.Error) as refused:
+        connection.execute(
+            "SELECT surefoot.append(number, fence, 3, 60, '', NULL, NULL, ARRAY[1.0], ARRAY['warned'], ARRAY[0], "
+            "ARRAY[''::bytea], '{}') FROM surefoot.runs"
+        )
+    assert refused.value.diag.sqlstate == "SF001"
+    await journal.aclose()
 
 
 async def test_an_owner_that_was_late_goes_on_if_nobody_took_its_run(database: str) -> None:

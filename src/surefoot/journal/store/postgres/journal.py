@@ -207,12 +207,12 @@ class PostgresJournal:
         held = [run.lease() for run in self._runs.values() if run.number and run.lost is None]
         self._runs.clear()
         self._read_positions.clear()
-        try:
-            if held:
+        if held:
+            # All is written. A lease that cannot be released ends by itself.
+            with contextlib.suppress(JournalError):
                 self._release(held)
-        finally:
-            self._reader.close()
-            self._side_writer.close()
+        self._reader.close()
+        self._side_writer.close()
         if error:
             raise error
 
