@@ -45,7 +45,7 @@ async def two_workers(farm: Farm, count: int) -> tuple[list[str], WorkerProcess]
     plan = chain(farm.witness, seconds=0.5)
     run_ids = [await farm.start_run(plan) for _ in range(count)]
     for _ in range(2):
-        farm.add_worker(runs=max(count // 2, 2))
+        farm.add_worker(runs=min(max(count // 2, 2), 8))
     await asyncio.to_thread(farm.journals.wait_for, "step_finished", count * STEPS // 2, farm.workers)
     busy = max(farm.workers, key=lambda worker: len(worker.runs()))
     assert busy.runs()
