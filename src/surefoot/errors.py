@@ -38,6 +38,7 @@
     │   ├── RestoreConflict        the user changed files meanwhile
     │   ├── RestoreIncomplete      the disk had no room for all files
     │   └── SandboxUnavailable     the requested isolation is not available
+    ├── WorkersUnreachable         temporary: the server that gives runs to workers does not answer
     └── IllegalTransition          a bug in Surefoot
 
 `str(error)` says what happened, `error.remedy` what to do about it.
@@ -248,6 +249,10 @@ class RestoreIncomplete(WorkspaceError):
 
 class SandboxUnavailable(WorkspaceError):
     pass
+
+
+class WorkersUnreachable(SurefootError):
+    temporary = True
 
 
 class IllegalTransition(SurefootError):

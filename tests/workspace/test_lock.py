@@ -1,5 +1,6 @@
 """The workspace lock: one run at a time, also when fifty start at once or the holder is killed."""
 
+import asyncio
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from surefoot.errors import WorkspaceLocked
-from surefoot.workspace.lock import WorkspaceLock
+from surefoot.workspace.lock import WorkspaceLock, held_lock_fds
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ HOLDER = """
 import asyncio, sys
 from pathlib import Path
 from surefoot.workspace.sandbox.environment import command_env
-from surefoot.workspace.lock import WorkspaceLock
+from surefoot.workspace.lock import WorkspaceLock, held_lock_fds
 from surefoot.workspace.process.process import Limits, run_process
 from surefoot.workspace.sandbox.sandbox import choose_sandbox
 
@@ -168,3 +169,18 @@ def test_fifty_processes_at_once_give_one_holder_and_clear_errors(root: Path, ho
     refused = [line for line in reports if line.startswith("refused|")]
     assert len(refused) == 49
     assert all(f"run {holders[0]} (process " in line and "wait for it" in line for line in refused)
+
+
+async def test_commands_of_a_run_do_not_inherit_the_locks_of_other_runs_in_the_process(tmp_path: Path) -> None:
+    async def drive(name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        (tmp_path / name).mkdir()
+        with WorkspaceLock(tmp_path / name, tmp_path / "home", name):
+            await asyncio.sleep(0.01)
+            own = held_lock_fds()
+            assert await asyncio.to_thread(held_lock_fds) == own
+        return own, held_lock_fds()
+
+    (first, after), (second, _) = await asyncio.gather(drive("a"), drive("b"))
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert after == ()

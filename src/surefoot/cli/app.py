@@ -28,6 +28,7 @@ from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.demo.command import demo
 from surefoot.cli.mcp.command import mcp
 from surefoot.cli.options import database_option
+from surefoot.cli.remote.worker import worker
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
 EXIT_CODES = """\b
@@ -48,7 +49,7 @@ _USAGE_ERRORS = (UsageError, ConfigError, NoModel)
 
 WITH_JOURNAL = (
     run, plan, resume, retry, edit, skip, pause, cancel, answer, list_runs, show, stats, watch, serve, report, diff,
-    undo, replay, fork, apply, gc, config, doctor,
+    undo, replay, fork, apply, gc, config, doctor, worker,
 )  # fmt: skip
 """The commands that open the journal, or tell about it."""
 
@@ -113,6 +114,7 @@ for command in (
     model,
     mcp,
     schema,
+    worker,
 ):
     cli.add_command(command)
 for command in WITH_JOURNAL:

@@ -172,6 +172,45 @@ database_option = click.option(
     help="The PostgreSQL database with the journal, as postgresql://USER@HOST/NAME, instead of a file.",
 )
 
+
+def _set_variable(name: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    def use(_context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            os.environ[name] = value
+
+    return use
+
+
+objects_option = click.option(
+    "--objects",
+    metavar="URL",
+    expose_value=False,
+    callback=_set_variable("SUREFOOT_OBJECTS"),
+    help="Where large content of a database goes: file:///DIR or s3://BUCKET.",
+)
+temporal_option = click.option(
+    "--temporal",
+    metavar="HOST:PORT",
+    expose_value=False,
+    callback=_set_variable("SUREFOOT_TEMPORAL"),
+    help="The Temporal server that gives runs to workers.",
+)
+queue_option = click.option(
+    "--queue",
+    metavar="NAME",
+    expose_value=False,
+    callback=_set_variable("SUREFOOT_WORKERS__QUEUE"),
+    help="The task queue of the workers, by default surefoot.",
+)
+remote_options = combine(
+    click.option("--remote", is_flag=True, help="Let workers drive it, with a copy of the folder."),
+    click.option("--git", metavar="URL", help="With --remote: begin with a clone of this repository, not the folder."),
+    click.option("--ref", default="", metavar="NAME", help="With --git: a branch or tag."),
+    objects_option,
+    temporal_option,
+    queue_option,
+)
+
 all_option = click.option(
     "--all", "all_folders", is_flag=True, help="Without an id: the newest run of all folders, not of the current one."
 )

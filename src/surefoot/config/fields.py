@@ -22,6 +22,7 @@ from surefoot.config.model import (
     Price,
     ReflectionConfig,
     StorageSettings,
+    WorkerSettings,
 )
 from surefoot.config.storage import DATABASE_REMEDY, database_problem
 from surefoot.core.values import Value
@@ -36,6 +37,7 @@ SECTIONS: dict[str, type[Value]] = {
     "storage": StorageSettings,
     "telemetry": TelemetrySettings,
     "redis": RedisSettings,
+    "workers": WorkerSettings,
 }
 NESTED = ("reflection", "budget")
 """Fields of ExecutionConfig that are sections of their own."""

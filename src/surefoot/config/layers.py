@@ -117,10 +117,12 @@ def project_settings(config: Path, content: bytes) -> dict[str, Sourced]:
     """The settings of a project's config. Where runs are recorded is a matter of the user and the machine."""
     settings = from_toml(config, content)
     for name, item in settings.items():
-        if name.startswith("storage."):
+        if name.startswith(("storage.", "workers.")):
+            section = name.partition(".")[0]
+            where = "recorded" if section == "storage" else "driven"
             raise ConfigError(
-                f"{item.source}: a project cannot say where runs are recorded",
-                remedy=f"move [storage] to the user's config, or set {variable_of(name)}",
+                f"{item.source}: a project cannot say where runs are {where}",
+                remedy=f"move [{section}] to the user's config, or set {variable_of(name)}",
             )
     return settings
 

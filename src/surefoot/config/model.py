@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from surefoot.config.storage import LEASE_SECONDS, SHORTEST_LEASE
+from surefoot.config.workers import HEARTBEAT_SECONDS, QUEUE, SHORTEST_HEARTBEAT
 from surefoot.core.addresses import parse_address, private_kind
 from surefoot.core.policy import is_rule
 from surefoot.core.values import Value
@@ -112,6 +113,11 @@ class ModelSettings(Value):
     name; a model of unknown size gets the conversation."""
     protocol: Literal["chat", "responses"] | None = None
     """The wire protocol of an OpenAI-compatible server. None: Responses for OpenAI's reasoning models, else chat."""
+    concurrent_calls: int | None = Field(default=None, ge=1)
+    """The most calls of one provider at the same time, over all processes that share the journal's database; without
+    one, over all processes of this user on this machine."""
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    """The most tokens of calls that begin within any 60 seconds, shared like `concurrent_calls`."""
 
 
 def _require_target(text: str) -> str:
@@ -155,6 +161,15 @@ class StorageSettings(Value):
     """Where large content goes that a database refers to. None: into the database."""
     lease_seconds: float = Field(default=LEASE_SECONDS, ge=SHORTEST_LEASE, le=86_400)
     """How long after the last sign of life another process may take a run over. Only for a database."""
+
+
+class WorkerSettings(Value):
+    """Where workers get runs from. `workers.py` reads it too, for commands that need no other setting."""
+
+    temporal: str | None = Field(default=None, pattern=r"^[^\s:/]+:\d+$", description="HOST:PORT of a Temporal server")
+    queue: str = Field(default=QUEUE, pattern=r"^\S+$", description="the name of a task queue")
+    heartbeat_seconds: float = Field(default=HEARTBEAT_SECONDS, ge=SHORTEST_HEARTBEAT, le=3_600)
+    """After how long without a sign of life a run is given to another worker."""
 
 
 class AlertSettings(Value):

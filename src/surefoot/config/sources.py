@@ -16,7 +16,12 @@ from surefoot.errors import ConfigError
 PREFIX = "SUREFOOT_"
 OTHER_VARIABLES = ("SUREFOOT_HOME", "SUREFOOT_CACHE", "SUREFOOT_WEIGHTS", "SUREFOOT_DEBUG", "SUREFOOT_COMMAND")
 """Variables that are read elsewhere and are not settings."""
-SHORT_VARIABLES = {"model.model": "MODEL", "storage.database": "DATABASE", "storage.objects": "OBJECTS"}
+SHORT_VARIABLES = {
+    "model.model": "MODEL",
+    "storage.database": "DATABASE",
+    "storage.objects": "OBJECTS",
+    "workers.temporal": "TEMPORAL",
+}
 
 
 def from_toml(path: Path, content: bytes) -> dict[str, Sourced]:

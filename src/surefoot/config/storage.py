@@ -32,7 +32,7 @@ class Storage:
 
 def read_storage(environ: Mapping[str, str] = os.environ) -> Storage:
     """The storage of this process: variables before the user's config. A project's config has no say in it."""
-    section = _user_section(environ)
+    section = user_section("storage", environ)
     database = environ.get(DATABASE_VARIABLE, "").strip()
     objects = environ.get(OBJECTS_VARIABLE, "").strip()
     lease = environ.get(LEASE_VARIABLE, "").strip()
@@ -101,16 +101,17 @@ def storage_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     return named
 
 
-def _user_section(environ: Mapping[str, str]) -> Mapping[str, object]:
+def user_section(name: str, environ: Mapping[str, str]) -> Mapping[str, object]:
+    """One section of the user's config, for commands that need no other setting."""
     try:
         content = paths.user_config(environ).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         # Commands that need more settings report it.
         return {}
-    if "storage" not in content:
+    if name not in content:
         return {}
     try:
-        section = tomllib.loads(content).get("storage", {})
+        section = tomllib.loads(content).get(name, {})
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
             f"{paths.user_config(environ)}: not valid TOML: {error}", remedy="correct it; see docs/configuration.md"

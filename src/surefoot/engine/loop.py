@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from surefoot._version import __version__
@@ -114,14 +115,24 @@ async def create_run(
 
 
 async def resume_run(
-    services: Services, run_id: str, *, last: Stage | None = None, config: ExecutionConfig | None = None
+    services: Services,
+    run_id: str,
+    *,
+    last: Stage | None = None,
+    config: ExecutionConfig | None = None,
+    folder: Path | None = None,
 ) -> RunState:
-    """Go on where a run stopped, for whatever reason; with `config`, under other settings than before."""
+    """Go on where a run stopped, for whatever reason; with `config`, under other settings than before.
+
+    `folder` has the files of a remote run on this machine.
+    """
     records = list(services.journal.read(run_id))
     state = fold(records)
     completed = state.stage is Stage.COMPLETED and state.outcome is not None
     if completed and not state.alerts:
         return state
+    if folder is not None and state.task is not None:
+        state.task = state.task.with_(workspace=str(folder))
     task = require_usable(state.task)
     with WorkspaceLock(task.folder, services.home, run_id):
         run = await reopen_run(services, state, records, config)

@@ -128,7 +128,7 @@ def build_timeline(records: Iterable[e.Record]) -> Timeline:
                 timeline.steps[event.step_id].after = timeline.last_known
             case e.RolledBack() if event.snapshot:  # otherwise it undid only effects outside the workspace
                 _roll_back(timeline, seq, event)
-            case e.Applied():
+            case e.Applied() | e.WorkspaceStored():
                 _apply(timeline, event)
     return timeline
 
@@ -148,8 +148,11 @@ def _touch(timeline: Timeline, event: int, paths: Sequence[str]) -> None:
         timeline.last_unlisted_change = event
 
 
-def _apply(timeline: Timeline, event: e.Applied) -> None:
+def _apply(timeline: Timeline, event: e.Applied | e.WorkspaceStored) -> None:
     """The folder to which the changes are applied is not the workspace of the run."""
+    if isinstance(event, e.WorkspaceStored):
+        _reach(timeline, event.snapshot)
+        return
     timeline.applied_snapshots |= dict.fromkeys((event.before, event.after), event.folder)
     timeline.snapshots |= dict.fromkeys(filter(None, (event.before, event.after, event.towards)))
 
@@ -209,7 +212,7 @@ def diff_between(state: RunState, timeline: Timeline, home: Path, step_id: str =
         running = step_run is not None and step_run.status is StepStatus.RUNNING
         before, after = step_timeline.before, None if running else step_timeline.after or step_timeline.before
     else:
-        before, after = timeline.start, timeline.end if state.outcome is not None else None
+        before, after = timeline.start, timeline.end if state.outcome is not None or state.remote else None
     if before == after:
         return ""
     storage = snapshot_storage(home)

@@ -21,9 +21,10 @@ from surefoot.config.model import ModelSettings
 from surefoot.core.values import Value
 from surefoot.errors import NoModel, UsageError
 from surefoot.models.base import LanguageModel
+from surefoot.models.limits.opening import limited
 from surefoot.models.providers.catalog import DISCOVERED_SERVERS, PROVIDERS
 from surefoot.models.providers.connect import connect, probe
-from surefoot.models.spec import parse_spec, settings_for
+from surefoot.models.spec import host_of, parse_spec, settings_for
 
 MODEL_VARIABLE = "SUREFOOT_MODEL"
 
@@ -55,6 +56,11 @@ async def choose_model(spec: str | None = None, settings: ModelSettings | None =
     settings = settings or ModelSettings()
     choice = await find_choice(spec, settings)
     kind, name = parse_spec(choice.spec)
+    provider = (host_of(name) or name) if kind == "url" else kind
+    return limited(await _connected(kind, name, settings), provider, settings)
+
+
+async def _connected(kind: str, name: str, settings: ModelSettings) -> LanguageModel:
     if kind == "local":
         return await _local_model(name)
     if kind == "scripted":

@@ -283,6 +283,9 @@ class Commands:
         """Start a process that continues a run, and wait until it has taken the run up."""
         task, before = view.state.task, view.state.seq
         assert task is not None
+        if view.state.remote:
+            await self._hand_over(view, words[0])
+            return answers.queued(view)
         if not task.folder.is_dir():
             raise UsageError(f"the workspace of the run is gone: {task.folder}")
         model = self._model_of(view, request)
@@ -293,6 +296,14 @@ class Commands:
         if "queued" in answer and driver.process.poll() is None:
             answer["reason"] = "its process was started and has not taken the run up yet"
         return answer
+
+    async def _hand_over(self, view: RunView, verb: str) -> None:
+        """Let workers go on with a remote run. They may all be busy, so nobody waits for it here."""
+        from surefoot.integrations.temporal.client import hand_over
+
+        if verb != "resume":
+            raise UsageError(f"{verb} is not possible for a remote run that is not in progress", remedy="resume it")
+        await hand_over(view.state.run_id, after=view.state.seq)
 
     def _remember_model(self, run_id: str, model: str) -> None:
         """Keep how the model was named: the journal has only what it is called."""

@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import time
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -23,11 +24,17 @@ from surefoot.workspace.errors import suppress_full, translate_os_errors
 _IDENTIFY_TIMEOUT = 2.0  # seconds for a new holder to write its identity
 _COMMANDS_TIMEOUT = 30.0  # seconds for the commands of a killed holder to end
 _held_fds: set[int] = set()
+_own_fds: ContextVar[tuple[int, ...]] = ContextVar("own_lock_fds", default=())
+"""The locks that were taken in this context: those of the run that a task belongs to."""
 
 
 def held_lock_fds() -> tuple[int, ...]:
-    """Return the file descriptors of the locks that this process holds, for supervisors to inherit."""
-    return tuple(_held_fds)
+    """Return the file descriptors of the locks of this run, for supervisors to inherit.
+
+    A process may drive several runs. A command of one must not hold the lock of another, whose descriptor may also be
+    closed at any moment.
+    """
+    return tuple(fd for fd in _own_fds.get() if fd in _held_fds)
 
 
 class WorkspaceLock:
@@ -59,6 +66,7 @@ class WorkspaceLock:
                 raise
             self._fd = fd
             _held_fds.add(fd)
+            _own_fds.set((*held_lock_fds(), fd))
 
     def _flock(self, fd: int) -> None:
         """Take the lock, retrying while the holder is unknown or dead.

@@ -121,7 +121,7 @@ def test_snapshots_of_older_versions_open_and_leave_attributes_alone(root: Path,
     entries = workspace.manifest(workspace.snapshot()).entries
     old = {path: Entry(*entry[:9]) for path, entry in entries.items()}
     before = workspace._manifests.save(old, (), ())
-    chunk = json.loads(workspace.blobs.get(workspace._manifests._document(before)["core"]["chunks"][0]))
+    chunk = json.loads(workspace.blobs.get(workspace._manifests.document(before)["core"]["chunks"][0]))
     assert all(row[9] == xattrs.UNKNOWN for row in chunk)
     assert workspace.changes(before) == []
     (root / "file").write_text("after")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from surefoot.cli.options import all_option
+from surefoot.cli.options import all_option, queue_option, temporal_option
 from surefoot.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 @click.option("-a", "--answer", "text", metavar="TEXT", help="The answer; without it you are asked on the terminal.")
 @all_option
 @click.option("-y", "--yes", is_flag=True, help="Answer every confirmation and approval with yes.")
+@temporal_option
+@queue_option
 def answer(run_id: str, question_id: str | None, text: str | None, all_folders: bool, yes: bool) -> int:
     """Answer the questions of a run.
 
@@ -50,7 +52,10 @@ def answer(run_id: str, question_id: str | None, text: str | None, all_folders: 
     if unanswered:
         click.echo(f"not answered yet: {len(unanswered)}; you can answer later", err=True)
         return 4
-    click.echo(f"answered; continue with: surefoot resume {run_id}")
+    from surefoot.cli.remote.starting import tell_workers
+
+    if not tell_workers(run_id):
+        click.echo(f"answered; continue with: surefoot resume {run_id}")
     return 0
 
 

@@ -16,7 +16,10 @@ from surefoot.cli.options import (
     phase_options,
     phases_option,
     proof_options,
+    queue_option,
+    remote_options,
     step_options,
+    temporal_option,
     workspace_option,
     worktree_option,
 )
@@ -38,6 +41,7 @@ common_options = combine(isolation_options, interaction_options, limit_options, 
 @phases_option
 @phase_options
 @step_options
+@remote_options
 @common_options
 def run(task: tuple[str, ...], **options: Any) -> int:
     """Carry out TASK, given in plain words; - reads it from standard input.
@@ -46,6 +50,10 @@ def run(task: tuple[str, ...], **options: Any) -> int:
     """
     import asyncio
 
+    if options["remote"] or options["git"]:
+        from surefoot.cli.remote.starting import run_remotely
+
+        return run_remotely(task, options)
     from surefoot.cli.session.foreground import run_in_foreground
     from surefoot.cli.session.prepare import prepare_start
 
@@ -74,6 +82,8 @@ def plan(task: tuple[str, ...], **options: Any) -> int:
 @model_option
 @limit_options
 @display_options
+@temporal_option
+@queue_option
 def resume(
     run_id: str | None, last: bool, all_folders: bool, until_phase: str | None, model: str | None, **options: Any
 ) -> int:
@@ -95,5 +105,9 @@ def resume(
     found, stored = load_found_run(run_id or "last", all_folders=all_folders)
     if stored.state.stage is Stage.COMPLETED and stored.state.outcome is not None and not stored.state.alerts:
         return report_finished(stored.state, display_of(stored.state, options))
+    if stored.state.remote:
+        from surefoot.cli.remote.starting import resume_remotely
+
+        return resume_remotely(stored.state, until_phase=until_phase, model=model)
     confirm_where(found, "continuing", yes=options["yes"])
     return asyncio.run(run_in_foreground(prepare_resume(stored, model, options, until_phase=until_phase)))

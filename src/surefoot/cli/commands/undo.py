@@ -78,13 +78,16 @@ def diff(run_id: str, step: str, stat: bool, all_folders: bool) -> int:
     RUN is the beginning of its id; the default is the newest run of the current folder. STEP is an id, or its number
     in `surefoot show`.
     """
+    from surefoot.cli.remote.starting import bring_remote
     from surefoot.cli.report.diff import print_diff, stat_lines
     from surefoot.cli.report.stdout import print_lines
     from surefoot.cli.session.runs import load_run
     from surefoot.config import paths
     from surefoot.history.timeline import diff_of
 
-    text = diff_of(load_run(run_id, all_folders=all_folders).records, paths.state_home(), step)
+    stored = load_run(run_id, all_folders=all_folders)
+    bring_remote(stored.records)
+    text = diff_of(stored.records, paths.state_home(), step)
     if stat:
         print_lines(stat_lines(text))
     else:
@@ -104,6 +107,7 @@ def apply(run_id: str, all_folders: bool, yes: bool) -> int:
     """
     import asyncio
 
+    from surefoot.cli.remote.starting import bring_remote
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
@@ -116,6 +120,7 @@ def apply(run_id: str, all_folders: bool, yes: bool) -> int:
         _name_folder(found, "applying", yes)
         confirm = _confirmation("These files will be changed", yes)
         by = who(f"surefoot apply {found.run_id}")
+        bring_remote(list(journal.read(found.run_id)))
         plan = asyncio.run(apply_worktree(journal, paths.state_home(), found.run_id, by=by, confirm=confirm))
     finally:
         journal.close()

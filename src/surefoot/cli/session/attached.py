@@ -44,7 +44,7 @@ async def watch_run(journal: Journal, run_id: str, *, live: bool | None, as_json
 
 
 async def _follow(journal: Journal, heads: RunHeads, run_id: str, watcher: Watcher) -> RunState:
-    """Hand on new events until the run ends, waits, or loses its process."""
+    """Hand on new events until the run ends, waits, or loses its process. A remote run finds another."""
     watcher.accept_keys(partial(send_control, journal))
     quiet = 0
     while True:
@@ -73,5 +73,8 @@ def _is_at_rest(state: RunState) -> bool:
 
 
 def _is_driven(state: RunState, heads: RunHeads) -> bool:
+    if state.remote:
+        # It may be queued, or between two workers.
+        return True
     here = state.task is not None and running_in(state.task.folder, paths.state_home()) == state.run_id
     return here or state.run_id in heads.driven()

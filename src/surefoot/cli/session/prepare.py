@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -26,6 +26,7 @@ from surefoot.engine.loop import new_run_id, resume_run, start_run
 from surefoot.errors import UsageError
 from surefoot.history.given import EarlierPhases, from_file, of_run
 from surefoot.history.worktree import make_worktree
+from surefoot.journal.events import Event
 from surefoot.journal.redact import neutralise
 from surefoot.journal.state import RunState
 from surefoot.models.select import reusable_spec
@@ -52,31 +53,43 @@ _FLAGS = {
 _LIMITS = {"max_time": "max_seconds", "max_tokens": "max_tokens", "max_cost": "max_cost_usd"}
 
 
+class GivenTask(NamedTuple):
+    """What the command line says about a new run."""
+
+    task: Task
+    first: Stage
+    given: Sequence[Event]
+    based_on: str
+
+
+def given_task(words: tuple[str, ...], options: Mapping[str, Any], folder: Path, workspace: Path) -> GivenTask:
+    """The task of a new run: that in `words`, or that of the run that --based-on names. It works in `workspace`."""
+    base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
+    earlier = _earlier(options.get("given"), base)
+    first = _first_stage(options.get("from_phase"), options.get("until_phase"), earlier)
+    task = Task(text=_task_text(words, base), workspace=str(workspace), checks=_checks(options["checks"], base))
+    given = earlier.before(first) if earlier and first else ()
+    return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
+
+
 def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_plan: bool = False) -> PreparedRun:
     """Prepare a new run of the task in `words`, or of the task of the run that --based-on names."""
     folder, run_id = resolve_workspace(options["workspace"]), new_run_id()
     settings = load_settings(folder, options)
     config = settings.execution
-    base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
-    earlier = _earlier(options.get("given"), base)
-    first = _first_stage(options.get("from_phase"), options.get("until_phase"), earlier)
     in_copy = options.get("worktree", False)
-    task = Task(
-        text=_task_text(words, base),
-        workspace=str(worktree_path(folder, run_id) if in_copy else folder),
-        checks=_checks(options["checks"], base),
-    )
-    copy = partial(make_worktree, folder, task.folder, paths.state_home(), run_id, config)
+    new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder)
+    copy = partial(make_worktree, folder, new.task.folder, paths.state_home(), run_id, config)
     return PreparedRun(
         drive=partial(
             start_run,
-            task=task,
+            task=new.task,
             config=config,
             run_id=run_id,
-            first=first or Stage.UNDERSTANDING,
+            first=new.first,
             last=_stage(options.get("until_phase")),
-            given=earlier.before(first) if earlier and first else (),
-            based_on=base.run_id if base else "",
+            given=new.given,
+            based_on=new.based_on,
         ),
         model_spec=options["model"],
         model_settings=settings.model,
@@ -92,7 +105,7 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
             print_plan=print_plan,
             until=options.get("until_phase") or "",
         ),
-        folder=task.folder,
+        folder=new.task.folder,
         mcp_servers=tuple(settings.mcp_servers.values()),
         before=copy if in_copy else None,
         after=partial(offer_changes, run_id, folder) if in_copy and not options["as_json"] else None,

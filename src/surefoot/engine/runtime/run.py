@@ -19,6 +19,7 @@ from surefoot.engine.runtime.inbox import Inbox
 from surefoot.engine.runtime.look import look
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.runtime.services import Services
+from surefoot.engine.runtime.storing import StoringRecorder
 from surefoot.engine.runtime.timeouts import Timeouts
 from surefoot.engine.runtime.watchdog import Watchdog
 from surefoot.engine.verifier.scratch import Place, Scratch
@@ -69,6 +70,7 @@ class Run:
         self.workspace = Workspace(
             root, services.home, excludes=config.snapshot_excludes, quota_bytes=config.snapshot_quota_bytes
         )
+        self.mirror = services.mirror
         self.recorder = self._make_recorder()
         self.record, self.note, self.enter = self.recorder.record, self.recorder.note, self.recorder.enter
         self.heartbeat = Heartbeat(services.home, state.run_id)
@@ -89,7 +91,8 @@ class Run:
         return choose_sandbox(self.config.sandbox, self.root, state_folders=[self.home])[0]
 
     def _make_recorder(self) -> Recorder:
-        return Recorder(self.journal, self.bus, self.state, self.redactor)
+        parts = (self.journal, self.bus, self.state, self.redactor)
+        return StoringRecorder(*parts, self.workspace, self.mirror) if self.mirror else Recorder(*parts)
 
     def _make_verifier(self) -> Verifier:
         place = Place(self.root, self.sandbox)

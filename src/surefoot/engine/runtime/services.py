@@ -14,6 +14,7 @@ from surefoot.journal.redact import Redactor
 from surefoot.journal.store.base import Journal
 from surefoot.models.base import LanguageModel, secrets_of
 from surefoot.tools.registry import Toolbox
+from surefoot.workspace.mirror import Mirror
 
 
 @dataclass
@@ -35,6 +36,9 @@ class Services:
     """Ends the process when a run goes on long after its time limit, because something blocks it. None: never."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     """Secrets that tools use, by the names of their variables, beside those of the environment and the model."""
+
+    mirror: Mirror | None = None
+    """Stores the snapshots of a remote run where other machines find them. None: they stay on this machine."""
 
     def __post_init__(self) -> None:
         self.redactor = Redactor.from_environment(os.environ, {**secrets_of(self.model), **self.secrets})

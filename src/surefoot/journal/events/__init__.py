@@ -48,6 +48,7 @@ from surefoot.journal.events.run import (
     Understood,
     Validated,
     Warned,
+    WorkspaceStored,
 )
 from surefoot.journal.events.steps import (
     CandidateTried,
@@ -115,6 +116,7 @@ __all__ = [
     "Validated",
     "Warned",
     "WorkKept",
+    "WorkspaceStored",
     "as_record",
     "decode",
     "encode",

@@ -45,6 +45,7 @@ from surefoot.journal.events.run import (
     Understood,
     Validated,
     Warned,
+    WorkspaceStored,
 )
 from surefoot.journal.events.steps import (
     CandidateTried,
@@ -101,6 +102,7 @@ Event: TypeAlias = Annotated[
     | ConversationMasked
     | CallAnswered
     | Warned
+    | WorkspaceStored
     | AlertStarted
     | AlertFinished
     | RunEnded,

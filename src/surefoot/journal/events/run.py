@@ -42,6 +42,9 @@ class RunCreated(Value):
     """The sandbox of commands; empty if there is none, and in journals written before this was recorded."""
     system: str = ""
     """Python and the operating system; empty in journals written before this was recorded."""
+    remote: bool = False
+    """Whether workers drive it, perhaps on other machines than the one where it was created. Its snapshots are then
+    stored with the journal."""
 
 
 class RunResumed(Value):
@@ -57,6 +60,13 @@ class RunResumed(Value):
     model_address: Wording = ""
     isolation: str = ""
     system: str = ""
+
+
+class WorkspaceStored(Value):
+    """The files of a remote run as they are now. Recorded together with the events that changed them."""
+
+    type: Literal["workspace_stored"] = "workspace_stored"
+    snapshot: str
 
 
 class RunInterrupted(Value):

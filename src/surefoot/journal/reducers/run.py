@@ -14,7 +14,7 @@ from surefoot.journal.state import RunState
 def _created(state: RunState, event: e.RunCreated, at: float) -> None:
     state.run_id, state.task, state.config, state.model = event.run_id, event.task, event.config, event.model
     state.snapshot, state.protected, state.stage = event.snapshot, event.protected, event.starts_at
-    state.started_at, state.model_address = at, event.model_address
+    state.started_at, state.model_address, state.remote = at, event.model_address, event.remote
     state.undo_history.apply(event, at)
 
 

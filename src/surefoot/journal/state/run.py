@@ -49,6 +49,8 @@ class RunState:
     before_waiting: Stage = Stage.UNDERSTANDING
     failed_at: Stage | None = None
     snapshot: str = ""
+    remote: bool = False
+    """Whether workers drive the run, perhaps on several machines."""
     protected: tuple[str, ...] = ()
     red_at_start: set[str] = field(default_factory=set)
     """Keys of the task's checks that failed before the run. Only these can prove the task."""

@@ -136,7 +136,7 @@ class ManifestStore:
         core = _core(rows, excludes, excluded)
         snapshot_id = _id_of(core)
         if self.touch(snapshot_id):
-            times = self._document(snapshot_id)["folder_times"]
+            times = self.document(snapshot_id)["folder_times"]
         else:
             times = folders.digests or [self._store_times(entries)(chunk) for chunk in folders.paths]
             self._blobs.flush()
@@ -175,7 +175,7 @@ class ManifestStore:
             return self._unsaved[snapshot_id]
         if snapshot_id in self._recent and (self._folder / snapshot_id).exists():
             return self._cache(self._recent.pop(snapshot_id))
-        document = self._document(snapshot_id)
+        document = self.document(snapshot_id)
         core = document["core"]
         entries = [Entry(*row) for digest in core["chunks"] for row in json.loads(self._blobs.get(digest))]
         times = dict(pair for digest in document["folder_times"] for pair in json.loads(self._blobs.get(digest)))
@@ -192,7 +192,7 @@ class ManifestStore:
         return manifest
 
     def needed_blobs(self, snapshot_id: str) -> set[str]:
-        document = self._document(snapshot_id)
+        document = self.document(snapshot_id)
         chunks = document["core"]["chunks"]
         rows = [Entry(*row) for digest in chunks for row in json.loads(self._blobs.get(digest))]
         content = {entry.digest for entry in rows} | {blob_of(entry.xattrs) for entry in rows}
@@ -209,7 +209,8 @@ class ManifestStore:
         for file in self._folder.glob("*.tmp"):
             file.unlink(missing_ok=True)
 
-    def _document(self, snapshot_id: str) -> Any:
+    def document(self, snapshot_id: str) -> Any:
+        """The stored lists of chunks: `core`, whose hash is the id, and `folder_times`."""
         if not is_digest(snapshot_id):
             raise WorkspaceError(f"{snapshot_id!r} is not a snapshot id", remedy="use an id that snapshot() returned")
         try:

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from surefoot.errors import RestoreIncomplete, UsageError
 from surefoot.workspace.durable import file_lock, hash_fd, read_all, workspace_key
@@ -210,6 +211,16 @@ class Workspace:
             for digest in source._manifests.needed_blobs(snapshot_id) - {""}:
                 self.blobs.put(source.blobs.get(digest))
             self._manifests.save(manifest.entries, manifest.excludes, manifest.excluded)
+
+    def manifest_document(self, snapshot_id: str) -> dict[str, Any] | None:
+        """The list of a snapshot's chunks, whose hash is its id, as it is stored here. None if it is not."""
+        with self._operation("read a snapshot's manifest"):
+            return self._manifests.document(snapshot_id) if self._manifests.touch(snapshot_id) else None
+
+    def save_manifest(self, entries: Mapping[str, Entry], excludes: Sequence[str], excluded: Sequence[str]) -> str:
+        """Store a manifest whose contents are stored, and return the snapshot's id."""
+        with self._operation("store a snapshot"):
+            return self._manifests.save(entries, excludes, excluded)
 
     def tree_hash(self) -> str:
         """Return a hash of the current tree, without times. Stores nothing."""

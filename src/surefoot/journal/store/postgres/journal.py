@@ -125,6 +125,21 @@ class PostgresJournal:
         self._queue.hold(run)
         return run
 
+    async def release(self, run_id: str) -> None:
+        """Write what is queued and give a run back, so that another process can own it at once."""
+        try:
+            if run_id in self._runs:
+                # A failure may be that of another run. Events that somebody waited for have been reported already.
+                with contextlib.suppress(JournalError):
+                    await self.flush()
+        finally:
+            run = self._runs.pop(run_id, None)
+            self._read_positions.pop(run_id, None)
+            if run is not None:
+                self._queue.let_go(run)
+                if run.number and run.lost is None:
+                    await asyncio.to_thread(self._release, [run.lease()])
+
     def _release(self, leases: list[Lease]) -> None:
         self._side_writer.execute(lambda connection, _: release(connection, leases))
 

@@ -117,7 +117,56 @@ BEGIN
 END $$;
 """
 
-MIGRATIONS: tuple[tuple[str, str], ...] = (("create_tables", _CREATE_TABLES + _CREATE_FUNCTIONS),)
+_CREATE_CALLS = """
+CREATE TABLE surefoot.calls (
+    id text PRIMARY KEY,
+    provider text NOT NULL,
+    started timestamptz NOT NULL,
+    until timestamptz NOT NULL,
+    ended boolean NOT NULL DEFAULT false,
+    tokens bigint NOT NULL
+);
+CREATE INDEX calls_of_provider ON surefoot.calls (provider, started);
+COMMENT ON TABLE surefoot.calls IS 'calls of models that are in progress or began in the last minute';
+
+CREATE FUNCTION surefoot.begin_call(
+    p_provider text, p_id text, p_calls integer, p_tokens_per_minute bigint, p_tokens bigint, p_lease double precision,
+    p_window double precision
+) RETURNS double precision LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz;
+    since timestamptz;
+    taken bigint;
+    oldest timestamptz;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('surefoot.calls of ' || p_provider, 0));
+    -- Asked again because the connection was lost after the answer.
+    IF EXISTS (SELECT FROM surefoot.calls WHERE id = p_id) THEN
+        RETURN 0;
+    END IF;
+    at := clock_timestamp();
+    since := at - make_interval(secs => p_window);
+    DELETE FROM surefoot.calls WHERE provider = p_provider AND started <= since AND (ended OR until <= at);
+    IF p_calls IS NOT NULL AND p_calls <= (
+        SELECT count(*) FROM surefoot.calls WHERE provider = p_provider AND NOT ended AND until > at
+    ) THEN
+        RETURN 0.001;
+    END IF;
+    SELECT coalesce(sum(tokens), 0), min(started) INTO taken, oldest
+        FROM surefoot.calls WHERE provider = p_provider AND started > since;
+    IF p_tokens_per_minute IS NOT NULL AND taken + p_tokens > p_tokens_per_minute THEN
+        RETURN greatest(extract(epoch FROM coalesce(oldest, at) - since)::double precision, 0.001);
+    END IF;
+    INSERT INTO surefoot.calls (id, provider, started, until, tokens)
+        VALUES (p_id, p_provider, at, at + make_interval(secs => p_lease), p_tokens);
+    RETURN 0;
+END $$;
+"""
+
+MIGRATIONS: tuple[tuple[str, str], ...] = (
+    ("create_tables", _CREATE_TABLES + _CREATE_FUNCTIONS),
+    ("create_calls", _CREATE_CALLS),
+)
 
 
 def schema_of(connection: "Connection", url: str) -> int:

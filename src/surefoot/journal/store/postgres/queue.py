@@ -62,6 +62,14 @@ class WriteQueue:
             self._held[run.id] = run
         self._heartbeat.start()
 
+    def let_go(self, run: Run) -> None:
+        """Renew the lease of a run no more, and drop what is queued for it."""
+        with self._changed:
+            self._held.pop(run.id, None)
+            self._next.entries = [entry for entry in self._next.entries if entry.run is not run]
+            for key in [key for key, owner in self._next.acknowledged.items() if owner is run]:
+                del self._next.acknowledged[key]
+
     def add(self, run: Run, events: Sequence[tuple[Event, bytes]], done: Waiter | None) -> list[Entry]:
         """Queue events. Without `done` they are written with the next that somebody waits for."""
         with self._changed:

@@ -1,0 +1,82 @@
+"""How many runs per minute workers drive, by their number: python benchmarks/workers.py [--runs N] [--workers 1 2 4]
+
+Starts PostgreSQL and a Temporal dev server of its own. A run has one step that calls `true`, so this measures what
+Surefoot, the database and Temporal cost for a run: its files are brought, it is resumed, driven, stored and ended.
+Temporal's dev server keeps its state in SQLite; a production server takes more. Needs the dev dependencies and a quiet
+machine.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.farm import Farm
+from support.postgres import PostgresServer
+from support.temporal import TemporalServer
+from surefoot.config.workers import read_workers
+from surefoot.core.plan import DetailedPlan, ExecutionStep
+from surefoot.integrations.temporal.client import connect
+from surefoot.integrations.temporal.names import workflow_id
+
+PLAN = DetailedPlan(steps=(ExecutionStep(id="s1", name="nothing", tool="run_command", parameters={"command": "true"}),))
+
+
+async def measure(folder: Path, database: str, temporal: TemporalServer, workers: int, runs: int) -> dict[str, float]:
+    """Runs per second with so many worker processes, and what the workers took of the processor for each run."""
+    folder.mkdir()
+    farm = Farm(folder, database, temporal.address, f"bench-{workers}")
+    os.environ.update(farm.environ | {"SUREFOOT_STORAGE__LEASE_SECONDS": "30"})
+    farm.environ |= {"SUREFOOT_STORAGE__LEASE_SECONDS": "30", "SUREFOOT_WORKERS__HEARTBEAT_SECONDS": "30"}
+    run_ids = [await farm.start_run(PLAN) for _ in range(runs)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for _ in range(workers):
+        farm.add_worker(runs=8)
+    for worker in farm.workers:
+        worker.wait_until_ready()
+    started = time.perf_counter()
+    client = await connect(read_workers())
+    for run_id in run_ids:
+        await client.get_workflow_handle(workflow_id(run_id)).result()
+    seconds = time.perf_counter() - started
+    farm.close()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {
+        "workers": workers,
+        "runs": runs,
+        "runs_per_second": round(runs / seconds, 2),
+        "cpu_ms": round(cpu / runs * 1000),
+    }
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    server, temporal = PostgresServer(), TemporalServer()
+    rows = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="sf-bench-") as scratch:
+            for workers in options.workers:
+                database = server.url(server.new_database())
+                rows.append(await measure(Path(scratch) / str(workers), database, temporal, workers, options.runs))
+                print(rows[-1], flush=True)
+    finally:
+        temporal.stop()
+        server.stop()
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

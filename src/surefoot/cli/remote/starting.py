@@ -1,0 +1,116 @@
+"""Remote runs from the command line: start one, go on with one, and bring its files here."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from surefoot.errors import UsageError, WorkersUnreachable
+
+if TYPE_CHECKING:
+    from surefoot.journal.events import Record
+    from surefoot.journal.state import RunState
+
+_LOCAL_ONLY = {"worktree": "--worktree", "until_phase": "--until-phase", "cassette": "--cassette"}
+
+
+def run_remotely(words: tuple[str, ...], options: Mapping[str, Any]) -> int:
+    """`run --remote`: store the files and the task, hand the run over, and print its id."""
+    from surefoot.integrations.temporal.starting import clone
+
+    for name, option in _LOCAL_ONLY.items():
+        if options.get(name):
+            raise UsageError(f"{option} is not possible with --remote", remedy=f"leave {option} out")
+    if options["ref"] and not options["git"]:
+        raise UsageError("--ref is the branch or tag of --git", remedy="name the repository with --git URL")
+    if not options["git"]:
+        return _start(words, options, None)
+    with tempfile.TemporaryDirectory(prefix="surefoot-clone-") as scratch:
+        return _start(words, options, clone(options["git"], options["ref"], Path(scratch)))
+
+
+def _start(words: tuple[str, ...], options: Mapping[str, Any], cloned: Path | None) -> int:
+    from surefoot.cli.session.prepare import given_task, load_settings
+    from surefoot.cli.session.resources import resolve_workspace
+    from surefoot.cli.session.worktree import worktree_path
+    from surefoot.engine.loop import new_run_id
+    from surefoot.integrations.temporal.starting import RemoteRun, start_remote
+
+    folder, run_id = cloned or resolve_workspace(options["workspace"]), new_run_id()
+    new = given_task(words, options, folder, worktree_path(folder, run_id))
+    settings = load_settings(folder, options)
+    run = RemoteRun(
+        run_id=run_id,
+        task=new.task,
+        config=settings.execution,
+        folder=folder,
+        model=options["model"] or settings.model.model or "",
+        first=new.first,
+        given=new.given,
+        based_on=new.based_on,
+        is_origin=cloned is None,
+    )
+    try:
+        asyncio.run(start_remote(run))
+    except WorkersUnreachable as error:
+        error.add_note(f"the run is recorded; hand it over later with: surefoot resume {run_id}")
+        raise
+    if options["as_json"]:
+        click.echo(json.dumps({"run": run_id}))
+    else:
+        click.echo(run_id)
+        click.echo(f"handed over to the workers; to see it: surefoot watch {run_id}", err=True)
+    return 0
+
+
+def resume_remotely(state: "RunState", *, until_phase: str | None, model: str | None) -> int:
+    """`resume` of a remote run: let the workers go on, also if it has failed or is paused."""
+    from surefoot.integrations.temporal.client import hand_over
+
+    if until_phase or model:
+        raise UsageError(
+            "a remote run is continued by workers, with their own settings",
+            remedy="leave --until-phase and -m out; a worker's model is set where it runs",
+        )
+    asyncio.run(hand_over(state.run_id, after=state.seq))
+    click.echo(f"handed over to the workers; to see it: surefoot watch {state.run_id}", err=True)
+    return 0
+
+
+def tell_workers(run_id: str) -> bool:
+    """Tell the workers of a remote run that a message waits for it. False if it is no remote run."""
+    from surefoot.cli.session.resources import open_journal
+    from surefoot.integrations.temporal.client import hand_over
+    from surefoot.journal.events import RunCreated
+
+    journal = open_journal(read_only=True)
+    try:
+        created = next(iter(journal.read(run_id))).event
+    finally:
+        journal.close()
+    if not isinstance(created, RunCreated) or not created.remote:
+        return False
+    asyncio.run(hand_over(run_id))
+    click.echo("answered; a worker goes on with it")
+    return True
+
+
+def bring_remote(records: "Sequence[Record]") -> None:
+    """Bring the snapshots of a remote run here. Nothing happens for another run."""
+    from surefoot.config import paths
+    from surefoot.integrations.temporal.files import bring_snapshots
+    from surefoot.journal.events import RunCreated
+    from surefoot.journal.store.opening import open_reader
+
+    if not (isinstance(records[0].event, RunCreated) and records[0].event.remote):
+        return
+    home = paths.state_home()
+    reader = open_reader(home)
+    try:
+        bring_snapshots(records, home, reader)
+    finally:
+        reader.close()

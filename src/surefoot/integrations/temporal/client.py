@@ -1,0 +1,67 @@
+"""Talks to a Temporal server: connects, and hands runs over to workers."""
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from surefoot.config.workers import TEMPORAL_REMEDY, Workers, read_workers
+from surefoot.errors import ConfigError, WorkersUnreachable
+from surefoot.integrations.temporal.names import WAKE, WORKFLOW, workflow_id
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+ANSWER_SECONDS = 15.0
+
+
+async def connect(workers: Workers) -> "Client":
+    """Connect to the server. Namespace, TLS and key come from Temporal's own variables and profile."""
+    try:
+        from temporalio.client import Client
+        from temporalio.envconfig import ClientConfig
+    except ImportError as error:
+        raise ConfigError(
+            f"workers need temporalio, which is not installed or does not load: {error}",
+            remedy="pip install 'surefoot[temporal]'",
+        ) from error
+    config = ClientConfig.load_client_connect_config()
+    address = workers.temporal or config.get("target_host")
+    if not address:
+        raise ConfigError("it is not known where Temporal is", remedy=TEMPORAL_REMEDY)
+    config["target_host"] = address
+    try:
+        return await asyncio.wait_for(Client.connect(**config), ANSWER_SECONDS)
+    except (RuntimeError, TimeoutError) as error:
+        raise _unreachable(address, error) from error
+
+
+async def hand_over(run_id: str, *, after: int = 0, workers: Workers | None = None) -> None:
+    """Have a worker look at a run: the one way to start it, to resume it, and to tell it of an answer.
+
+    With `after`, the run goes on also if it has halted, if that was no later than the event with this number.
+    """
+    from temporalio.service import RPCError
+
+    workers = workers or read_workers()
+    client = await connect(workers)
+    order = {"run_id": run_id, "after": after, "heartbeat_seconds": workers.heartbeat_seconds}
+    try:
+        # If the workflow runs, this is only the signal. If it has ended, or was never started, it is started too.
+        await client.start_workflow(
+            WORKFLOW,
+            order,
+            id=workflow_id(run_id),
+            task_queue=workers.queue,
+            start_signal=WAKE,
+            start_signal_args=[after],
+            rpc_timeout=timedelta(seconds=ANSWER_SECONDS),
+        )
+    except RPCError as error:
+        raise _unreachable(workers.temporal or "Temporal", error) from error
+
+
+def _unreachable(address: str, error: Exception) -> WorkersUnreachable:
+    return WorkersUnreachable(
+        f"Temporal at {address} does not answer: {' '.join(str(error).split()) or type(error).__name__}",
+        remedy="see that it runs and can be reached from here; what the journal has is kept",
+    )

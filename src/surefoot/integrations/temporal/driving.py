@@ -1,0 +1,147 @@
+"""The activity of a worker: drive one run until it ends or waits, with the normal engine and the journal as the truth.
+
+Temporal may start it twice for a run, on two machines, if it takes a worker for dead that is only slow. The lease of
+the run in the database lets one of them write.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from surefoot.config import paths
+from surefoot.config.layers import load
+from surefoot.core.questions import times_out_at
+from surefoot.core.transitions import Stage
+from surefoot.engine.loop import resume_run
+from surefoot.engine.runtime.services import Services
+from surefoot.errors import SurefootError, UnknownRun, UsageError
+from surefoot.integrations.temporal.files import bring_files, putting, remove_files
+from surefoot.integrations.temporal.names import DRIVE
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.journal.store.base import Reader
+from surefoot.journal.store.opening import open_reader
+from surefoot.journal.store.postgres.journal import PostgresJournal
+from surefoot.models.select import choose_model, reusable_spec
+
+BEATS = 4
+"""Signs of life within the time after which a run is given to another worker."""
+UNEXPECTED_TRIES = 5
+"""A run that fails this often for a reason that is no error of ours or of a server is left for people to look at."""
+
+
+class Driver:
+    """Drives the runs of one worker process. They share its event loop and one journal."""
+
+    def __init__(self, journal: PostgresJournal, model: str | None = None) -> None:
+        self._journal, self._model = journal, model
+        self._driving: set[str] = set()
+
+    @activity.defn(name=DRIVE)
+    async def drive(self, order: dict[str, Any]) -> dict[str, Any]:
+        """`order` has run_id and after; returns whether the run has ended, or in how many seconds to look again."""
+        run_id = str(order["run_id"])
+        if run_id in self._driving:
+            raise ApplicationError(f"this worker is still ending an earlier attempt at run {run_id}", type="Busy")
+        self._driving.add(run_id)
+        beating = asyncio.create_task(_beat())
+        try:
+            return await self._drive(run_id, int(order["after"]))
+        except asyncio.CancelledError:
+            if activity.is_worker_shutdown():
+                # Another worker goes on at once. Without this, Temporal would take the run for cancelled.
+                raise ApplicationError("the worker was stopped", type="WorkerStopped") from None
+            raise
+        except SurefootError as error:
+            remedy = f" ({error.remedy})" if error.remedy else ""
+            final = isinstance(error, UnknownRun | UsageError)
+            raise ApplicationError(f"{error}{remedy}", type=type(error).__name__, non_retryable=final) from error
+        except Exception as error:
+            final = activity.info().attempt >= UNEXPECTED_TRIES
+            raise ApplicationError(str(error), type=type(error).__name__, non_retryable=final) from error
+        finally:
+            beating.cancel()
+            self._driving.discard(run_id)
+
+    async def _drive(self, run_id: str, after: int) -> dict[str, Any]:
+        records = list(self._journal.read(run_id))
+        state = fold(records)
+        if not state.remote:
+            raise UsageError(f"run {run_id} is no remote run", remedy="start it with: surefoot run --remote")
+        if (rest := self._at_rest(state, records, after)) is not None:
+            return rest
+        try:
+            self._journal.acquire(run_id)
+            state = await self._resume(run_id, records)
+        finally:
+            # Cancelled or not: while this process holds the lease, no other can go on.
+            await asyncio.shield(self._journal.release(run_id))
+        return self._at_rest(state, list(self._journal.read(run_id)), after) or _RUNNING
+
+    def _at_rest(self, state: RunState, records: Sequence[e.Record], after: int) -> dict[str, Any] | None:
+        """What to tell Temporal of a run that does not go on by itself; None if it does."""
+        if after >= _halted_at(records) > 0:
+            return None
+        if state.stage in (Stage.COMPLETED, Stage.FAILED) and state.outcome is not None and not state.alerts:
+            return {"ended": True, "verdict": str(state.outcome.verdict)}
+        if state.stage is not Stage.WAITING or self._journal.receive(state.run_id):
+            return None
+        limit = state.config.question_timeout_seconds
+        due = [until for q in state.open_questions if (until := times_out_at(q, limit)) is not None]
+        seconds = min(due) - time.time() if due else None
+        return None if seconds is not None and seconds <= 0 else {"ended": False, "seconds": seconds}
+
+    async def _resume(self, run_id: str, records: Sequence[e.Record]) -> RunState:
+        state, home = fold(records), paths.state_home()
+        assert state.task is not None
+        folder = work_folder(run_id, state.task.folder.name)
+        put = putting(self._journal)
+
+        def bring() -> Any:
+            reader: Reader = open_reader(home)
+            try:
+                return bring_files(records, folder, home, state.config, put, reader)
+            finally:
+                reader.close()
+
+        mirror = await asyncio.to_thread(bring)
+        settings = load(folder)
+        model = await choose_model(self._model or reusable_spec(state.model), settings.model)
+        try:
+            services = Services(self._journal, model, home, alerts=settings.alerts, mirror=mirror)
+            return await resume_run(services, run_id, folder=folder)
+        finally:
+            await model.aclose()
+            await asyncio.to_thread(remove_files, folder, home, run_id)
+
+
+_RUNNING = {"ended": False, "seconds": 0.0}
+"""Look again at once: a message came while the run was being put aside."""
+
+
+def work_folder(run_id: str, name: str) -> Path:
+    """Where the files of a run are while this machine drives it. The last part is the name of the original folder."""
+    return (paths.cache_home() / "remote" / run_id / (name or "workspace")).absolute()
+
+
+def _halted_at(records: Sequence[e.Record]) -> int:
+    """The number of the event with which the run last ended, or began to wait; 0 if it never did."""
+    for seq, _, event in reversed(records):
+        if isinstance(event, e.RunEnded) or (isinstance(event, e.StageEntered) and event.stage is Stage.WAITING):
+            return seq
+    return 0
+
+
+async def _beat() -> None:
+    """Tell Temporal that this worker lives. Cancellation comes back as the answer."""
+    timeout = activity.info().heartbeat_timeout
+    seconds = timeout.total_seconds() / BEATS if timeout else 5.0
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(seconds)

@@ -1,0 +1,96 @@
+"""A model whose calls wait until the shared limits of its provider allow them."""
+
+import asyncio
+import math
+import random
+import uuid
+from contextlib import suppress
+from typing import Any
+
+from surefoot.errors import JournalError, ModelUnavailable
+from surefoot.models.base import LanguageModel, ModelReply, ModelRequest, ModelTraits, OnText
+from surefoot.models.limits.base import LEASE_SECONDS, CallTable, Limits
+from surefoot.models.tokens import count_tokens, weigh_item, weigh_tools
+
+
+class LimitedModel:
+    def __init__(
+        self, inner: LanguageModel, limits: Limits, calls: CallTable, lease_seconds: float = LEASE_SECONDS
+    ) -> None:
+        self.inner = inner
+        self._limits, self._calls, self._lease_seconds = limits, calls, lease_seconds
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def traits(self) -> ModelTraits:
+        return self.inner.traits
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
+        call_id = uuid.uuid4().hex
+        await self._begin(call_id, self._reserved(request))
+        used: int | None = None
+        try:
+            reply = await self._renewed(call_id, self.inner.complete(request, on_text))
+            used = reply.usage.total or None
+            return reply
+        finally:
+            with suppress(JournalError):
+                # If it fails, the row expires.
+                await asyncio.shield(asyncio.to_thread(self._calls.end, call_id, used))
+
+    async def count_tokens(self, text: str) -> int | None:
+        return await count_tokens(self.inner, text)
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self._calls.close)
+        await self.inner.aclose()
+
+    def _reserved(self, request: ModelRequest) -> int:
+        """The most that a call may take. One that is larger than the limit of a minute takes the whole minute."""
+        prompt = sum(map(weigh_item, request.messages)) + weigh_tools(request.tools)
+        most = math.ceil(prompt) + request.max_tokens
+        limit = self._limits.tokens_per_minute
+        return most if limit is None else min(most, limit)
+
+    async def _begin(self, call_id: str, tokens: int) -> None:
+        beginning = asyncio.create_task(self._try(call_id, tokens))
+        try:
+            await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            # The row may have been written meanwhile.
+            beginning.cancel()
+            with suppress(asyncio.CancelledError):
+                await beginning
+            await asyncio.to_thread(self._calls.end, call_id, 0)
+            raise
+
+    async def _try(self, call_id: str, tokens: int) -> None:
+        limits, lease = self._limits, self._lease_seconds
+        while True:
+            seconds = await asyncio.to_thread(self._calls.begin, limits, call_id, tokens, lease)
+            if not seconds:
+                return
+            await asyncio.sleep(min(seconds, lease) * random.uniform(0.8, 1.2))
+
+    async def _renewed(self, call_id: str, answering: Any) -> ModelReply:
+        """Await an answer, and renew the call's row beside it. A call that has lost its place is given up."""
+        call: asyncio.Task[ModelReply] = asyncio.ensure_future(answering)
+        try:
+            while True:
+                done, _ = await asyncio.wait([call], timeout=self._lease_seconds / 3)
+                if done:
+                    return call.result()
+                with suppress(JournalError):
+                    if not await asyncio.to_thread(self._calls.renew, call_id, self._lease_seconds):
+                        raise ModelUnavailable(
+                            "this process did not run for a while, and another call has the place of this one",
+                            remedy="the call is repeated",
+                        )
+        finally:
+            if not call.done():
+                call.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await call

@@ -1,0 +1,74 @@
+"""The commands of docs/guides/workers.md, in their order, with real servers and a real worker."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.farm import Farm
+from support.stories import TEST, UNDERSTANDING, adder
+from surefoot.config.sources import from_toml
+
+PAGE = Path(__file__).parents[3] / "docs" / "guides" / "workers.md"
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.servers
+@pytest.mark.req("X6")
+def test_the_commands_of_the_guide_work(farm: Farm, tmp_path: Path) -> None:
+    (tmp_path / "answers.json").write_text(json.dumps([UNDERSTANDING, adder("-"), adder("+")]))
+    (farm.project / "test_adder.py").write_text(TEST)
+    repository = tmp_path / "adder.git"
+    for words in (
+        ["init", "-q", "-b", "main"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"],
+    ):  # fmt: skip
+        subprocess.run(["git", *words], cwd=farm.project, check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", str(farm.project), str(repository)], check=True)
+    seen = []
+    for line in "".join(blocks("sh")).splitlines():
+        words = shlex.split(line.replace("file:///srv/adder.git", f"file://{repository}"))
+        match words:
+            case ["pip", "install", *_]:
+                continue
+            case ["export", assignment]:
+                assert assignment.partition("=")[0] in farm.environ
+                continue
+            case ["surefoot", "worker", *_]:
+                farm.add_worker().wait_until_ready()
+                continue
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=farm.project,
+            env=os.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        seen.append((words[1], done.stdout))
+        if words[1] == "diff":
+            assert "+    return a + b" in done.stdout
+        if words[1] == "watch":
+            assert "Verified" in done.stdout
+        if words[1] == "apply":
+            assert (farm.project / "adder.py").read_text() == "def add(a, b):\n    return a + b\n"
+    assert [name for name, _ in seen] == ["run", "list", "watch", "diff", "apply", "run", "watch", "diff"]
+    undone = subprocess.run(
+        [sys.executable, "-m", "surefoot", "undo", seen[0][1].strip(), "--yes"], cwd=farm.project, env=os.environ,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert undone.returncode == 0, undone.stderr
+    assert not (farm.project / "adder.py").exists()
+
+
+def test_the_settings_of_the_guide_are_valid() -> None:
+    (text,) = blocks("toml")
+    assert {item.value for item in from_toml(PAGE, text.encode()).values()} == {20, 400_000}
