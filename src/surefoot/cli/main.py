@@ -2,6 +2,8 @@
 
 import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 from surefoot.cli.import_path import drop_from_path
 
@@ -23,6 +25,16 @@ def main() -> None:
         code = result if isinstance(result, int) else 0
     except (Exception, KeyboardInterrupt) as error:
         code = app.report_error(error)
+    _end(code)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process. Temporal's library has threads that can abort Python while it takes itself apart."""
+    if "temporalio" in sys.modules:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
     sys.exit(code)
 
 
