@@ -2,8 +2,6 @@
 
 import os
 import sys
-from contextlib import suppress
-from typing import NoReturn
 
 from surefoot.cli.import_path import drop_from_path
 
@@ -28,9 +26,11 @@ def main() -> None:
     _end(code)
 
 
-def _end(code: int) -> NoReturn:
+def _end(code: int) -> None:
     """End the process. Temporal's library has threads that can abort Python while it takes itself apart."""
     if "temporalio" in sys.modules:
+        from contextlib import suppress
+
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
