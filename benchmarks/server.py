@@ -215,7 +215,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sockets", type=int, default=1_000)
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
