@@ -48,17 +48,17 @@ class Runs:
         return await self._hub.view(found[0])
 
     async def follow(self, run_id: str, on_progress: OnProgress, answered: frozenset[str] = frozenset()) -> RunView:
-        """Wait until a run has ended or asks something that is not in `answered`, and report progress."""
-        reported = ""
+        """Wait until a run has ended or asks something that is not in `answered`, and report progress, also its end."""
+        reported, number = "", 0
         while True:
             view = await self._hub.view(run_id)
-            if self._is_settled(view, answered):
+            settled, message = self._is_settled(view, answered), _progress(view)
+            # The number of the event: it only grows, as the protocol demands.
+            if message != reported and view.state.seq > number and (not settled or view.state.outcome is not None):
+                reported, number = message, view.state.seq
+                await on_progress(float(number), message)
+            if settled:
                 return view
-            message = _progress(view)
-            if message != reported:
-                reported = message
-                # The number of the event: it only grows, as the protocol demands.
-                await on_progress(float(view.state.seq), message)
             await asyncio.sleep(LOOK_SECONDS)
 
     def _is_settled(self, view: RunView, answered: frozenset[str]) -> bool:
