@@ -55,6 +55,7 @@ async def test_the_demo_shows_a_check_that_heals_and_a_verified_result_on_its_pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.servers
 def test_a_demo_that_is_ended_leaves_nothing_behind(surefoot: Surefoot, number: signal.Signals) -> None:
     scratch = surefoot.home / "tmp"
     scratch.mkdir()

@@ -104,6 +104,7 @@ def test_the_size_of_the_weights_is_the_same_everywhere() -> None:
 
 
 @pytest.mark.req("X8")
+@pytest.mark.servers
 def test_the_commands_of_the_mcp_guide_work_with_the_real_server(tmp_path: Path) -> None:
     """`mcp-server-time` from PyPI, configured as the page says; the model's answers are scripted."""
     config, tracker = snippets("guides/mcp.md", "toml")

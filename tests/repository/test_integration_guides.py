@@ -42,6 +42,7 @@ def test_links_resolve(name: str) -> None:
 
 
 @pytest.mark.req("A9")
+@pytest.mark.servers
 def test_the_snippets_of_the_langgraph_guide_run(tmp_path: Path) -> None:
     folder, script = tmp_path / "reader", tmp_path / "script.json"
     folder.mkdir()

@@ -14,6 +14,8 @@ import socketio
 from server.conftest import GatedRun, Site
 from server.test_javascript import modules, result, start
 
+pytestmark = pytest.mark.servers
+
 __all__ = ["modules"]
 
 

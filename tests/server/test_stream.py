@@ -12,6 +12,8 @@ from server.conftest import GatedRun, Site
 from server.test_javascript import modules, result, start
 from support.talk import submit
 
+pytestmark = pytest.mark.servers
+
 __all__ = ["modules"]
 
 

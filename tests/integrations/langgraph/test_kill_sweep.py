@@ -16,7 +16,10 @@ from integrations.langgraph.story import GraphStory
 from support.trees import photograph, scratch
 from surefoot.journal.reducers import fold
 
-pytestmark = pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning"),
+]
 WAYS: dict[str, Any] = {
     "alone": {"inside": False, "durability": "sync"},
     "in a graph": {"inside": True, "durability": "sync"},

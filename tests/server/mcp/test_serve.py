@@ -92,6 +92,7 @@ def refusal(result: CallToolResult) -> str:
     return str(getattr(result.content[0], "text", ""))
 
 
+@pytest.mark.servers
 async def test_a_run_with_a_question_to_the_clients_user(site: Site) -> None:
     async with site.client(elicits=True) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -129,6 +130,7 @@ async def test_a_run_with_a_question_to_the_clients_user(site: Site) -> None:
         assert "task" in refusal(await client.call_tool("run", {"task": ""}))
 
 
+@pytest.mark.servers
 async def test_a_waiting_run_is_answered_by_the_tool_and_a_run_is_cancelled(site: Site) -> None:
     async with site.client(elicits=False, mode="legacy") as client:
         run = data(await client.call_tool("run", {"task": TASK, "checks": [CHECK]}))
