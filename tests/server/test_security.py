@@ -432,8 +432,11 @@ async def test_sockets_beyond_the_limit_are_refused(tmp_path: Path) -> None:
     sockets = [asyncio.create_task(attempts.request("websocket", path="/socket.io/", **own)) for _ in range(2)]
     for _ in sockets:
         await entered.acquire()
-    await attempts.request("websocket", path="/socket.io/", **own)
+    sockets.append(asyncio.create_task(attempts.request("websocket", path="/socket.io/", **own)))
+    one_too_many = asyncio.create_task(entered.acquire())
+    await asyncio.wait((sockets[2], one_too_many), return_when=asyncio.FIRST_COMPLETED)
     assert attempts.sent == [{"type": "websocket.close", "code": 1008, "reason": "sockets"}]
+    one_too_many.cancel()
     leave.set()
     await asyncio.gather(*sockets)
     assert not attempts.gate.connections
