@@ -1,5 +1,6 @@
 """Workers with folders of their own, and the client that gives them runs."""
 
+import os
 from pathlib import Path
 
 from support.workers import Journals, WorkerProcess, chain
@@ -14,6 +15,7 @@ from surefoot.history.timeline import build_timeline, snapshot_storage
 from surefoot.integrations.temporal.files import bring_snapshots
 from surefoot.integrations.temporal.starting import RemoteRun, start_remote
 from surefoot.journal import events as e
+from surefoot.journal.objects.opening import open_objects
 from surefoot.journal.store.postgres.reading import PostgresReader
 
 
@@ -60,9 +62,10 @@ class Farm:
         return run_id
 
     def file_of(self, run_id: str, name: str) -> str:
-        """A file as the run left it, from the snapshots in the database."""
-        records, home = self.journals.records(run_id), self.folder / "client"
-        reader = PostgresReader(self.journals.url, None)
+        """A file as the run left it, from the snapshots in the database and the object store, on an empty disk."""
+        records, home = self.journals.records(run_id), self.folder / f"empty-{new_run_id()}"
+        objects = os.environ.get("SUREFOOT_OBJECTS")
+        reader = PostgresReader(self.journals.url, open_objects(objects) if objects else None)
         bring_snapshots(records, home, reader)
         reader.close()
         storage = snapshot_storage(home)

@@ -6,6 +6,7 @@ another process has taken over.
 
 import asyncio
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 import surefoot
 from support.farm import Farm
+from support.s3 import S3Server
 from support.temporal import TemporalServer
 from support.workers import STEPS, WorkerProcess, chain, require_sound
 from surefoot.config.workers import read_workers
@@ -132,6 +134,32 @@ def changed_source(folder: Path) -> Path:
         assert old in text
         path.write_text(text.replace(old, new, 1) if name != "_version.py" else new.join(text.rsplit(old, 1)))
     return source
+
+
+@pytest.mark.req("X6")
+async def test_a_run_whose_large_files_are_in_a_bucket_is_taken_over(
+    farm: Farm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = S3Server()
+    bucket = server.make_bucket("runs", "team")
+    for name, value in {"SUREFOOT_OBJECTS": "s3://runs/team", **server.environ()}.items():
+        monkeypatch.setenv(name, value)
+    large = random.Random(1).randbytes(300_000).hex()
+    (farm.project / "large.txt").write_text(large)
+    try:
+        run_ids = [await farm.start_run(chain(farm.witness, seconds=0.5)) for _ in range(2)]
+        assert list(bucket.list()), "the large file is in the bucket"
+        farm.add_worker()
+        await asyncio.to_thread(farm.journals.wait_for, "step_finished", STEPS, farm.workers)
+        farm.workers[0].end(signal.SIGKILL)
+        # The other worker has nothing of the first one's disk.
+        farm.add_worker()
+        await finish(farm, run_ids)
+        assert [farm.file_of(run_id, "large.txt") for run_id in run_ids] == [large] * 2
+    finally:
+        farm.close()
+        bucket.close()
+        server.stop()
 
 
 @pytest.mark.req("X6")

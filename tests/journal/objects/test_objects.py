@@ -2,14 +2,13 @@
 
 import hashlib
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from support.s3 import KEYS, S3Server
 from surefoot.errors import ConfigError, JournalError
 from surefoot.journal.objects.base import ObjectStore
 from surefoot.journal.objects.files import FileObjects
@@ -17,26 +16,12 @@ from surefoot.journal.objects.opening import open_objects
 from surefoot.journal.objects.s3 import S3Objects
 from surefoot.journal.objects.signing import Keys, signed_headers
 
-KEYS = Keys("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
-_SERVER = """
-import sys
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
-sys.stdin.read()
-"""
-
 
 @pytest.fixture(scope="module")
-def s3_server() -> Iterator[str]:
-    """The address of moto's server, in a process of its own."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    yield f"http://127.0.0.1:{int(process.stdout.readline())}"
-    process.communicate("")
+def s3_server() -> Iterator[S3Server]:
+    server = S3Server()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.servers)])
@@ -45,8 +30,7 @@ def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ObjectSt
         yield FileObjects(tmp_path / "objects")
         return
     bucket = f"runs-{os.getpid()}-{abs(hash(request.node.name)) % 10_000}"
-    store = S3Objects(request.getfixturevalue("s3_server"), bucket, "team a/+surefoot", KEYS)
-    store._require(store._send("PUT", "", body=b""), 200)
+    store = request.getfixturevalue("s3_server").make_bucket(bucket, "team a/+surefoot")
     yield store
     store.close()
 
@@ -80,19 +64,18 @@ def test_a_name_that_is_no_hash_reaches_neither_disk_nor_network(objects: Object
 
 
 @pytest.mark.servers
-def test_a_list_of_many_pages_is_complete(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_of_many_pages_is_complete(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("surefoot.journal.objects.s3.PAGE_KEYS", 3)
-    store = S3Objects(s3_server, "many", "", KEYS)
-    store._require(store._send("PUT", ""), 200)
+    store = s3_server.make_bucket("many")
     digests = {_put(store, str(n).encode()) for n in range(10)}
     assert set(store.list()) == digests
     store.close()
 
 
 @pytest.mark.servers
-def test_a_missing_bucket_and_a_missing_server_are_told(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_bucket_and_a_missing_server_are_told(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(JournalError, match="404 NoSuchBucket") as raised:
-        _put(S3Objects(s3_server, "nowhere", "", KEYS), b"x")
+        _put(S3Objects(s3_server.address, "nowhere", "", KEYS), b"x")
     assert KEYS.secret_key not in str(raised.value)
     monkeypatch.setattr("surefoot.journal.objects.s3.time.sleep", lambda _: None)
     with pytest.raises(JournalError, match="does not answer"):
