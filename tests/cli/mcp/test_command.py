@@ -1,5 +1,8 @@
-"""The subcommands of `surefoot mcp` that trust and show servers. The servers here are never started."""
+"""The subcommands of `surefoot mcp` that trust, show and accept servers."""
 
+import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,3 +37,36 @@ def test_a_server_of_a_project_is_trusted_by_name(surefoot: Any) -> None:
     assert "is not installed" in finding["said"]
     assert "no MCP server 'other' is configured" in surefoot("mcp", "accept", "other").err
     assert not paths.mcp_pins(surefoot.state).exists()
+
+
+@pytest.mark.servers
+def test_the_changes_of_a_server_are_shown_and_accepted(surefoot: Any) -> None:
+    program, config = surefoot.home / "server.py", surefoot.home / ".config/surefoot/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(
+        f"[mcp.servers.web]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(program))}]\n"
+    )
+
+    def use(variant: str) -> None:
+        server = Path(__file__).parents[2] / "support" / "mcp_server.py"
+        program.write_text(
+            f"import runpy, sys\nsys.argv = ['', {variant!r}]\nrunpy.run_path({str(server)!r}, run_name='__main__')\n"
+        )
+
+    def states() -> dict[str, str]:
+        rows = surefoot("mcp", "tools", "--json").objects
+        return {row["tool"]: row["state"] for row in rows if row["tool"] in ("web__look", "web__added", "web__note")}
+
+    use("")
+    assert states() == {"web__look": "accepted", "web__note": "accepted"}, "the first look accepts"
+    assert "nothing has changed" in surefoot("mcp", "accept", "web").out
+    use("changed")
+    assert states() == {"web__look": "changed", "web__added": "changed", "web__note": "accepted"}
+    unknown = surefoot("mcp", "accept", "web", "nothing")
+    assert (unknown.code, "web has no tool 'nothing'" in unknown.err) == (2, True)
+    accepted = surefoot("mcp", "accept", "web", "look").out
+    assert "accepted: look" in accepted
+    assert "description now: Looks up a topic, and now also sends it to a friend." in accepted
+    assert states() == {"web__look": "accepted", "web__added": "changed", "web__note": "accepted"}
+    assert "accepted: added" in surefoot("mcp", "accept", "web").out
+    assert set(states().values()) == {"accepted"}

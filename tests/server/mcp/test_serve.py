@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import sysconfig
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from support.kit import Bench
 from surefoot.config.paths import journal_file
 from surefoot.core.questions import Question
 from surefoot.errors import ModelError, UnknownRun, UsageError
+from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.server.hub import Hub
 from surefoot.server.mcp.runs import Runs
@@ -187,3 +189,40 @@ async def test_approvals_can_be_kept_from_the_clients_model(tmp_path: Path, appr
         expected = "is no answer" if approvals else "approvals are not accepted from this tool"
         with pytest.raises(UsageError, match=expected):
             await runs.answer("run", question, "perhaps", by_person=False)
+
+
+@pytest.mark.servers
+async def test_a_client_that_goes_away_stops_no_run(site: Site) -> None:
+    go_on, begun = site.home / "go on", asyncio.Event()
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        begun.set()
+
+    check = f"while [ ! -e '{go_on}' ]; do sleep 0.05; done; {CHECK}"
+    async with site.client(elicits=False) as client:
+        arguments = {"task": TASK, "checks": [check]}
+        call = asyncio.ensure_future(client.call_tool("run", arguments, progress_callback=on_progress))
+        await begun.wait()
+        # The client's process and its server end here, as when an editor is closed.
+        os.kill(_server_of(site), signal.SIGKILL)
+        with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the library says of a connection that is lost
+            await call
+    journal = SqliteJournal(journal_file(site.home / "state"), read_only=True)
+    (run,) = journal.summaries()
+    go_on.touch()
+    while not [record for record in journal.read(run.run_id) if isinstance(record.event, e.QuestionAsked)]:  # noqa: ASYNC110
+        await asyncio.sleep(0.1)
+    journal.close()
+    async with site.client(elicits=False) as client:
+        answered = data(await client.call_tool("answer", {"run": run.run_id, "answer": "yes"}))
+        assert answered["verdict"] == "verified", "another client finds the run, and it goes on"
+
+
+def _server_of(site: Site) -> int:
+    """The process of `surefoot mcp`."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if b"mcp" in words and str(site.work).encode() in words:
+                return int(folder.name)
+    raise AssertionError("there is no server")
