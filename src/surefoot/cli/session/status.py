@@ -70,5 +70,5 @@ def _process(state: RunState) -> str:
     holder = current_holder(state.task.folder, paths.state_home())
     if holder is None or holder.run_id != state.run_id:
         # It has a lease, and not the lock of this folder.
-        return "a worker" if state.remote else "a process of another machine"
+        return "a worker" if state.remote else "a process that works elsewhere"
     return f"process {holder.pid} since {fmt.timestamp(datetime.fromisoformat(holder.since).timestamp())}"
