@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.recorded import asking, created, failed_run, phases, records, whole_run
-from surefoot.core.outcome import Outcome, Verdict
+from support.recorded import asking, created, failed_run, only_planned, phases, records, whole_run
 from surefoot.core.transitions import Stage
 from surefoot.history.status import RunStatus, listed_status, live_runs, status_of, unread_answers
 from surefoot.journal import events as e
@@ -26,11 +25,6 @@ KILLED = e.RunInterrupted(reason="Ctrl-C")
 RESUMED = e.RunResumed(model="m", surefoot="0")
 ANSWERED = e.QuestionAnswered(question_id="q1", answer="yes")
 PAUSED = e.StageEntered(stage=Stage.WAITING, reason="paused by ann")
-ONLY_PLANNED = [
-    *phases()[:-1],
-    e.StageEntered(stage=Stage.COMPLETED, reason="only a plan was asked for"),
-    e.RunEnded(outcome=Outcome(verdict=Verdict.UNVERIFIED, summary="the plan is made; nothing was executed")),
-]
 UNDO = e.RolledBack(step_id="", snapshot="s1", towards="s0", scope="run", by="me", paths=("a",))
 
 
@@ -50,7 +44,7 @@ STORIES: dict[str, tuple[list[e.Event], RunStatus, RunStatus]] = {
     "paused": ([*phases(), PAUSED], "running", "paused"),
     "remote": ([created(remote=True)], "running", "queued"),
     "remote, interrupted": ([created(remote=True), KILLED], "queued", "queued"),
-    "plan": (ONLY_PLANNED, "plan", "plan"),
+    "plan": (of(only_planned()), "plan", "plan"),
     "done": (of(whole_run()), "done", "done"),
     "failed": (of(failed_run()), "failed", "failed"),
     "resumed after failing": ([*of(failed_run()), RESUMED], "running", "interrupted"),
