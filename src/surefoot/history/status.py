@@ -44,11 +44,12 @@ class _Facts(NamedTuple):
 
 
 def _status(facts: _Facts) -> RunStatus:
+    if facts.is_plan:
+        # It changed nothing, so an undo of it leaves it as it is.
+        return "plan"
     if facts.is_undone:
         return "undone"
     if facts.verdict is not None:
-        if facts.is_plan:
-            return "plan"
         return "done" if facts.verdict in (Verdict.VERIFIED, Verdict.UNVERIFIED) else "failed"
     if facts.asks:
         return "waiting"
@@ -91,12 +92,10 @@ def is_plan(state: "RunState") -> bool:
 def listed_status(run: RunSummary, reader: Reader, *, live: bool) -> RunStatus:
     """The status of a run in the list of runs. The run is not folded: only a few of its events are read."""
     facts = _Facts(run.stage, run.verdict if has_ended(run) else None, live, is_undone=bool(run.undone))
-    if facts.is_undone:
-        return _status(facts)
     if has_ended(run):
         only_planned = (run.stage, run.verdict) == (Stage.COMPLETED, Verdict.UNVERIFIED)
         return _status(facts._replace(is_plan=only_planned and not reader.bodies(run.run_id, ["validated"])))
-    return _status(_with_events(facts, run.run_id, reader))
+    return _status(facts if facts.is_undone else _with_events(facts, run.run_id, reader))
 
 
 def has_ended(run: RunSummary) -> bool:

@@ -81,7 +81,7 @@ class Words:
     @property
     def verdict(self) -> str:
         run, undone = self.run, self.report["undone"]
-        if undone:
+        if undone and run["status"] != "plan":
             return "Partly undone" if undone["partial"] else "Undone"
         if run["verdict"] is None or run["status"] == "plan":
             return _STATUS.get(run["status"], run["status"])

@@ -84,8 +84,10 @@ def test_a_plan_says_what_happened_since_it_was_made(surefoot: Surefoot) -> None
     assert f"carried out by run {run_id}" in surefoot("show", plan).out
     assert shown(surefoot, plan)["carried_out_by"] == [run_id]
 
-    again = surefoot("run", "--plan", plan[:-1], "-m", surefoot.script(adder("+")), "--check", CHECK)
-    assert f"warning: the plan was carried out before: carried out by run {run_id}" in again.err
+    again = surefoot.on_terminal("run", "--plan", plan[:-1], "-m", surefoot.script(adder("+")), "--check", CHECK)
+    again.end()
+    before = again.output.partition("carrying out the plan of")[2].partition("\x1b")[0]
+    assert f"warning: the plan was carried out before: carried out by run {run_id}" in before, "before the live view"
     assert f"carried out by run {listed(surefoot)[0]['run_id']} and 1 run before it" in surefoot("show", plan).out
 
 
@@ -110,6 +112,12 @@ def test_a_plan_is_neither_resumed_nor_mixed_with_another_task(surefoot: Surefoo
     assert resumed.code == 2
     assert f"run {run_id} is a plan" in resumed.err
     assert f"surefoot run --plan {run_id}" in resumed.err
+    assert f"surefoot run --plan {run_id}" in surefoot("retry", run_id, "s1").err
+    assert surefoot("undo", run_id, "--yes").code == 0
+    assert listed(surefoot)[0]["status"] == "plan", "it changed nothing that could be undone"
+    assert "  plan  " in surefoot("list").out
+    assert "✓ Plan made" in surefoot("show").out
+    assert "Plan made, not carried out" in surefoot("report", "--format", "md", "-o", "-").out
     for arguments, message in (
         (("another task",), "a plan has its task already"),
         (("--based-on", run_id), "--plan and --based-on contradict each other"),
@@ -152,6 +160,20 @@ def test_a_plan_of_another_folder_is_carried_out_there_or_where_it_is_said(suref
     here = inside("run", "--plan", run_id, "-m", surefoot.script(adder("+")))
     assert here.code == 0, here.err
     assert (surefoot.workspace / "adder.py").exists(), "in the folder of the plan, not in the sub-folder"
+
+
+@pytest.mark.req("P15", "P12")
+def test_a_plan_that_waits_for_an_answer_is_completed_first(surefoot: Surefoot) -> None:
+    assert make_plan(surefoot, "--confirm").code == 4
+    run_id = listed(surefoot)[0]["run_id"]
+    refused = surefoot("run", "--plan", run_id)
+    assert refused.code == 2
+    assert f"the plan of run {run_id} is not made yet: the run is waiting" in refused.err
+    assert f"surefoot answer {run_id}" in refused.err
+    completed = surefoot("resume", "-m", surefoot.script(), "--yes")
+    assert completed.code == 0, completed.err
+    assert "1. Write adder.py" in completed.out
+    assert completed.out.endswith(f"surefoot run --plan {run_id}\n")
 
 
 def test_a_setting_to_plan_only_does_not_stop_a_plan_from_being_carried_out(surefoot: Surefoot) -> None:

@@ -25,7 +25,7 @@ def run_table(
     widest_cost = max(map(len, costs))
     for (run_id, updated, word, folder, run, status), cost in zip(rows, costs, strict=True):
         style = {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(run.verdict or Verdict.WAITING, "yellow")
-        style = "yellow" if run.undone else _STYLES.get(status, style)
+        style = "yellow" if status == "undone" else _STYLES.get(status, style)
         yield Text.assemble(
             (f"{run_id:<{widths[0]}}  ", "bold"),
             (f"{updated}  ", "dim"),
@@ -38,6 +38,6 @@ def run_table(
 
 def _word(run: RunSummary, status: RunStatus) -> str:
     """The status, or what says more: the verdict on a run that has ended, and how much was undone."""
-    if run.undone:
+    if status == "undone" and run.undone:
         return run.undone
     return str(run.verdict) if status in ("done", "failed") and run.verdict else status

@@ -37,8 +37,8 @@ def summary(state: RunState, marks: Marks, *, status: RunStatus | None = None, b
     status = status or status_of(state, live=False)
     return [
         _headline(state, status, marks),
-        *_undone(state),
-        *_text(outcome, "before that: " if state.undone else ""),
+        *(_undone(state) if status == "undone" else ()),
+        *_text(outcome, "before that: " if status == "undone" else ""),
         *_reason(state, status),
         *(Text(f"  {line}") for line in by),
         Text(),
@@ -77,8 +77,8 @@ def plan_lines(plan: DetailedPlan, marks: Marks) -> Iterator[Text]:
 
 def _headline(state: RunState, status: RunStatus, marks: Marks) -> Text:
     title, (mark, style) = STATUS_LABELS[status], marks.of_status(status)
-    if state.undone is not None:
-        title = "Partly undone" if state.undone.is_partial else title
+    if status == "undone":
+        title = "Partly undone" if state.undone is not None and state.undone.is_partial else title
     elif state.outcome is not None and status != "plan":
         title = fmt.verdict_label(state.outcome.verdict, state.outcome)
         mark, style = marks.of_verdict(state.outcome.verdict)
@@ -219,7 +219,7 @@ _NEXT: dict[RunStatus, tuple[tuple[str, str], ...]] = {
 def _next(state: RunState, status: RunStatus) -> Iterator[Text]:
     run_id, outcome = state.run_id, state.outcome
     hints = [(title, command.format(run_id)) for title, command in _NEXT.get(status, ())]
-    if state.undone is not None and state.undone.redo:
+    if status == "undone" and state.undone is not None and state.undone.redo:
         again = f"surefoot undo {run_id} --to {state.undone.redo[:12]}"
         hints.append(("redo", f"surefoot apply {run_id}" if state.undone.folder else again))
     if outcome and outcome.changed_files:
