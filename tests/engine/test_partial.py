@@ -18,6 +18,7 @@ from surefoot.engine.planner.gate import skipped
 from surefoot.errors import UsageError
 from surefoot.history.given import earlier_phases
 from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
 from surefoot.models.testing.scripted import ScriptedModel
 
 CHECK = "python3 -c 'from adder import add; assert add(2, 3) == 5'"
@@ -95,6 +96,22 @@ async def test_task_starts_and_stops_at_phases_with_given_results(bench: Bench, 
     assert [step.name for step in result.plan.output.steps] == ["Write adder.py"]
     with pytest.raises(UsageError, match="has no result of understanding"):
         await agent().execute_task(TASK, start_from="approach", given={"approach": None})
+
+
+@pytest.mark.req("P15")
+async def test_agent_that_only_plans_carries_out_a_given_plan(bench: Bench) -> None:
+    """With a plan there is nothing to stop after, and the checks are run before it as always."""
+
+    def agent(*answers: Any) -> Agent:
+        config = bench.config(phases="plan")
+        return Agent(ScriptedModel(answers), config, bench.journal, workspace=bench.root, home=bench.home)
+
+    planned = await agent(understanding("adder.py")).execute_task(TASK, checks=[CHECK])
+    assert not [r for r in bench.journal.read(planned.task_id) if isinstance(r.event, e.ChecksRan)]
+    result = await agent(fenced(GOOD)).execute_task(TASK, checks=[CHECK], given=planned)
+    assert result.outcome is not None
+    assert result.outcome.verdict is Verdict.VERIFIED
+    assert fold(bench.journal.read(result.task_id)).based_on == planned.task_id
 
 
 @pytest.mark.req("P15")

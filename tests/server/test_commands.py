@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from server.conftest import Client, GatedRun, Site
+from support.recorded import only_planned
+from surefoot.config import paths
+from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.server.commands import CommandRequest
 from surefoot.server.sockets.sockets import EVENTS
 
@@ -101,6 +104,25 @@ async def test_a_run_is_steered_over_both_and_no_command_counts_twice(site: Site
     assert "not running" in (await twice("pause", "p3"))["reason"]
     assert "refused" in await twice("edit", "e3", plan="x")
     await client.io.disconnect()
+
+
+@pytest.mark.req("A8", "P15")
+async def test_a_plan_is_shown_as_one_changed_at_once_and_not_resumed(site: Site) -> None:
+    events = [record.event for record in only_planned()]
+    run_id = events[0].run_id  # type: ignore[union-attr]
+    journal = SqliteJournal(paths.journal_file(site.home))
+    await journal.append(run_id, events)
+    await journal.aclose()
+    (row,) = (await site.http("GET", "/api/runs")).json()["runs"]
+    assert (row["status"], row["exit_code"]) == ("plan", 0)
+    plan = (await site.http("GET", f"/api/runs/{run_id}/plan")).json()["plan"]
+    changed = plan.replace('name = "Read the spec"', 'name = "Read it twice"')
+    answer = await over_http(site, run_id, "edit", "e1", plan=changed, why="to be sure")
+    assert answer == {"accepted": True, "seq": len(events) + 1}
+    assert "Read it twice" in (await site.http("GET", f"/api/runs/{run_id}/plan")).json()["plan"]
+    assert (await events_of(site, run_id, "plan_revised"))[0]["reason"].endswith(": to be sure")
+    refused = await over_http(site, run_id, "resume", "r1")
+    assert f"surefoot run --plan {run_id}" in refused["reason"]
 
 
 @pytest.mark.req("A8")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from support.recorded import answered, asking, failed_run, phases, records, whole_run
+from support.recorded import answered, asking, failed_run, only_planned, phases, records, whole_run
 from surefoot.core.outcome import Failure, FailureKind
 from surefoot.core.phases import ExecutionPhase
 from surefoot.core.transitions import Rung, StepStatus
@@ -24,6 +24,7 @@ WEB = Path(__file__).parents[2] / "web"
 RUNS: dict[str, Callable[[], list[e.Record]]] = {
     "whole": whole_run,
     "failed": failed_run,
+    "plan": only_planned,
     "asking": lambda: records([*phases(), *asking()]),
 }
 

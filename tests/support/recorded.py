@@ -196,6 +196,18 @@ def asking() -> list[e.Event]:
     ]
 
 
+def only_planned() -> list[e.Record]:
+    """A run that was asked for a plan only."""
+    summary = "the plan is made; nothing was executed"
+    return records(
+        [
+            *phases()[:-1],
+            e.StageEntered(stage=Stage.COMPLETED, reason="only a plan was asked for"),
+            e.RunEnded(outcome=Outcome(verdict=Verdict.UNVERIFIED, summary=summary)),
+        ]
+    )
+
+
 def whole_run() -> list[e.Record]:
     return records([*phases(), *first_step(), *second_step_fails(), *second_step_succeeds(), *ending()])
 

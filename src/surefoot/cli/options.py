@@ -223,6 +223,7 @@ phase_options = combine(
         help="Start here, with the results of earlier phases from --based-on or --given.",
     ),
     click.option("--until-phase", type=click.Choice(PHASE_NAMES), help="Stop when this phase is done."),
+    click.option("--plan", metavar="RUN", help="Carry out a plan of `surefoot plan`; `last` is the newest one."),
     click.option("--based-on", metavar="RUN", help="Use the task and the earlier phases of another run."),
     click.option("--given", metavar="FILE", help="Use the earlier phases in a JSON file, as of show --json."),
 )

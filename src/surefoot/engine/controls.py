@@ -72,7 +72,8 @@ def step_again(
     Raises UsageError if that is not possible.
     """
     if state.stage is Stage.COMPLETED:
-        remedy = f"carry its plan out once more: surefoot run --based-on {state.run_id} --from-phase execution"
+        again = "--plan {}" if state.validation is None else "--based-on {} --from-phase execution"
+        remedy = f"carry its plan out: surefoot run {again.format(state.run_id)}"
         raise UsageError(f"run {state.run_id} is finished, so its steps stay as they are", remedy=remedy)
     if step_id not in state.steps:
         known = ", ".join(state.steps) or "it has none yet"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from surefoot._version import __version__
-from surefoot.config.model import ExecutionConfig
+from surefoot.config.model import ExecutionConfig, PhasePolicy
 from surefoot.core.outcome import Outcome, Verdict
 from surefoot.core.task import Task
 from surefoot.core.transitions import RUN_TRANSITIONS, Stage
@@ -89,6 +89,7 @@ async def create_run(
 ) -> Run:
     """Record the start of a run. The caller holds the lock of the workspace."""
     refuse_secrets(services.redactor, task, given)
+    config = config_from(first, config)
     run = Run(services, RunState(run_id=run_id, task=task, config=config))
     run.budget.require_enforceable(config)
     # An undo that was killed here has to end before anything else begins.
@@ -112,6 +113,12 @@ async def create_run(
     await run.record(created, *given)
     note_incidents(run, finished)
     return run
+
+
+def config_from(first: Stage, config: ExecutionConfig) -> ExecutionConfig:
+    """The settings of a run that starts with this stage. One that has its plan does not stop after planning."""
+    has_plan = first in (Stage.EXECUTION, Stage.VALIDATION)
+    return config.with_(phases=PhasePolicy.AUTO) if has_plan and config.phases is PhasePolicy.PLAN else config
 
 
 async def resume_run(
@@ -240,6 +247,8 @@ async def _run_stages(run: Run, last: Stage | None) -> None:
         stage = run.state.stage
         await run_stage(run)
         if stage is last and run.state.stage is not stage:
+            if run.state.stage in STAGES:
+                await run.record(e.RunInterrupted(reason=f"stopped after {stage}, as asked", as_asked=True))
             break
 
 

@@ -30,10 +30,10 @@ def refuse_secrets(redactor: Redactor, task: Task, given: Sequence[e.Event]) -> 
             raise _refused(redactor.redact(what), found, _FORMAT_REMEDY)
 
 
-def refuse_secret_answer(redactor: Redactor, answer: str) -> None:
-    """Raise if an answer to a question contains a known secret: it would be stored."""
+def refuse_secret_answer(redactor: Redactor, answer: str, what: str = "the answer") -> None:
+    """Raise if an answer to a question, or other words of a person, contain a known secret: they would be stored."""
     if found := redactor.find_known(answer):
-        raise _refused("the answer", found, _VALUE_REMEDY)
+        raise _refused(what, found, _VALUE_REMEDY)
 
 
 def _refused(what: str, found: str, remedy: str) -> UsageError:

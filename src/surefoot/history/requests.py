@@ -11,9 +11,11 @@ from surefoot.core.transitions import WORKING, Stage
 from surefoot.engine.planner.plan_toml import revision
 from surefoot.engine.refusal import refuse_secret_answer
 from surefoot.errors import PlanError, UsageError
+from surefoot.history.status import is_plan
 from surefoot.journal.events import ControlCommand, PlanRevised
 from surefoot.journal.messages import AnswerMessage, ControlMessage
 from surefoot.journal.redact import Redactor
+from surefoot.journal.redacted_values import stored
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
@@ -88,7 +90,7 @@ def send_answer(journal: Journal, run_id: str, question: Question, answer: str, 
 
 
 def require_editable(state: RunState) -> None:
-    if state.stage is Stage.COMPLETED or state.plan is None:
+    if (state.stage is Stage.COMPLETED and not is_plan(state)) or state.plan is None:
         problem = "is finished" if state.plan else "has no plan yet"
         raise UsageError(f"run {state.run_id} {problem}", remedy=f"see its state: surefoot show {state.run_id}")
 
@@ -99,6 +101,26 @@ def require_revision(state: RunState, text: str, why: str) -> PlanRevised | None
         return revision(text, state, why)
     except PlanError as error:
         raise UsageError(str(error), remedy=error.remedy) from None
+
+
+async def revise_plan(
+    journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, redactor: Redactor
+) -> int:
+    """Change a plan that is made and that no process drives. Returns the number of the event that records it.
+
+    `wanted` is what the text means to who sends it. The plan may have been changed since, so it is read again.
+    """
+    refuse_secret_answer(redactor, plan, "the plan")
+    state = fold(journal.read(run_id))
+    reason = f"{user_name()}: {why}" if why else user_name()
+    try:
+        revised = revision(plan, state, reason, (), wanted.removed)
+    except PlanError as error:
+        raise UsageError(f"the plan was changed meanwhile: {error}", remedy=error.remedy) from None
+    if revised is None:
+        return state.seq
+    (record,) = await journal.append(run_id, [stored(revised, redactor)])
+    return record.seq
 
 
 def send_edit(journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, command_id: str = "") -> None:

@@ -18,6 +18,8 @@ _STATUS = {
     "waiting": "Waiting for a person",
     "paused": "Paused",
     "interrupted": "Interrupted",
+    "queued": "Waiting for a worker",
+    "plan": "Plan made, not carried out",
     "failed": "Failed",
     "done": "Done",
 }
@@ -79,9 +81,9 @@ class Words:
     @property
     def verdict(self) -> str:
         run, undone = self.run, self.report["undone"]
-        if undone:
+        if undone and run["status"] != "plan":
             return "Partly undone" if undone["partial"] else "Undone"
-        if run["verdict"] is None:
+        if run["verdict"] is None or run["status"] == "plan":
             return _STATUS.get(run["status"], run["status"])
         return OWN_TESTS if run["proof"] == "B" else VERDICT_LABELS[Verdict(run["verdict"])]
 
@@ -89,7 +91,8 @@ class Words:
     def proof(self) -> str:
         """The level of proof in words; empty for a run that is not done."""
         letter = self.run["proof"]
-        return f"{letter}: {PROOF_LABELS[_LETTERS[letter]]}" if letter and self.run["verdict"] in _DONE else ""
+        done = self.run["verdict"] in _DONE and self.run["status"] != "plan"
+        return f"{letter}: {PROOF_LABELS[_LETTERS[letter]]}" if letter and done else ""
 
     @property
     def summary(self) -> str:

@@ -18,6 +18,7 @@ from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.history import requests
 from surefoot.history.fork import Point, fork
 from surefoot.history.restoring import who
+from surefoot.history.status import is_plan
 from surefoot.history.undo import undo
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.store.base import Journal
@@ -190,6 +191,11 @@ class Commands:
     async def _resume(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         if view.live:
             raise UsageError("the run is already in progress")
+        if is_plan(view.state):
+            raise UsageError(
+                "the run is a plan, there is nothing to continue",
+                remedy=f"carry it out: surefoot run --plan {view.state.run_id}",
+            )
         if view.state.outcome is not None and view.state.stage == "completed":
             raise UsageError("the run is finished, there is nothing to continue")
         return await self._continue(view, ["resume", view.state.run_id], request)
@@ -245,8 +251,12 @@ class Commands:
         wanted = requests.require_revision(state, request.plan, request.why)
         if wanted is None:
             raise UsageError("it is the plan as it is already")
-        words = (request.plan, request.why, wanted, command_id)
-        await self._with_journal(lambda j: requests.send_edit(j, state.run_id, *words))
+        words = (request.plan, request.why, wanted)
+        if is_plan(state):
+            changing = (state.run_id, *words, self._hub.redactor)
+            seq = await self._with_journal(lambda j: asyncio.run(requests.revise_plan(j, *changing)))
+            return answers.accepted(seq)
+        await self._with_journal(lambda j: requests.send_edit(j, state.run_id, *words, command_id))
         outcome = self._outcome(request, state.seq)
         return await self._wait_for(state.run_id, outcome, TAKEN_UP_SECONDS if view.live else 0)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from surefoot.config.storage import Storage, read_storage
 from surefoot.errors import JournalError, SurefootError
+from surefoot.history.status import is_live
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_values import shown
@@ -20,7 +21,6 @@ from surefoot.journal.store.base import Reader, RunSummary
 from surefoot.journal.store.opening import open_heads, open_reader
 from surefoot.view.fold import advance
 from surefoot.view.state import RunView
-from surefoot.workspace.lock import running_in
 
 POLL_SECONDS = 0.1
 LIVENESS_SECONDS = 1.0
@@ -167,7 +167,7 @@ class Hub:
         return changed
 
     def _is_driven(self, run_id: str, folder: Path) -> bool:
-        return run_id in self._driven or running_in(folder, self.home) == run_id
+        return is_live(run_id, folder, self.home, self._driven)
 
     def _tell(self, run_id: str) -> None:
         for on_change in list(self._listeners):

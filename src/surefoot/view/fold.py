@@ -115,12 +115,12 @@ def _created(view: RunView, event: e.RunCreated, at: float) -> set[str]:
 
 
 def _resumed(view: RunView, event: e.RunResumed, at: float) -> set[str]:
-    view.ended_at, view.interrupted, view.resumed_at = None, False, view.state.seq
+    view.ended_at, view.resumed_at = None, view.state.seq
     return _all_phases() | {f"step:{step_id}" for step_id in view.state.steps}
 
 
 def _interrupted(view: RunView, event: e.RunInterrupted, at: float) -> set[str]:
-    view.interrupted, view.now = True, None
+    view.now = None
     return set()
 
 

@@ -3,6 +3,7 @@
 from surefoot.core.outcome import Verdict
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import Rung, StepStatus
+from surefoot.history.status import RunStatus
 
 VERDICT_LABELS: dict[Verdict, str] = {
     Verdict.VERIFIED: "Verified",
@@ -16,6 +17,18 @@ VERDICT_LABELS: dict[Verdict, str] = {
     Verdict.CANCELLED: "Cancelled",
     Verdict.INTERRUPTED: "Interrupted",
 }
+STATUS_LABELS: dict[RunStatus, str] = {
+    "running": "Running",
+    "waiting": "Waiting for you",
+    "paused": "Paused",
+    "interrupted": "Interrupted",
+    "queued": "Waiting for a worker",
+    "plan": "Plan made",
+    "done": "Done",
+    "failed": "Failed",
+    "undone": "Undone",
+}
+"""The status of a run in words. A run that is done or failed has a verdict, which says more."""
 OWN_TESTS = "Done, proven by its own tests"
 """The verdict on a run that its own tests prove."""
 

@@ -2,9 +2,9 @@
 
 from typing import Any, cast
 
-from surefoot.core.outcome import Verdict
 from surefoot.core.phases import PhaseResult, PhaseStatus
 from surefoot.core.transitions import WORKING, Stage, StepStatus
+from surefoot.history.status import RunStatus, status_of
 from surefoot.journal.state import RunState
 from surefoot.view.questions import question_row
 from surefoot.view.rows import (
@@ -13,7 +13,6 @@ from surefoot.view.rows import (
     PhaseRow,
     Row,
     RunRow,
-    RunStatus,
     StepCounts,
 )
 from surefoot.view.state import PHASES, RunView
@@ -50,6 +49,7 @@ def run_row(view: RunView) -> RunRow:
     outcome, task, budget = state.outcome, state.task, state.config.budget
     diagnosis = outcome.diagnosis if outcome else None
     tokens = (state.prompt_tokens, state.output_tokens, state.cached_tokens)
+    status = run_status(view)
     return {
         "key": "run",
         "kind": "run",
@@ -61,9 +61,9 @@ def run_row(view: RunView) -> RunRow:
         "strategy": "conversation" if state.conversations else None,
         "stage": str(state.stage),
         "state": cast(Any, str(state.orchestration)),
-        "status": run_status(view),
+        "status": status,
         "verdict": str(outcome.verdict) if outcome else None,
-        "exit_code": outcome.exit_code if outcome else None,
+        "exit_code": (0 if status == "plan" else outcome.exit_code) if outcome else None,
         "proof": cast(Any, outcome.proof.letter) if outcome else None,
         "summary": outcome.summary if outcome else "",
         "reason": state.stage_reason,
@@ -95,19 +95,7 @@ def run_row(view: RunView) -> RunRow:
 
 
 def run_status(view: RunView) -> RunStatus:
-    state = view.state
-    if state.undone is not None:
-        return "undone"
-    if state.outcome is not None:
-        return "done" if state.outcome.verdict in (Verdict.VERIFIED, Verdict.UNVERIFIED) else "failed"
-    if state.open_questions:
-        return "waiting"
-    if state.stage is Stage.WAITING:
-        # An answer that was given to a run that no process drives is taken up when it is resumed.
-        return "running" if view.live else "paused"
-    if state.stage in WORKING:
-        return "interrupted" if view.interrupted or not view.live else "running"
-    return "done" if state.stage is Stage.COMPLETED else "failed"
+    return status_of(view.state, live=view.live)
 
 
 def _could_be_live(view: RunView) -> bool:

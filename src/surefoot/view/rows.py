@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
+from surefoot.history.status import RunStatus
+
 PROTOCOL = 1
 """The version of the protocol. Fields may be added to a version; anything else needs a new one."""
 
@@ -83,7 +85,6 @@ class DiagnosisRow(TypedDict):
     next_steps: list[str]
 
 
-RunStatus: TypeAlias = Literal["running", "waiting", "paused", "interrupted", "done", "failed", "undone"]
 PhaseStatusName: TypeAlias = Literal["pending", "running", "success", "failed", "skipped", "awaiting_confirmation"]
 StepStatusName: TypeAlias = Literal[
     "pending", "running", "succeeded", "partial", "failed", "skipped", "degraded", "blocked"

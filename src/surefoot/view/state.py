@@ -128,8 +128,6 @@ class RunView:
     now: Now | None = None
     next_try: NextTry | None = None
     ended_at: float | None = None
-    interrupted: bool = False
-    """Whether the run was interrupted and not resumed since."""
     blobs: set[str] = field(default_factory=set)
     """The hashes of contents that belong to the run and may be fetched."""
     messages: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)

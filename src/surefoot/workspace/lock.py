@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from surefoot.errors import WorkspaceLocked
 from surefoot.workspace.durable import workspace_key, write_all
@@ -123,18 +123,51 @@ class WorkspaceLock:
         )
 
 
-def running_in(root: Path, home: Path) -> str:
-    """The id of the run whose process holds the lock of a folder now; empty if none does. Takes no lock itself."""
+class Holder(NamedTuple):
+    """The process that works in a folder."""
+
+    run_id: str
+    pid: int
+    since: str
+    """ISO 8601, in UTC."""
+
+
+def current_holder(root: Path, home: Path) -> Holder | None:
+    """The process that holds the lock of a folder now.
+
+    Both the process and the kernel's lock are looked at: the name of a killed holder stays in the file, and its process
+    id may belong to another process by now.
+    """
     try:
         fd = os.open(home / "locks" / f"{workspace_key(root.resolve())}.lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return ""
+        return None
     try:
         holder = _read_holder(fd)
+        alive = bool(holder) and holder["started"] != 0 and _start_time(holder["pid"]) == holder["started"]
+        if not alive or not _is_locked(fd):
+            return None
     finally:
         os.close(fd)
-    alive = bool(holder) and holder["started"] != 0 and _start_time(holder["pid"]) == holder["started"]
-    return str(holder["run_id"]) if alive else ""
+    return Holder(str(holder["run_id"]), holder["pid"], str(holder["since"]))
+
+
+def running_in(root: Path, home: Path) -> str:
+    """The id of the run whose process holds the lock of a folder now; empty if none does."""
+    holder = current_holder(root, home)
+    return holder.run_id if holder else ""
+
+
+def _is_locked(fd: int) -> bool:
+    """Whether another descriptor holds the lock. If not, it is taken and given back at once."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    return False
 
 
 def _read_holder(fd: int) -> dict[str, Any]:
@@ -146,9 +179,10 @@ def _read_holder(fd: int) -> dict[str, Any]:
 
 
 def _start_time(pid: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 if it is gone or not visible."""
+    """Return when a process started, in clock ticks since boot; 0 if it is gone or not visible. A zombie is gone."""
     try:
         # The second field, the program's name, may contain spaces and brackets: count the fields after its end.
-        return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19])
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     except OSError:
         return 0
+    return 0 if fields[0] in "ZX" else int(fields[19])

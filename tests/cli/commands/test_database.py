@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -119,8 +120,16 @@ def test_a_killed_run_is_resumed_at_once_on_the_same_machine(shared: Surefoot) -
         assert process.poll() is None
     running = shared("resume", "last", "-m", shared.script())
     assert running.code == 1
+    # With another state folder, as on another machine, only the lease shows that it is driven.
+    elsewhere = replace(shared, environ={**shared.environ, "SUREFOOT_HOME": str(shared.home / "elsewhere")})
+    for machine, words in ((shared, f"process {process.pid} since"), (elsewhere, "a process that works elsewhere")):
+        assert machine("list", "--json").objects[0]["status"] == "running"
+        assert f"at work in {words}" in machine("show").out
     process.send_signal(signal.SIGKILL)
     process.wait()
+    for machine in (shared, elsewhere):
+        assert machine("list", "--json").objects[0]["status"] == "interrupted", "although its lease has not ended"
+        assert "Interrupted" in machine("show").out
     (shared.workspace / "adder.py").write_text("def add(a, b):\n    return a + b\n")
     again = shared("cancel", "last")
     assert again.code == 0, again.err

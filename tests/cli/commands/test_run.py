@@ -113,26 +113,16 @@ def test_the_time_limit_ends_with_124(surefoot: Surefoot) -> None:
 
 
 @pytest.mark.req("P15")
-def test_a_plan_is_printed_and_carried_out_later(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
-    planned = surefoot("plan", TASK, "-m", surefoot.script(UNDERSTANDING), "--check", CHECK)
-    assert planned.code == 0, planned.err
-    assert "1. Write adder.py" in planned.out
-    assert "✓ Plan made" in planned.out
-    assert [path.name for path in surefoot.workspace.iterdir()] == ["test_adder.py"]
-    hint = next(line for line in planned.out.splitlines() if "surefoot run --based-on" in line).split()
-    done = surefoot(*hint[hint.index("surefoot") + 1 :], "-m", surefoot.script(adder("+")))
-    assert done.code == 0, done.err
-    assert "understanding ..." not in done.err
-
-
-@pytest.mark.req("P15")
 def test_a_run_stops_after_a_phase_and_is_resumed(surefoot: Surefoot) -> None:
     arguments = good_script(surefoot)
     script = surefoot.script(UNDERSTANDING)
     stopped = surefoot("run", TASK, "-m", script, "--check", CHECK, "--until-phase", "planning")
     assert stopped.code == 3, stopped.err
     assert "Stopped after planning, as asked" in stopped.out
+    assert "Stopped after planning, as asked" in surefoot("show").out
+    assert surefoot("list", "--json").objects[0]["status"] == "paused"
+    watched = surefoot("watch")
+    assert (watched.code, "Stopped after planning" in watched.out) == (3, True)
     assert not (surefoot.workspace / "adder.py").exists()
     done = surefoot("resume", "-m", surefoot.script(adder("+")))
     assert done.code == 0, done.err

@@ -171,8 +171,11 @@ def test_no_step_of_a_failed_run_is_shown_as_running_or_waiting() -> None:
     diagnosis = Diagnosis(what_failed="the model could not be asked")
     ended = e.RunEnded(outcome=Outcome(verdict=Verdict.FAILED, summary=diagnosis.what_failed, diagnosis=diagnosis))
     events = [*recorded.phases(), *recorded.first_step(), e.StepStarted(step_id="s1", attempt=1)]
-    in_progress = text(list(details(fold(recorded.records(events)), UNICODE)))
+    in_progress = text(list(details(fold(recorded.records(events)), UNICODE, status="running")))
     assert ", running" in in_progress
+    without_process = text(list(details(fold(recorded.records(events)), UNICODE)))
+    assert ", interrupted" in without_process
+    assert ", running" not in without_process
     failed = text(list(details(fold(recorded.records([*events, ended])), UNICODE)))
     assert ", interrupted" in failed
     assert ", not done" in failed

@@ -3,7 +3,7 @@
 import type { ActionRow, PhaseRow, RunRow, StepRow } from './model';
 
 export type Tone = 'run' | 'good' | 'bad' | 'healed' | 'ask' | 'quiet' | 'plain';
-export type Look = 'running' | 'failed' | 'waiting' | 'healed' | 'ready' | 'pending' | 'done' | 'partial' | 'degraded' | 'skipped' | 'blocked' | 'removed' | 'paused' | 'interrupted' | 'undone' | 'refused' | 'unverified';
+export type Look = 'running' | 'failed' | 'waiting' | 'healed' | 'ready' | 'pending' | 'done' | 'partial' | 'degraded' | 'skipped' | 'blocked' | 'removed' | 'paused' | 'interrupted' | 'undone' | 'refused' | 'unverified' | 'plan' | 'queued';
 export type IconName = 'play' | 'cross' | 'ask' | 'healed' | 'ready' | 'dot' | 'check' | 'half' | 'skip' | 'block' | 'minus' | 'pause' | 'bolt' | 'undo' | 'tilde';
 
 export const LOOKS: Record<Look, { icon: IconName; tone: Tone }> = {
@@ -24,6 +24,8 @@ export const LOOKS: Record<Look, { icon: IconName; tone: Tone }> = {
   undone: { icon: 'undo', tone: 'quiet' },
   refused: { icon: 'block', tone: 'bad' },
   unverified: { icon: 'tilde', tone: 'ask' },
+  plan: { icon: 'ready', tone: 'good' },
+  queued: { icon: 'dot', tone: 'ask' },
 };
 
 /** Worst first: what a folded group of steps shows. */
@@ -79,6 +81,7 @@ export function runLook(run: RunRow): Look {
 /** How far a run is in its five phases: `done` are behind it, and it is in one of those up to `until`. */
 export function phaseSpan(run: RunRow): { done: number; until: number } {
   if (run.status === 'done') return { done: 5, until: 5 };
+  if (run.status === 'plan') return { done: 3, until: 3 };
   const at = ['understanding', 'approach', 'planning', 'execution', 'validation'].indexOf(run.stage === 'recovery' ? 'execution' : run.stage);
   if (at >= 0) return { done: at, until: at + 1 };
   // A run that waits or has failed does not say where. Without a plan it is before the work, else in it or behind it.

@@ -502,7 +502,7 @@ export interface Report {
   limits: ReportLimits;
 }
 
-export type RunStatus = "running" | "waiting" | "paused" | "interrupted" | "done" | "failed" | "undone";
+export type RunStatus = "running" | "waiting" | "paused" | "interrupted" | "queued" | "plan" | "done" | "failed" | "undone";
 
 export type PhaseStatusName = "pending" | "running" | "success" | "failed" | "skipped" | "awaiting_confirmation";
 

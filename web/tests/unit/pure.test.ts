@@ -125,6 +125,7 @@ describe('states of steps and runs', () => {
     const steps = { total: 3, done: 1, skipped: 0 } as RunRow['steps'];
     expect(phaseSpan(run({ stage: 'recovery' }))).toEqual({ done: 3, until: 4 });
     expect(phaseSpan(run({ status: 'done', stage: 'completed' }))).toEqual({ done: 5, until: 5 });
+    expect(phaseSpan(run({ status: 'plan', stage: 'completed', steps }))).toEqual({ done: 3, until: 3 });
     expect(phaseSpan(run({ status: 'waiting', stage: 'waiting' }))).toEqual({ done: 0, until: 3 });
     expect(phaseSpan(run({ status: 'failed', stage: 'failed', steps }))).toEqual({ done: 3, until: 4 });
     expect(phaseSpan(run({ status: 'failed', stage: 'failed', steps: { ...steps, done: 3 } }))).toEqual({ done: 4, until: 5 });

@@ -22,16 +22,21 @@ if TYPE_CHECKING:
 @all_option
 @click.option("-y", "--yes", is_flag=True, help="Do not ask whether to change a run of another folder.")
 def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folders: bool, yes: bool) -> int:
-    """Change the steps of a run that have not started: texts, checks, order and dependencies; add or remove steps.
+    """Change the steps of a plan or of a run that have not started: texts, checks, order and dependencies; add or
+    remove steps.
 
     RUN is the beginning of its id; the default is the newest run of the current folder. Without --file they are opened
-    in your editor ($VISUAL or $EDITOR). A run in progress applies the change before its next step, a stopped one when
-    it is resumed.
+    in your editor ($VISUAL or $EDITOR). A plan is changed at once. A run in progress applies the change before its next
+    step, a stopped one when it is resumed.
     """
+    import asyncio
+
+    from surefoot.cli.report.hiding import redactor
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import confirm_where, find_run
     from surefoot.engine.planner.plan_toml import as_text
-    from surefoot.history.requests import require_editable, send_edit
+    from surefoot.history.requests import require_editable, revise_plan, send_edit
+    from surefoot.history.status import is_plan
     from surefoot.journal.reducers import fold
 
     journal = open_journal()
@@ -49,11 +54,26 @@ def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folder
             click.echo("nothing was changed")
             return 0
         _print_revision(revision)
-        send_edit(journal, run_id, text, why, revision)
+        if is_plan(state):
+            asyncio.run(revise_plan(journal, run_id, text, why, revision, redactor()))
+        else:
+            send_edit(journal, run_id, text, why, revision)
     finally:
         journal.close()
-    click.echo(f"sent to run {run_id}: edit; it takes effect before the next step, or on resume")
+    click.echo(_effect(state))
     return 0
+
+
+def _effect(state: "RunState") -> str:
+    """What becomes of the change, and the next command."""
+    from surefoot.cli.session.status import current_status
+
+    run_id, (status, live, *_) = state.run_id, current_status(state)
+    if status == "plan":
+        return f"the plan is changed; carry it out: surefoot run --plan {run_id}"
+    if live or status == "queued":
+        return f"sent to run {run_id}: edit; it takes effect before the next step"
+    return f"left for run {run_id}: edit; it takes effect when the run goes on: surefoot resume {run_id}"
 
 
 def _from_file(source: str, state: "RunState", why: str) -> "tuple[str, PlanRevised | None]":

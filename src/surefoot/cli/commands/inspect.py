@@ -11,8 +11,11 @@ from surefoot.errors import UsageError
 
 if TYPE_CHECKING:
     from surefoot.cli.report.details import Exchange
+    from surefoot.cli.session.status import CurrentStatus
+    from surefoot.history.status import RunStatus
     from surefoot.journal.events import Record
     from surefoot.journal.state import RunState
+    from surefoot.journal.store.base import Reader, RunSummary
 
 
 @click.command("list")
@@ -39,6 +42,7 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
     journal = open_run_list()
     current = current_folder(journal)
     runs = journal.summaries(limit, None if all_folders else current.workspaces)
+    statuses = _statuses(runs, journal)
     usage = {run.run_id: usage_of(journal, run.run_id) for run in runs}
     journal.close()
     if as_json:
@@ -46,15 +50,15 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
 
         from surefoot.cli.report.hiding import as_json as exported
 
-        for run in runs:
-            click.echo(json.dumps({**exported(run), **usage[run.run_id].as_object()}))
+        for run, status in zip(runs, statuses, strict=True):
+            click.echo(json.dumps({**exported(run), "status": status, **usage[run.run_id].as_object()}))
         return 0
     if runs:
         from surefoot.cli.report.run_list import run_table
         from surefoot.cli.report.stdout import print_lines
 
         costs = [usage[run.run_id].cost for run in runs]
-        print_lines(run_table(runs, costs, with_folders=all_folders))
+        print_lines(run_table(runs, statuses, costs, with_folders=all_folders))
     elif all_folders or not current.other_runs:
         click.echo('no runs yet; start one: surefoot run "describe the task"', err=True)
     else:
@@ -62,6 +66,14 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
     if current.other_runs and not all_folders:
         click.echo(f"{fmt.count(current.other_runs, 'run')} in other folders: surefoot list --all", err=True)
     return 0
+
+
+def _statuses(runs: "list[RunSummary]", journal: "Reader") -> "list[RunStatus]":
+    from surefoot.config import paths
+    from surefoot.history.status import has_ended, listed_status, live_runs
+
+    live = live_runs({run.run_id: Path(run.workspace) for run in runs if not has_ended(run)}, paths.state_home())
+    return [listed_status(run, journal, live=run.run_id in live) for run in runs]
 
 
 @click.command()
@@ -166,13 +178,17 @@ def show(
         _proofs(state, as_json)
     elif diff:
         click.echo(_diff(state), nl=False)
-    elif as_json:
-        _as_json(state)
     else:
+        from surefoot.cli.session.status import current_status
+
+        current = current_status(state)
+        if as_json:
+            _as_json(state, current)
+            return 0
         from surefoot.cli.report.details import details
         from surefoot.cli.report.stdout import print_lines, stdout_marks
 
-        print_lines(details(state, stdout_marks()))
+        print_lines(details(state, stdout_marks(), status=current.status, by=current.words))
     return 0
 
 
@@ -242,7 +258,7 @@ def _proofs(state: "RunState", as_json: bool) -> None:
     print_lines(proof_lines(all_proofs, stdout_marks()))
 
 
-def _as_json(state: "RunState") -> None:
+def _as_json(state: "RunState", current: "CurrentStatus") -> None:
     import json
 
     from surefoot.cli.report.hiding import as_json, redactor
@@ -255,6 +271,10 @@ def _as_json(state: "RunState") -> None:
         "task": as_json(state.task) if state.task else None,
         "stage": state.stage,
         "state": state.orchestration,
+        "status": current.status,
+        "live": current.live,
+        "based_on": state.based_on or None,
+        "carried_out_by": current.carried_out_by,
         **usage_of_state(state).as_object(),
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,

@@ -33,11 +33,11 @@ def report(run_id: str, output: str | None, kind: str | None, all_folders: bool)
     from surefoot.cli.report.hiding import redactor
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run
+    from surefoot.cli.session.status import current_status
     from surefoot.config import paths
     from surefoot.journal.reducers import fold
     from surefoot.report.build import Source
     from surefoot.report.write import file_name, render, report_format
-    from surefoot.workspace.lock import running_in
 
     chosen = report_format(kind or _suffix(output))
     journal = open_journal(read_only=True)
@@ -45,8 +45,7 @@ def report(run_id: str, output: str | None, kind: str | None, all_folders: bool)
         found = find_run(journal, run_id, all_folders=all_folders)
         records = list(journal.read(found.run_id))
         state, home = fold(records), paths.state_home()
-        folder = state.task.folder if state.task else Path()
-        live = state.outcome is None and running_in(folder, home) == found.run_id
+        live = current_status(state).live
         source = Source(records=records, blob=journal.get_blob, home=home, redactor=redactor(), live=live)
         data = render(source, chosen)
     finally:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from surefoot.cli.options import (
     PHASE_NAMES,
@@ -46,10 +47,16 @@ common_options = combine(isolation_options, interaction_options, limit_options, 
 def run(task: tuple[str, ...], **options: Any) -> int:
     """Carry out TASK, given in plain words; - reads it from standard input.
 
-    A --check that fails before the run and passes after it proves that the task is done.
+    A --check that fails before the run and passes after it proves that the task is done. With --plan the task and the
+    checks are those of the plan.
     """
     import asyncio
 
+    if options["plan"] is not None:
+        from surefoot.cli.session.planned import carrying_out
+
+        source = click.get_current_context().get_parameter_source("workspace")
+        options = carrying_out(task, options, in_current_folder=source is ParameterSource.DEFAULT)
     if options["remote"] or options["git"]:
         from surefoot.cli.remote.starting import run_remotely
 
@@ -65,13 +72,17 @@ def run(task: tuple[str, ...], **options: Any) -> int:
 @task_options
 @common_options
 def plan(task: tuple[str, ...], **options: Any) -> int:
-    """Make a plan for TASK and print it, without changing anything."""
+    """Make a plan for TASK and print it, without changing anything.
+
+    `surefoot edit` changes the plan, and `surefoot run --plan` carries it out. A --check is not run here: it is a check
+    of the run that carries the plan out.
+    """
     import asyncio
 
     from surefoot.cli.session.foreground import run_in_foreground
     from surefoot.cli.session.prepare import prepare_start
 
-    return asyncio.run(run_in_foreground(prepare_start(task, {**options, "phases": "plan"}, print_plan=True)))
+    return asyncio.run(run_in_foreground(prepare_start(task, {**options, "phases": "plan"})))
 
 
 @click.command()
@@ -98,11 +109,13 @@ def resume(
     from surefoot.cli.session.foreground import run_in_foreground
     from surefoot.cli.session.prepare import display_of, prepare_resume
     from surefoot.cli.session.runs import confirm_where, load_found_run
+    from surefoot.cli.session.status import require_free
     from surefoot.core.transitions import Stage
 
     if run_id and last:
         raise UsageError("--last and an id contradict each other", remedy="give one of them")
     found, stored = load_found_run(run_id or "last", all_folders=all_folders)
+    require_free(stored.state)
     if stored.state.stage is Stage.COMPLETED and stored.state.outcome is not None and not stored.state.alerts:
         return report_finished(stored.state, display_of(stored.state, options))
     if stored.state.remote:

@@ -1,7 +1,7 @@
 """The output of `surefoot show`: a run in detail, its events, its model calls."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from surefoot.cli.report.symbols import Marks
 from surefoot.core.phases import ExecutionStatus, PhaseResult, PhaseStatus
 from surefoot.core.transitions import READY, StepStatus
 from surefoot.errors import JournalError
+from surefoot.history.status import RunStatus, status_of
 from surefoot.journal import events as e
 from surefoot.journal.redacted_values import shown
 from surefoot.journal.state import RunState, StepRun
@@ -26,7 +27,11 @@ _ENDED_LABELS = {**fmt.STEP_LABELS, StepStatus.RUNNING: "interrupted", StepStatu
 # -- one run -------------------------------------------------------------------------------------------------------
 
 
-def details(state: RunState, marks: Marks) -> Iterator[Text]:
+def details(
+    state: RunState, marks: Marks, *, status: RunStatus | None = None, by: Sequence[str] = ()
+) -> Iterator[Text]:
+    """Everything about a run. `status` and `by` are as for `summary`."""
+    status = status or status_of(state, live=False)
     yield from _heading(state)
     yield Text()
     yield from _phases(state, marks)
@@ -34,11 +39,11 @@ def details(state: RunState, marks: Marks) -> Iterator[Text]:
         yield Text()
         ready = state.ready_steps()
         for number, run in enumerate(state.steps.values(), 1):
-            yield from _step(number, run, state, marks, ready=run.step.id in ready)
+            yield from _step(number, run, state, marks, ready=run.step.id in ready, status=status)
         if counters := fmt.counters(state):
             yield Text(counters, style="dim")
     yield Text()
-    yield from summary(state, marks)
+    yield from summary(state, marks, status=status, by=by)
 
 
 def _heading(state: RunState) -> Iterator[Text]:
@@ -47,6 +52,8 @@ def _heading(state: RunState) -> Iterator[Text]:
         yield Text(row, style="bold")
     where = fmt.folder(state.task.workspace) if state.task else ""
     yield Text(f"{state.run_id}  {fmt.timestamp(state.started_at)}  {fmt.line(state.model)}  {where}", style="dim")
+    if state.based_on:
+        yield Text(f"based on run {state.based_on}", style="dim")
 
 
 def _phases(state: RunState, marks: Marks) -> Iterator[Text]:
@@ -112,13 +119,15 @@ def _label(run: StepRun, ended: bool) -> str:
     return (_ENDED_LABELS if ended else fmt.STEP_LABELS)[run.status]
 
 
-def _step(number: int, run: StepRun, state: RunState, marks: Marks, *, ready: bool) -> Iterator[Text]:
-    # In a run that has ended, no step is running or waiting.
+def _step(
+    number: int, run: StepRun, state: RunState, marks: Marks, *, ready: bool, status: RunStatus
+) -> Iterator[Text]:
+    # In a run that has ended, no step is running or waiting; in one without a process, none is running.
     ended = state.outcome is not None and state.outcome.diagnosis is not None
-    interrupted = ended and run.status is StepStatus.RUNNING
+    interrupted = run.status is StepStatus.RUNNING and (ended or status in ("paused", "interrupted", "queued"))
     mark, style = marks.of_step(StepStatus.FAILED if interrupted else run.status)
     head = Text.assemble((f"{mark} ", style), (f"{number}. ", "dim"), (fmt.line(run.step.name), "bold"))
-    label = READY if ready and not ended else _label(run, ended)
+    label = READY if ready and not ended else _label(run, ended or interrupted)
     facts = [str(run.step.step_type), label]
     if run.attempt > 1:
         facts.append(f"{run.attempt} tries")

@@ -95,15 +95,19 @@ class ChangedFiles(NamedTuple):
 
 
 def changed_files(result: Outcome | StepExecutionOutput) -> ChangedFiles:
-    """Files in folders of tools are counted and not listed. Surefoot's own project config is always listed."""
-    from surefoot.tools.fs.walk import SKIPPED_FOLDERS
-
-    hidden_folders = SKIPPED_FOLDERS - {".surefoot"}
+    """Files in folders of tools are counted and not listed."""
     by_sign = (("+", result.generated_files), ("~", result.modified_files), ("-", result.deleted_files))
     files = [(sign, name) for sign, names in by_sign for name in names]
-    listed = [(sign, path(name)) for sign, name in files if hidden_folders.isdisjoint(name.split("/"))]
+    listed = [(sign, path(name)) for sign, name in files if not is_of_tools(name)]
     hidden = len(files) - len(listed)
     return ChangedFiles(listed, f"{hidden:,} in .git and caches" if hidden else "")
+
+
+def is_of_tools(name: str) -> bool:
+    """Whether a file is in `.git` or in the cache of a tool. Surefoot's own project config is not."""
+    from surefoot.tools.fs.walk import SKIPPED_FOLDERS
+
+    return not (SKIPPED_FOLDERS - {".surefoot"}).isdisjoint(name.split("/"))
 
 
 def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) -> str:

@@ -7,31 +7,37 @@ from rich.text import Text
 
 from surefoot.cli.report import text as fmt
 from surefoot.core.outcome import Verdict
-from surefoot.core.transitions import Stage
+from surefoot.history.status import RunStatus
 from surefoot.journal.store.base import RunSummary
 
+_STYLES: dict[RunStatus, str] = {"running": "cyan", "plan": "green"}
 
-def run_table(runs: Sequence[RunSummary], costs: Sequence[str], *, with_folders: bool) -> Iterator[Text]:
+
+def run_table(
+    runs: Sequence[RunSummary], statuses: Sequence[RunStatus], costs: Sequence[str], *, with_folders: bool
+) -> Iterator[Text]:
     """One line for each run; `costs` are what they cost, in words."""
-    rows = [(run.run_id, fmt.timestamp(run.updated_at), _status(run), fmt.folder(run.workspace), run) for run in runs]
+    rows = [
+        (run.run_id, fmt.timestamp(run.updated_at), _word(run, status), fmt.folder(run.workspace), run, status)
+        for run, status in zip(runs, statuses, strict=True)
+    ]
     widths = [max(cell_len(str(row[column])) for row in rows) for column in range(4)]
     widest_cost = max(map(len, costs))
-    for (run_id, updated, status, folder, run), cost in zip(rows, costs, strict=True):
+    for (run_id, updated, word, folder, run, status), cost in zip(rows, costs, strict=True):
         style = {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(run.verdict or Verdict.WAITING, "yellow")
-        style = "yellow" if run.undone else style
+        style = "yellow" if status == "undone" else _STYLES.get(status, style)
         yield Text.assemble(
             (f"{run_id:<{widths[0]}}  ", "bold"),
             (f"{updated}  ", "dim"),
-            (f"{status:<{widths[2]}}  ", style),
+            (f"{word:<{widths[2]}}  ", style),
             (f"{cost:>{widest_cost}}  " if widest_cost else "", "dim"),
             (set_cell_size(fmt.shorten_start(folder, 32), min(widths[3], 32)) + "  " if with_folders else "", "dim"),
             fmt.line(run.task, 80),
         )
 
 
-def _status(run: RunSummary) -> str:
-    if run.undone:
+def _word(run: RunSummary, status: RunStatus) -> str:
+    """The status, or what says more: the verdict on a run that has ended, and how much was undone."""
+    if status == "undone" and run.undone:
         return run.undone
-    if run.stage is Stage.WAITING:
-        return str(Verdict.WAITING)
-    return str(run.verdict or f"in {run.stage}")
+    return str(run.verdict) if status in ("done", "failed") and run.verdict else status

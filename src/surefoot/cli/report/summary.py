@@ -1,18 +1,18 @@
 """The summary of a run: outcome, checks, files, cost, and what to do next. It stays on the screen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.symbols import Marks
 from surefoot.cli.report.usage import usage_of_state
-from surefoot.core.outcome import CheckResult, Outcome, Verdict
+from surefoot.core.outcome import CheckResult, Outcome
 from surefoot.core.plan import DetailedPlan
 from surefoot.core.questions import times_out_at
-from surefoot.core.transitions import Stage
+from surefoot.history.status import RunStatus, status_of
 from surefoot.journal.state import RunState
-from surefoot.view.labels import PROOF_LABELS
+from surefoot.view.labels import PROOF_LABELS, STATUS_LABELS
 
 _DIAGNOSIS_TITLES = (
     "What failed",
@@ -27,17 +27,20 @@ _MAX_FILES = 12
 _MAX_CHECKS = 10
 
 
-def summary(state: RunState, marks: Marks, *, verdict: Verdict | None = None, until: str = "") -> list[Text]:
+def summary(state: RunState, marks: Marks, *, status: RunStatus | None = None, by: Sequence[str] = ()) -> list[Text]:
     """The lines of the summary.
 
-    `verdict` is for a run without an outcome; `until` is the phase after which it was asked to stop.
+    `status` is that of a run that another process may drive; without it no process does. `by` says in words who drives
+    the run, or carried out the plan.
     """
     outcome = state.outcome
-    verdict = outcome.verdict if outcome else verdict or current_verdict(state)
+    status = status or status_of(state, live=False)
     return [
-        _headline(state, verdict, marks, until),
-        *_undone(state),
-        *_text(outcome, "before that: " if state.undone else ""),
+        _headline(state, status, marks),
+        *(_undone(state) if status == "undone" else ()),
+        *_text(outcome, "before that: " if status == "undone" else ""),
+        *_reason(state, status),
+        *(Text(f"  {line}") for line in by),
         Text(),
         *(_checks(outcome.checks, marks) if outcome else ()),
         *(_tests(outcome) if outcome else ()),
@@ -46,15 +49,10 @@ def summary(state: RunState, marks: Marks, *, verdict: Verdict | None = None, un
         *(_not_captured(outcome) if outcome else ()),
         _row("spent", Text(f"{fmt.duration(state.active_seconds)}, {usage_of_state(state)}")),
         *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(state, outcome)),
-        *_questions(state),
+        *(_questions(state) if status == "waiting" else ()),
         *_diagnosis(outcome),
-        *_next(state, verdict),
+        *_next(state, status),
     ]
-
-
-def current_verdict(state: RunState) -> Verdict:
-    """The verdict on a run without an outcome."""
-    return Verdict.WAITING if state.stage is Stage.WAITING else Verdict.INTERRUPTED
 
 
 def plan_lines(plan: DetailedPlan, marks: Marks) -> Iterator[Text]:
@@ -77,22 +75,17 @@ def plan_lines(plan: DetailedPlan, marks: Marks) -> Iterator[Text]:
         yield Text.assemble("  ", ("at the end ", "dim"), fmt.line(check.label))
 
 
-def _headline(state: RunState, verdict: Verdict, marks: Marks, until: str) -> Text:
-    mark, style = marks.of_verdict(verdict)
-    title = fmt.verdict_label(verdict, state.outcome)
-    if state.undone is not None:
-        title, style = ("Partly undone" if state.undone.is_partial else "Undone"), "yellow"
-        mark = marks.skipped
-    elif verdict is Verdict.UNVERIFIED and _only_planned(state):
-        title, mark, style = "Plan made", marks.done, "green"
-    elif verdict is Verdict.UNVERIFIED and until and state.outcome is None:
-        title = f"Stopped after {until}, as asked"
+def _headline(state: RunState, status: RunStatus, marks: Marks) -> Text:
+    title, (mark, style) = STATUS_LABELS[status], marks.of_status(status)
+    if status == "undone":
+        title = "Partly undone" if state.undone is not None and state.undone.is_partial else title
+    elif state.outcome is not None and status != "plan":
+        title = fmt.verdict_label(state.outcome.verdict, state.outcome)
+        mark, style = marks.of_verdict(state.outcome.verdict)
+    elif status == "paused" and state.interruption is not None:
+        title = fmt.line(state.interruption.reason[:1].upper() + state.interruption.reason[1:])
     task = fmt.line(state.task.text if state.task else "", 100)
     return Text.assemble((f"{mark} {title}", f"bold {style}"), "  ", task, (f"  {state.run_id}", "dim"))
-
-
-def _only_planned(state: RunState) -> bool:
-    return state.outcome is not None and state.plan is not None and not state.history
 
 
 def _undone(state: RunState) -> Iterator[Text]:
@@ -118,6 +111,16 @@ def _text(outcome: Outcome | None, prefix: str) -> Iterator[Text]:
     repeated = outcome and outcome.diagnosis and outcome.diagnosis.what_failed == outcome.summary
     if outcome and outcome.summary and not repeated:
         yield Text(f"  {prefix}{fmt.line(outcome.summary, 600)}")
+
+
+def _reason(state: RunState, status: RunStatus) -> Iterator[Text]:
+    """Who paused a run, or what interrupted it."""
+    if status == "paused" and state.open_questions:
+        yield Text("  answered; it reads the answer when it is resumed")
+    elif status == "paused" and state.interruption is None:
+        yield Text(f"  {fmt.line(state.stage_reason, 600)}")
+    elif status == "interrupted" and state.interruption is not None:
+        yield Text(f"  {fmt.line(state.interruption.reason, 600)}")
 
 
 def _checks(results: tuple[CheckResult, ...], marks: Marks) -> Iterator[Text]:
@@ -203,16 +206,20 @@ def _diagnosis(outcome: Outcome | None) -> Iterator[Text]:
         yield Text.assemble("  ", (title + colon, "bold" if is_title else ""), rest)
 
 
-def _next(state: RunState, verdict: Verdict) -> Iterator[Text]:
+_NEXT: dict[RunStatus, tuple[tuple[str, str], ...]] = {
+    "running": (("watch", "surefoot watch {}"), ("pause", "surefoot pause {}")),
+    "queued": (("watch", "surefoot watch {}"),),
+    "waiting": (("answer", "surefoot answer {}"),),
+    "paused": (("resume", "surefoot resume {}"),),
+    "interrupted": (("resume", "surefoot resume {}"),),
+    "plan": (("edit", "surefoot edit {}"), ("run it", "surefoot run --plan {}")),
+}
+
+
+def _next(state: RunState, status: RunStatus) -> Iterator[Text]:
     run_id, outcome = state.run_id, state.outcome
-    hints: list[tuple[str, str]] = []
-    if verdict is Verdict.WAITING and state.open_questions:
-        hints.append(("answer", f"surefoot answer {run_id}"))
-    elif outcome is None:
-        hints.append(("resume", f"surefoot resume {run_id}"))
-    elif _only_planned(state) and state.stage is Stage.COMPLETED:
-        hints.append(("run it", f"surefoot run --based-on {run_id}"))
-    if state.undone is not None and state.undone.redo:
+    hints = [(title, command.format(run_id)) for title, command in _NEXT.get(status, ())]
+    if status == "undone" and state.undone is not None and state.undone.redo:
         again = f"surefoot undo {run_id} --to {state.undone.redo[:12]}"
         hints.append(("redo", f"surefoot apply {run_id}" if state.undone.folder else again))
     if outcome and outcome.changed_files:

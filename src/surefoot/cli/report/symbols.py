@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import StepStatus
+from surefoot.history.status import RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,18 @@ class Marks:
             case Verdict.UNVERIFIED | Verdict.WAITING | Verdict.CANCELLED | Verdict.INTERRUPTED:
                 return self.partial, "yellow"
         return self.failed, "red"
+
+    def of_status(self, status: RunStatus) -> tuple[str, str]:
+        match status:
+            case "done" | "plan":
+                return self.done, "green"
+            case "running":
+                return self.active, "cyan"
+            case "failed":
+                return self.failed, "red"
+            case "undone":
+                return self.skipped, "yellow"
+        return self.partial, "yellow"
 
     def of_check(self, passed: bool) -> tuple[str, str]:
         return (self.done, "green") if passed else (self.failed, "red")

@@ -12,11 +12,11 @@ from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
 from surefoot.core.transitions import WORKING
 from surefoot.history.requests import send_control
+from surefoot.history.status import is_live
 from surefoot.journal.live_text import listening
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal, RunHeads
 from surefoot.journal.store.opening import open_heads
-from surefoot.workspace.lock import running_in
 
 LOOK_SECONDS = 0.1
 LIVENESS_LOOKS = 20
@@ -38,7 +38,8 @@ async def watch_run(journal: Journal, run_id: str, *, live: bool | None, as_json
     finally:
         with contextlib.suppress(Exception):
             heads.close()
-    if state.outcome is None and state.stage in WORKING:
+    as_asked = state.interruption is not None and state.interruption.as_asked
+    if state.outcome is None and state.stage in WORKING and not as_asked:
         return report_interruption(watcher, display)
     return report_end(state, watcher, display)
 
@@ -69,12 +70,14 @@ def _show_text(watcher: Watcher, message: dict[str, Any]) -> None:
 
 
 def _is_at_rest(state: RunState) -> bool:
-    return state.outcome is not None or state.stage not in WORKING
+    # A worker that is interrupted leaves its run to another one.
+    interrupted = state.interruption is not None and not state.remote
+    return state.outcome is not None or state.stage not in WORKING or interrupted
 
 
 def _is_driven(state: RunState, heads: RunHeads) -> bool:
     if state.remote:
         # It may be queued, or between two workers.
         return True
-    here = state.task is not None and running_in(state.task.folder, paths.state_home()) == state.run_id
-    return here or state.run_id in heads.driven()
+    assert state.task is not None
+    return is_live(state.run_id, state.task.folder, paths.state_home(), heads.driven([state.run_id]))

@@ -12,6 +12,7 @@ from surefoot.cli.views.jsonl import JsonLines, outcome_object
 from surefoot.cli.views.watcher import Watcher
 from surefoot.core.outcome import EXIT_CODES, Verdict
 from surefoot.core.transitions import Stage
+from surefoot.history.status import is_plan
 from surefoot.journal.state import RunState
 
 
@@ -25,10 +26,6 @@ class Display:
     cassette: str | None = None
     verbose: bool = False
     isolation: str = ""
-    print_plan: bool = False
-    """Whether the plan is the result, and is printed."""
-    until: str = ""
-    """The phase after which the run was asked to stop."""
 
 
 def report_end(state: RunState, watcher: Watcher, display: Display) -> int:
@@ -38,10 +35,10 @@ def report_end(state: RunState, watcher: Watcher, display: Display) -> int:
         verdict = Verdict.WAITING if state.stage is Stage.WAITING else Verdict.UNVERIFIED
     if state.undone is not None and verdict is Verdict.VERIFIED:
         verdict = Verdict.UNVERIFIED  # What was verified is not there any more.
-    # `surefoot plan` succeeds when it has made a plan, although a plan proves nothing.
     ended = state.outcome is not None and state.outcome.verdict is verdict
     code = state.outcome.exit_code if ended and state.outcome else EXIT_CODES[verdict]
-    code = 0 if display.print_plan and verdict is Verdict.UNVERIFIED and state.plan else code
+    # A run that was asked for a plan only succeeds when it has made one, although a plan proves nothing.
+    code = 0 if is_plan(state) else code
     _print_result(state, verdict, code, watcher, display)
     return code
 
@@ -78,10 +75,10 @@ def _print_result(state: RunState, verdict: Verdict, code: int, watcher: Watcher
         _write_json(watcher, outcome_object(state, verdict, code))
         return
     marks = stdout_marks()
-    if display.print_plan and state.plan:
+    if state.plan and is_plan(state):
         print_lines(plan_lines(state.plan, marks))
         print()
-    print_lines(summary(state, marks, verdict=verdict, until=display.until))
+    print_lines(summary(state, marks))
 
 
 def _write_json(watcher: Watcher, item: dict[str, Any]) -> None:

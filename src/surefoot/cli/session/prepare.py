@@ -19,14 +19,14 @@ from surefoot.config.fields import Sourced, validate
 from surefoot.config.layers import Settings, load
 from surefoot.config.model import SETTING_ALIASES, ExecutionConfig
 from surefoot.config.sources import parse_text
-from surefoot.core.plan import CommandCheck
+from surefoot.core.plan import Check, CommandCheck
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
 from surefoot.engine.loop import new_run_id, resume_run, start_run
 from surefoot.errors import UsageError
 from surefoot.history.given import EarlierPhases, from_file, of_run
 from surefoot.history.worktree import make_worktree
-from surefoot.journal.events import Event
+from surefoot.journal.events import Event, Warned
 from surefoot.journal.redact import neutralise
 from surefoot.journal.state import RunState
 from surefoot.models.select import reusable_spec
@@ -50,6 +50,7 @@ _FLAGS = {
 }
 """Options that override a setting: the name of the setting, and the source that `surefoot config` would name."""
 
+_AFTER_PLANNING = (Stage.EXECUTION, Stage.VALIDATION)
 _LIMITS = {"max_time": "max_seconds", "max_tokens": "max_tokens", "max_cost": "max_cost_usd"}
 
 
@@ -68,11 +69,18 @@ def given_task(words: tuple[str, ...], options: Mapping[str, Any], folder: Path,
     earlier = _earlier(options.get("given"), base)
     first = _first_stage(options.get("from_phase"), options.get("until_phase"), earlier)
     task = Task(text=_task_text(words, base), workspace=str(workspace), checks=_checks(options["checks"], base))
-    given = earlier.before(first) if earlier and first else ()
+    given = [*(earlier.before(first) if earlier and first else ()), *_notes(options)]
+    if options.get("phases") == "plan" and first in _AFTER_PLANNING:
+        raise UsageError(f"the run starts with {first}, after planning", remedy="leave out --phases plan")
     return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
 
 
-def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_plan: bool = False) -> PreparedRun:
+def _notes(options: Mapping[str, Any]) -> list[Event]:
+    """What the user has to know from the start."""
+    return [Warned(message=note) for note in options.get("notes", ())]
+
+
+def prepare_start(words: tuple[str, ...], options: Mapping[str, Any]) -> PreparedRun:
     """Prepare a new run of the task in `words`, or of the task of the run that --based-on names."""
     folder, run_id = resolve_workspace(options["workspace"]), new_run_id()
     settings = load_settings(folder, options)
@@ -102,8 +110,6 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
             cassette=options["cassette"],
             verbose=config.verbose_logging,
             isolation=describe_isolation(config, folder),
-            print_plan=print_plan,
-            until=options.get("until_phase") or "",
         ),
         folder=new.task.folder,
         mcp_servers=tuple(settings.mcp_servers.values()),
@@ -125,21 +131,20 @@ def prepare_resume(
         model_settings=settings.model,
         alerts=settings.alerts,
         integrations=settings.integrations,
-        display=display_of(run.state, options, until=until_phase or ""),
+        display=display_of(run.state, options),
         folder=run.state.task.folder,
         mcp_servers=tuple(settings.mcp_servers.values()),
         records=run.records,
     )
 
 
-def display_of(state: RunState, options: Mapping[str, Any], *, until: str = "") -> Display:
+def display_of(state: RunState, options: Mapping[str, Any]) -> Display:
     """How to show a run that exists already."""
     assert state.task is not None
     return Display(
         **{name: value for name, value in options.items() if name not in _LIMITS},
         verbose=state.config.verbose_logging,
         isolation=describe_isolation(state.config, state.task.folder),
-        until=until,
     )
 
 
@@ -204,10 +209,10 @@ def _task_text(words: tuple[str, ...], base: RunState | None) -> str:
     return sys.stdin.buffer.read(2_000_000).decode(errors="replace")
 
 
-def _checks(commands: tuple[str, ...], base: RunState | None) -> tuple[CommandCheck, ...]:
+def _checks(commands: tuple[str, ...], base: RunState | None) -> tuple[Check, ...]:
     """The checks given on the command line, else those of the run that this one is based on."""
     if not commands and base is not None and base.task:
-        return tuple(check for check in base.task.checks if isinstance(check, CommandCheck))
+        return base.task.checks
     return tuple(CommandCheck(command=command, origin="user") for command in commands)
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from surefoot.cli.import_path import drop_from_path
 from surefoot.config import paths
-from surefoot.errors import UsageError, WorkspaceLocked
+from surefoot.errors import UsageError
 from surefoot.journal.store import opening
 from surefoot.journal.store.base import OpenJournal
-from surefoot.workspace.lock import WorkspaceLock
 
 
 def open_journal(*, read_only: bool = False) -> OpenJournal:
@@ -29,12 +28,3 @@ def resolve_workspace(name: str) -> Path:
         raise UsageError(f"{folder} cannot be written to", remedy="change its permissions, or work in a copy")
     drop_from_path(str(folder))
     return folder.resolve()
-
-
-def is_running(run_id: str, folder: Path) -> bool:
-    """Whether a process is working on this run now. The journal alone cannot tell: a killed run looks the same."""
-    try:
-        with WorkspaceLock(folder, paths.state_home(), run_id):
-            return False
-    except WorkspaceLocked:
-        return True

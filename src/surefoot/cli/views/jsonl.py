@@ -9,6 +9,7 @@ from surefoot.cli.report.usage import usage_of_state
 from surefoot.cli.views.watcher import LineWatcher
 from surefoot.core.outcome import Outcome, Verdict
 from surefoot.core.questions import times_out_at
+from surefoot.history.status import is_plan, status_of
 from surefoot.journal import events as e
 from surefoot.journal.events.aliases import alias_fields
 from surefoot.journal.state import RunState
@@ -53,6 +54,7 @@ def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = No
         "type": "outcome",
         "run_id": state.run_id,
         "state": state.orchestration,
+        "status": status_of(state, live=False),
         "exit_code": outcome.exit_code if exit_code is None else exit_code,
         **as_json(outcome),
         "proof_level": outcome.proof.letter,
@@ -61,6 +63,7 @@ def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = No
         **usage_of_state(state).as_object(),
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,
+        **({"plan": as_json(state.plan)} if state.plan and is_plan(state) else {}),
     }
 
 

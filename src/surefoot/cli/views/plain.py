@@ -80,7 +80,7 @@ def _resumed(event: e.RunResumed, state: RunState, marks: Marks) -> list[str]:
 
 
 def _interrupted(event: e.RunInterrupted, state: RunState, marks: Marks) -> list[str]:
-    return [f"interrupted: {fmt.line(event.reason)}"]
+    return [fmt.line(event.reason) if event.as_asked else f"interrupted: {fmt.line(event.reason)}"]
 
 
 def _phase_started(event: e.PhaseStarted, state: RunState, marks: Marks) -> list[str]:

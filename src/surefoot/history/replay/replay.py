@@ -198,8 +198,11 @@ class _Replay:
     def _last_stage(self) -> Stage | None:
         """The stage after which the process was asked to stop, as it seems from its end."""
         recording = self._journal.recording
-        entered = [r.event.stage for r in recording.records if isinstance(r.event, e.StageEntered)]
-        ended = isinstance(recording.records[-1].event, e.StageEntered) and entered[-1] in STAGES
+        events = [r.event for r in recording.records]
+        if isinstance(events[-1], e.RunInterrupted) and events[-1].as_asked:
+            events.pop()
+        entered = [event.stage for event in events if isinstance(event, e.StageEntered)]
+        ended = isinstance(events[-1], e.StageEntered) and entered[-1] in STAGES
         order = list(STAGES)
         if not ended or not entered or entered[-1] is Stage.UNDERSTANDING:
             return None

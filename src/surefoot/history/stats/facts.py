@@ -100,6 +100,7 @@ class _Collector:
         self._copied = 0
         self._plan_only = False
         self._proof = ""
+        self._ended = False
         self._before = 0.0
         self._chosen: dict[str, str] = {}
         """By step: the rung whose attempt has not ended yet."""
@@ -110,6 +111,7 @@ class _Collector:
         copied = 1 < event.seq <= 1 + self._copied
         body: dict[str, Any] = from_json(event.body) if event.body is not None and not copied else {}
         after_run = event.kind in _AFTER_RUN or (event.kind == "rolled_back" and not body.get("step_id"))
+        after_run = after_run or (event.kind == "plan_revised" and self._ended)
         if event.at > self._before and self._before and not (copied or after_run or event.kind in _IDLE_BEFORE):
             self._facts.seconds += event.at - self._before
         if not after_run:
@@ -153,9 +155,11 @@ class _Collector:
 
     def _run_resumed(self, body: dict[str, Any]) -> None:
         self._facts.model = body["model"]
+        self._ended = False
 
     def _run_ended(self, body: dict[str, Any]) -> None:
         self._proof = body["outcome"].get("proof", "")
+        self._ended = True
 
     def _model_answered(self, body: dict[str, Any]) -> None:
         prompt, output = body.get("prompt_tokens", 0), body.get("output_tokens", 0)

@@ -149,6 +149,9 @@ class RunTrace:
 
     def _on_interrupted(self, event: e.RunInterrupted) -> None:
         message = self._kit.content.text(n.MESSAGE, event.reason)
+        if event.as_asked:
+            self._end_run(message)
+            return
         self._end_run({n.VERDICT: str(Verdict.INTERRUPTED), **message}, "interrupted")
 
     def _end_run(self, attributes: dict[str, Any], error: str = "") -> None:

@@ -16,6 +16,7 @@ from surefoot.config.paths import worktree_records
 from surefoot.config.storage import read_storage
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
+from surefoot.engine.loop import config_from
 from surefoot.engine.refusal import refuse_secrets
 from surefoot.engine.verifier.protected import files_to_protect
 from surefoot.errors import ConfigError, UsageError
@@ -76,7 +77,7 @@ async def create_remote(run: RemoteRun) -> None:
         created = e.RunCreated(
             run_id=run.run_id,
             task=run.task,
-            config=run.config,
+            config=config_from(run.first, run.config),
             model=run.model,
             surefoot=__version__,
             snapshot=snapshot,

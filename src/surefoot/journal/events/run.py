@@ -72,6 +72,8 @@ class WorkspaceStored(Value):
 class RunInterrupted(Value):
     type: Literal["run_interrupted"] = "run_interrupted"
     reason: FreeText
+    as_asked: bool = False
+    """Whether the run was asked to stop there, after a phase."""
 
 
 class StageEntered(Value):

@@ -48,8 +48,11 @@ def apply(state: RunState, record: e.Record) -> None:
     seq, at, event = record
     kind, before = type(event), state.updated_at
     by_person = kind in _AFTER_RUN and not getattr(event, "step_id", "")
+    if kind is e.PlanRevised and state.outcome is not None:
+        by_person = True
     if at > before and before and kind not in _AFTER_WAITING and not by_person:
-        # Time between two processes, or spent waiting for a person, or until an undo or an alert, is not active time.
+        # Time between two processes, or spent waiting for a person, or until an undo, an alert or an edit of an ended
+        # run, is not active time.
         state.active_seconds += at - before
     state.seq = seq
     if not (by_person and state.outcome is not None):

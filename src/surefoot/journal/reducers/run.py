@@ -15,11 +15,13 @@ def _created(state: RunState, event: e.RunCreated, at: float) -> None:
     state.run_id, state.task, state.config, state.model = event.run_id, event.task, event.config, event.model
     state.snapshot, state.protected, state.stage = event.snapshot, event.protected, event.starts_at
     state.started_at, state.model_address, state.remote = at, event.model_address, event.remote
+    state.based_on = event.based_on
     state.undo_history.apply(event, at)
 
 
 def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
     state.undo_history.apply(event, at)
+    state.interruption = None
     state.model, state.model_address = event.model, event.model_address
     state.config = event.config or state.config
     state.controls = [control for control in state.controls if control.command not in ("pause", "cancel")]
@@ -29,6 +31,10 @@ def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
         state.questions = {key: q for key, q in state.questions.items() if not asked_again_on_resume(q)}
         state.refusals.clear()
         state.phase_attempts.clear()
+
+
+def _interrupted(state: RunState, event: e.RunInterrupted, at: float) -> None:
+    state.interruption = event
 
 
 def _stage_entered(state: RunState, event: e.StageEntered, at: float) -> None:
@@ -124,6 +130,7 @@ def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
 HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     e.RunCreated: _created,
     e.RunResumed: _resumed,
+    e.RunInterrupted: _interrupted,
     e.StageEntered: _stage_entered,
     e.PhaseStarted: _phase_started,
     e.GateRefused: _gate_refused,

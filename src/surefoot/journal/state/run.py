@@ -51,6 +51,10 @@ class RunState:
     snapshot: str = ""
     remote: bool = False
     """Whether workers drive the run, perhaps on several machines."""
+    based_on: str = ""
+    """The run whose earlier phases this one reuses."""
+    interruption: e.RunInterrupted | None = None
+    """How the run was interrupted, if it was and nobody has resumed it since."""
     protected: tuple[str, ...] = ()
     red_at_start: set[str] = field(default_factory=set)
     """Keys of the task's checks that failed before the run. Only these can prove the task."""

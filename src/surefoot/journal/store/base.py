@@ -3,6 +3,7 @@
 A journal holds runs, a run is a gapless sequence of events, and long content is stored beside them under its hash.
 """
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -166,6 +167,12 @@ class Reader(Protocol):
 
     def blob(self, digest: str) -> bytes: ...
 
+    def inbox(self, run_id: str) -> "list[InboxItem]": ...
+
+    def carried_out_by(self, run_id: str) -> list[str]:
+        """The runs that carried out the plan of this one, oldest first."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -176,8 +183,8 @@ class RunHeads(Protocol):
         """The runs with events since the last call, each with the number of its last event."""
         ...
 
-    def driven(self) -> frozenset[str]:
-        """The runs that a process of another machine may be driving, as far as the journal knows."""
+    def driven(self, run_ids: Collection[str] | None = None) -> frozenset[str]:
+        """Of these runs, or of the newest, those that a process drives as far as the journal knows."""
         ...
 
     def close(self) -> None: ...
@@ -185,6 +192,18 @@ class RunHeads(Protocol):
 
 def first_line(text: str) -> str:
     return text.strip().partition("\n")[0].rstrip()[:TITLE_CHARS]
+
+
+def names_base(run_id: str) -> bytes:
+    """Bytes in the body of every `RunCreated` that is based on this run."""
+    return b'"based_on":' + json.dumps(run_id).encode()
+
+
+def carries_out(created: bytes, run_id: str) -> bool:
+    """Whether a run with this `RunCreated` began with the plan of that run. A fork is a copy of it, and does not."""
+    fields = json.loads(created)
+    begins_with_plan = fields.get("starts_at") in (Stage.EXECUTION, Stage.VALIDATION)
+    return bool(fields.get("based_on") == run_id and begins_with_plan and not fields.get("copied"))
 
 
 def run_exists(run_id: str) -> JournalError:

@@ -1,5 +1,6 @@
 """Notices which runs of a journal have new events, whoever writes them. For watchers of many runs."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import apsw
@@ -42,7 +43,7 @@ class Heads:
         self._heads = heads
         return changed
 
-    def driven(self) -> frozenset[str]:
+    def driven(self, run_ids: Collection[str] | None = None) -> frozenset[str]:
         """None: the runs in a file are driven on its machine, where the locks of workspaces tell."""
         return frozenset()
 

@@ -19,6 +19,8 @@ from surefoot.journal.store.base import (
     RunSummary,
     Scanned,
     UndoLabel,
+    carries_out,
+    names_base,
     select_run,
 )
 from surefoot.journal.store.blobs import BlobFiles, unpack
@@ -172,6 +174,15 @@ class JournalReader:
                 raise broken(self._path, f"message {message} for run {run_id} was changed")
             items.append(InboxItem(message, decode_message(body)))
         return items
+
+    def carried_out_by(self, run_id: str) -> list[str]:
+        """The runs that carried out the plan of this one, oldest first."""
+        sql = (
+            f"SELECT run_id, body FROM runs JOIN events ON events.id = (number << {RUN_BITS}) + 1 "
+            "WHERE number > ? AND instr(body, ?) ORDER BY number"
+        )
+        rows = self._rows(sql, self.existing(run_id).number, names_base(run_id))
+        return [found for found, body in rows if carries_out(body, run_id)]
 
     def close(self) -> None:
         self._closed = True

@@ -30,7 +30,7 @@ def status_after(event: Event, stage: str, verdict: str | None) -> tuple[str, st
             return event.stage, None if event.stage in WORKING else verdict
         case RunResumed():
             return stage, None
-        case RunInterrupted():
+        case RunInterrupted(as_asked=False):
             return stage, Verdict.INTERRUPTED
         case RunEnded():
             return stage, event.outcome.verdict

@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from surefoot.history.status import RunStatus
 from surefoot.view.labels import PROOF_LABELS
 from surefoot.view.making import run_row, step_counts
 from surefoot.view.questions import question_row
-from surefoot.view.rows import RunStatus
 from surefoot.view.state import RunView
 
 _RUN = "The id of the run, or its beginning."
@@ -174,6 +174,8 @@ def _next(run_id: str, status: RunStatus, has_questions: bool) -> str:
         return f"ask the user, then call the tool answer with run {run_id}; or: surefoot answer {run_id}"
     return {
         "running": f"call the tool status with run {run_id}",
+        "queued": f"a worker takes it up; call the tool status with run {run_id}",
+        "plan": f"carry it out: surefoot run --plan {run_id}; change it first: surefoot edit {run_id}",
         "done": f"see its changes with the tool diff; the tool undo reverts them; or: surefoot show {run_id}",
         "failed": f"see why: surefoot show {run_id}; continue with: surefoot resume {run_id}",
     }.get(status, f"continue with: surefoot resume {run_id}")

@@ -8,6 +8,7 @@ import pytest
 
 from support.postgres import PASSWORD, PostgresServer
 from support.samples import created, finished_with, messages, warned
+from surefoot.core.transitions import Stage
 from surefoot.errors import ConfigError, JournalBroken, JournalError, JournalUnreachable, JournalVersion, UnknownRun
 from surefoot.journal.objects.files import FileObjects
 from surefoot.journal.store.postgres.heads import PostgresHeads
@@ -139,9 +140,22 @@ async def test_heads_tell_which_runs_have_changed_and_are_driven(database: str) 
     await journal.append("r1", [warned("b")])
     assert heads.changed() == {"r1": 2}
     assert heads.driven() == {"r1", "r2"}
+    assert heads.driven(["r1", "r9"]) == {"r1"}
     await journal.aclose()
-    assert heads.driven() == set()
+    assert heads.driven() == heads.driven(["r1"]) == set()
     heads.close()
+
+
+async def test_runs_that_carried_out_a_plan_are_found(database: str) -> None:
+    journal = PostgresJournal(database)
+    await journal.append("r1", [created("r1")])
+    await journal.append("r2", [created("r2").with_(based_on="r1", starts_at=Stage.EXECUTION)])
+    await journal.append("r3", [created("r3").with_(based_on="r1", starts_at=Stage.PLANNING)])
+    await journal.append("r4", [created("r4").with_(based_on="r1", starts_at=Stage.EXECUTION)])
+    await journal.aclose()
+    reader = PostgresReader(database)
+    assert reader.carried_out_by("r1") == ["r2", "r4"]
+    reader.close()
 
 
 async def test_long_runs_are_read_in_pages(database: str, monkeypatch: pytest.MonkeyPatch) -> None:

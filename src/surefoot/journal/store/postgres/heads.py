@@ -1,9 +1,13 @@
 """Notices which runs in a database have new events, whoever writes them, and which are being driven."""
 
+from collections.abc import Collection
+
 from surefoot.errors import JournalError
+from surefoot.journal.store.postgres.owner import has_ended
 from surefoot.journal.store.postgres.reading import PostgresReader
 
-_NEWEST = "(SELECT number, run_id, last, lease_until FROM surefoot.runs ORDER BY number DESC LIMIT %s) AS newest"
+_NEWEST = "(SELECT number, run_id, last, lease_until, owner FROM surefoot.runs ORDER BY number DESC LIMIT %s) AS newest"
+_NAMED = "(SELECT run_id, lease_until, owner FROM surefoot.runs WHERE run_id = ANY(%s)) AS named"
 _SUM = f"SELECT coalesce(max(number), 0), coalesce(sum(last), 0)::bigint FROM {_NEWEST}"
 """Numbers of events only grow, so their sum changes with every event, and the highest number with every run."""
 
@@ -27,10 +31,14 @@ class PostgresHeads(PostgresReader):
         self._sum, self._heads = sums[0], heads
         return changed
 
-    def driven(self) -> frozenset[str]:
-        """The runs that a process of any machine owns now; none if the database does not answer."""
+    def driven(self, run_ids: Collection[str] | None = None) -> frozenset[str]:
+        """The runs that a process of any machine owns now; none if the database does not answer.
+
+        A process of this machine that was killed is known to be gone before its lease has ended.
+        """
+        source, value = (_NEWEST, self._newest) if run_ids is None else (_NAMED, [*run_ids])
         try:
-            rows = self._rows(f"SELECT run_id FROM {_NEWEST} WHERE lease_until > clock_timestamp()", self._newest)
+            rows = self._rows(f"SELECT run_id, owner FROM {source} WHERE lease_until > clock_timestamp()", value)
         except JournalError:
             return frozenset()
-        return frozenset(run_id for (run_id,) in rows)
+        return frozenset(run_id for run_id, owner in rows if not has_ended(owner or ""))

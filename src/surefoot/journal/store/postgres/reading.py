@@ -18,6 +18,8 @@ from surefoot.journal.store.base import (
     RunSummary,
     Scanned,
     UndoLabel,
+    carries_out,
+    names_base,
     select_run,
 )
 from surefoot.journal.store.blobs import PLAIN, unpack
@@ -154,6 +156,15 @@ class PostgresReader:
                 raise broken(self._url, f"message {message} for run {run_id} was changed")
             items.append(InboxItem(message, decode_message(body)))
         return items
+
+    def carried_out_by(self, run_id: str) -> list[str]:
+        """The runs that carried out the plan of this one, oldest first."""
+        sql = (
+            "SELECT run_id, body FROM surefoot.runs JOIN surefoot.events ON run = number AND seq = 1 "
+            "WHERE number > %s AND position(%s::bytea IN body) > 0 ORDER BY number"
+        )
+        rows = self._rows(sql, self.existing(run_id).number, names_base(run_id))
+        return [found for found, body in rows if carries_out(bytes(body), run_id)]
 
     def close(self) -> None:
         self._closed = True

@@ -1,0 +1,74 @@
+"""The status of one run for a command: the journal, the process that drives it, and the runs that carried it out."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from surefoot.cli.report import text as fmt
+from surefoot.cli.session.runs import open_run_list
+from surefoot.config import paths
+from surefoot.errors import UsageError, WorkspaceLocked
+from surefoot.history.status import RunStatus, is_plan, live_runs, status_of, unread_answers
+from surefoot.journal.state import RunState
+from surefoot.workspace.lock import current_holder
+
+
+class CurrentStatus(NamedTuple):
+    status: RunStatus
+    live: bool
+    """Whether a process drives the run now."""
+    process: str = ""
+    """That process, in words."""
+    carried_out_by: tuple[str, ...] = ()
+    """The runs that carried out the plan, oldest first, if the run is one."""
+
+    @property
+    def words(self) -> list[str]:
+        """Who drives the run, or carried out the plan."""
+        lines = [f"at work in {self.process}"] if self.process else []
+        if self.carried_out_by:
+            *earlier, last = self.carried_out_by
+            more = f" and {fmt.count(len(earlier), 'run')} before it" if earlier else ""
+            lines.append(f"carried out by run {last}{more}")
+        return lines
+
+
+def current_status(state: RunState) -> CurrentStatus:
+    assert state.task is not None
+    run_id, folder, home = state.run_id, state.task.folder, paths.state_home()
+    live = state.outcome is None and run_id in live_runs({run_id: folder}, home)
+    answered: set[str] = set()
+    carried_out_by: list[str] = []
+    if state.open_questions or is_plan(state):
+        reader = open_run_list()
+        try:
+            answered = unread_answers(reader, run_id)
+            carried_out_by = reader.carried_out_by(run_id) if is_plan(state) else []
+        finally:
+            reader.close()
+    return CurrentStatus(
+        status_of(state, live=live, answered=answered), live, _process(state) if live else "", tuple(carried_out_by)
+    )
+
+
+def require_free(state: RunState) -> None:
+    """Raise if a process drives the run, or if it is a plan, which is carried out and not resumed."""
+    run_id, current = state.run_id, current_status(state)
+    if current.live:
+        raise WorkspaceLocked(
+            f"run {run_id} is at work in {current.process}",
+            remedy=f"watch it: surefoot watch {run_id}; or stop it first: surefoot pause {run_id}",
+        )
+    if current.status == "plan":
+        raise UsageError(
+            f"run {run_id} is a plan: it is made, and there is nothing to continue",
+            remedy=f"carry it out: surefoot run --plan {run_id}; change it first: surefoot edit {run_id}",
+        )
+
+
+def _process(state: RunState) -> str:
+    assert state.task is not None
+    holder = current_holder(state.task.folder, paths.state_home())
+    if holder is None or holder.run_id != state.run_id:
+        # It has a lease, and not the lock of this folder.
+        return "a worker" if state.remote else "a process that works elsewhere"
+    return f"process {holder.pid} since {fmt.timestamp(datetime.fromisoformat(holder.since).timestamp())}"

@@ -1,0 +1,152 @@
+"""The status of a run: what the journal says, and whether a process drives it now.
+
+Commands, the server and the report all ask here, so they say the same of a run. A process is found by the lock of the
+workspace, or by its lease if the journal is in a database. Imports little, because `surefoot list` needs it.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import Stage
+from surefoot.journal.store.base import Reader, RunSummary
+from surefoot.workspace.lock import running_in
+
+if TYPE_CHECKING:
+    from surefoot.config.storage import Storage
+    from surefoot.journal.state import RunState
+
+RunStatus: TypeAlias = Literal[
+    "running", "waiting", "paused", "interrupted", "queued", "plan", "done", "failed", "undone"
+]
+"""`running`: a process drives it. `waiting`: it has asked something. `paused`: a person stopped it. `interrupted`: its
+process ended before the run did. `queued`: a remote run that no worker drives yet. `plan`: only a plan was asked for,
+and it is made. `undone`: its changes were undone, or a part of them."""
+
+_OPEN_KINDS = ("run_created", "run_resumed", "run_interrupted", "question_asked", "question_answered")
+
+
+class _Facts(NamedTuple):
+    """What the status follows from."""
+
+    stage: Stage
+    verdict: Verdict | None
+    """None: the run has not ended."""
+    live: bool
+    is_undone: bool = False
+    is_plan: bool = False
+    asks: bool = False
+    is_interrupted: bool = False
+    as_asked: bool = False
+    is_remote: bool = False
+
+
+def _status(facts: _Facts) -> RunStatus:
+    if facts.is_plan:
+        # It changed nothing, so an undo of it leaves it as it is.
+        return "plan"
+    if facts.is_undone:
+        return "undone"
+    if facts.verdict is not None:
+        return "done" if facts.verdict in (Verdict.VERIFIED, Verdict.UNVERIFIED) else "failed"
+    if facts.asks:
+        return "waiting"
+    if facts.live and not facts.is_interrupted:
+        return "running"
+    if facts.stage is Stage.WAITING or facts.as_asked:
+        return "paused"
+    return "queued" if facts.is_remote else "interrupted"
+
+
+def status_of(state: "RunState", *, live: bool, answered: Collection[str] = ()) -> RunStatus:
+    """The status of a run. `answered` are questions whose answers the run has not read yet."""
+    interruption = state.interruption
+    return _status(
+        _Facts(
+            stage=state.stage,
+            verdict=state.outcome.verdict if state.outcome else None,
+            live=live,
+            is_undone=state.undone is not None,
+            is_plan=is_plan(state),
+            asks=any(question.id not in answered for question in state.open_questions),
+            is_interrupted=interruption is not None,
+            as_asked=interruption is not None and interruption.as_asked,
+            is_remote=state.remote,
+        )
+    )
+
+
+def is_plan(state: "RunState") -> bool:
+    """Whether only a plan was asked for, and it is made. Every other run that is completed was validated."""
+    return (
+        state.outcome is not None
+        and state.outcome.verdict is Verdict.UNVERIFIED
+        and state.stage is Stage.COMPLETED
+        and state.validation is None
+        and state.plan is not None
+    )
+
+
+def listed_status(run: RunSummary, reader: Reader, *, live: bool) -> RunStatus:
+    """The status of a run in the list of runs. The run is not folded: only a few of its events are read."""
+    facts = _Facts(run.stage, run.verdict if has_ended(run) else None, live, is_undone=bool(run.undone))
+    if has_ended(run):
+        only_planned = (run.stage, run.verdict) == (Stage.COMPLETED, Verdict.UNVERIFIED)
+        return _status(facts._replace(is_plan=only_planned and not reader.bodies(run.run_id, ["validated"])))
+    return _status(facts if facts.is_undone else _with_events(facts, run.run_id, reader))
+
+
+def has_ended(run: RunSummary) -> bool:
+    return run.verdict not in (None, Verdict.INTERRUPTED)
+
+
+def _with_events(facts: _Facts, run_id: str, reader: Reader) -> _Facts:
+    """The facts with what some events say, read as the reducers do."""
+    asked: set[str] = set()
+    interrupted = as_asked = remote = False
+    for kind, body in reader.bodies(run_id, _OPEN_KINDS):
+        fields = json.loads(body)
+        match kind:
+            case "run_created":
+                remote = fields.get("remote", False)
+            case "run_resumed":
+                interrupted = as_asked = False
+            case "run_interrupted":
+                interrupted, as_asked = True, fields.get("as_asked", False)
+            case "question_asked":
+                asked.add(fields["question_id"])
+            case "question_answered":
+                asked.discard(fields["question_id"])
+    asks = bool(asked and asked - unread_answers(reader, run_id))
+    return facts._replace(asks=asks, is_interrupted=interrupted, as_asked=as_asked, is_remote=remote)
+
+
+def unread_answers(reader: Reader, run_id: str) -> set[str]:
+    """The questions whose answers are in the inbox of a run."""
+    from surefoot.journal.messages import AnswerMessage
+
+    return {item.body.question_id for item in reader.inbox(run_id) if isinstance(item.body, AnswerMessage)}
+
+
+# -- processes -----------------------------------------------------------------------------------------------------
+
+
+def is_live(run_id: str, folder: Path, home: Path, driven: Collection[str]) -> bool:
+    """Whether a process drives a run now. `driven` are the runs that have a lease (`RunHeads.driven`)."""
+    return run_id in driven or running_in(folder, home) == run_id
+
+
+def live_runs(runs: Mapping[str, Path], home: Path, storage: "Storage | None" = None) -> frozenset[str]:
+    """Of these runs, given with their folders, those that a process drives now."""
+    if not runs:
+        return frozenset()
+    from surefoot.journal.store.opening import open_heads
+
+    heads = open_heads(home, storage)
+    try:
+        driven = heads.driven(list(runs))
+    finally:
+        heads.close()
+    return frozenset(run_id for run_id, folder in runs.items() if is_live(run_id, folder, home, driven))
