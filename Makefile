@@ -145,7 +145,7 @@ shots: web .venv/dev.ready
 	@touch $@
 
 docs: .venv/docs.ready
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lock: .tools/bin/uv
 	.tools/bin/uv lock

@@ -1,9 +1,9 @@
 """Hooks of the documentation's site, called by MkDocs (`make docs`).
 
-    links       the pages link to files of the repository; in the site these are pages or files of the site
-    diagrams    a diagram becomes a table of its edges, so that no script from another server is needed
-    reference   the pages that `reference.py` makes from the code are added
-    assets      the built pages load nothing from another server
+links       the pages link to files of the repository; in the site these are pages or files of the site
+diagrams    a diagram becomes a table of its edges, so that no script from another server is needed
+reference   the pages that `reference.py` makes from the code are added
+assets      the built pages load nothing from another server
 """
 
 import html
@@ -91,9 +91,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 def diagram(source: str, language: str, css_class: str, options: Any, md: Any, **_: Any) -> str:
     """The edges of a Mermaid diagram as a table. GitHub draws the diagram."""
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in edges(source)
-    )
+    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in edges(source))
     if not rows:
         raise PluginError(f"this diagram has no edges that can be read:\n{source}")
     return f"<table><thead><tr><th>from</th><th>to</th><th>when</th></tr></thead><tbody>{rows}</tbody></table>"
@@ -101,14 +99,15 @@ def diagram(source: str, language: str, css_class: str, options: Any, md: Any, *
 
 def edges(source: str) -> list[tuple[str, str, str]]:
     """Read `a --> b: when` and `a[label] & b --> c`."""
-    labels = {name: label for name, label in re.findall(r"\b(\w+)[\[(]+([^\])]+)[\])]+", source)}
+    labels: dict[str, str] = dict(re.findall(r"\b(\w+)[\[(]+([^\])]+)[\])]+", source))
     labels["[*]"] = "●"
     found: list[tuple[str, str, str]] = []
     for line in source.splitlines():
         parts = re.match(r"\s*(.+?) --[>-] ([^:]+?)(?:: (.+))?$", line)
         if parts:
             left, right = (
-                [re.sub(r"(?<=\w)[\[(].*", "", name.strip()) for name in side.split(" & ")] for side in parts.group(1, 2)
+                [re.sub(r"(?<=\w)[\[(].*", "", name.strip()) for name in side.split(" & ")]
+                for side in parts.group(1, 2)
             )
             found += [(labels.get(a, a), labels.get(b, b), parts[3] or "") for a in left for b in right]
     return list(dict.fromkeys(found))

@@ -1,6 +1,6 @@
 """The reference pages that are made from the code when the site is built. They are not kept in the repository.
 
-    python docs/tooling/reference.py FOLDER     writes them there, to look at
+python docs/tooling/reference.py FOLDER     writes them there, to look at
 """
 
 import inspect
