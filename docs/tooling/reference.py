@@ -21,17 +21,20 @@ from surefoot.journal.events import KINDS
 from surefoot.journal.events.aliases import ALIASES
 
 MADE = "This page is made from the code.\n"
+LESS_IN_SEARCH = "---\nsearch:\n  boost: 0.3\n---\n"
+"""Pages that explain something come first in the results of a search."""
 
 
 def pages() -> dict[str, str]:
     """The pages, by their place in the site."""
-    return {
+    made = {
         "reference/commands.md": commands(),
         "reference/settings.md": settings(),
         "reference/event-types.md": event_types(),
         "reference/errors.md": error_tree(),
         "reference/api.md": api(),
     }
+    return {uri: LESS_IN_SEARCH + text for uri, text in made.items()}
 
 
 def commands() -> str:
