@@ -1,10 +1,12 @@
 """The pages for newcomers: their snippets run, their messages and sources exist, and both languages agree."""
 
 import json
+import os
 import re
 import shlex
 import tomllib
 from pathlib import Path
+from unittest import mock
 
 import click
 import pytest
@@ -32,6 +34,7 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
+@mock.patch.dict(os.environ)  # --database and others are passed on in variables
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_line_and_config_is_valid(page: Path) -> None:
     for text in (*blocks(page, "sh"), *blocks(page, "bash")):
