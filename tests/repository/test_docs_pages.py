@@ -1,5 +1,6 @@
 """The pages for newcomers: their snippets run, their messages and sources exist, and both languages agree."""
 
+import itertools
 import json
 import os
 import re
@@ -16,13 +17,13 @@ from surefoot.config.sources import from_toml
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "README.zh.md",
-    *(DOCS / name for name in ("tutorial.md", "zh/tutorial.md", "faq.md", "troubleshooting.md", "comparison.md")),
-    *(DOCS / f"guides/{name}.md" for name in ("approvals", "local-models", "migrating", "teams", "testing")),
-    *(DOCS / f"concepts/{name}.md" for name in ("journal", "workspace")),
-]
+PAGES = [ROOT / "README.md", ROOT / "README.zh.md", *sorted(DOCS.rglob("*.md"))]
+SHELL = ("|", ">", "<", "&&", "||", ";")
+"""Words that end a command."""
+
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
 def blocks(page: Path, language: str = r"\w+") -> list[str]:
@@ -35,20 +36,25 @@ def rows(text: str) -> list[list[str]]:
 
 
 @mock.patch.dict(os.environ)  # --database and others are passed on in variables
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_line_and_config_is_valid(page: Path) -> None:
     for text in (*blocks(page, "sh"), *blocks(page, "bash")):
         for line in text.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
-            if words[:1] != ["surefoot"]:
-                continue
-            command: click.Command = cli
-            words = words[1:]
-            while isinstance(command, click.Group):
-                command = command.commands[words.pop(0)]
-            command.make_context(command.name, words)
+            if words[:1] == ["surefoot"]:
+                _parse(list(itertools.takewhile(lambda word: word not in SHELL, words[1:])))
     for text in blocks(page, "toml"):
-        assert from_toml(Path("surefoot.toml"), text.encode())
+        # A plan is TOML as well, and has other sections.
+        assert text.startswith("[[step]]") or from_toml(Path("surefoot.toml"), text.encode())
+
+
+def _parse(words: list[str]) -> None:
+    command: click.Command = cli
+    while isinstance(command, click.Group):
+        if not words or words[0].startswith("-"):
+            return
+        command = command.commands[words.pop(0)]
+    command.make_context(command.name, words)
 
 
 @pytest.mark.parametrize("page", ["migrating", "approvals", "testing"])
@@ -121,7 +127,7 @@ def relative_links(page: Path) -> list[str]:
     return [target for target in targets if "://" not in target]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_to_files(page: Path) -> None:
     for target in relative_links(page):
         assert (page.parent / target).exists(), target
