@@ -1,9 +1,9 @@
-"""Makes the answers of the tutorial from runs that were recorded with a model, in a copy of examples/inventory/project.
+"""Makes the answers of the tutorial from recorded runs, in a copy of examples/inventory/project.
 
     surefoot run "TASK" -m MODEL --check "CHECK" --record fix.cassette
     python tests/cassettes/tutorial_answers.py fix.cassette feature.cassette delivery.cassette
 
-Each becomes examples/inventory/answers/NAME.json, for `-m scripted:FILE`, which gives the answers in their order.
+The present ones were written by hand in the place of a model, through a server. Each becomes examples/inventory/answers/NAME.json, for `-m scripted:FILE`, which gives the answers in their order.
 """
 
 import json
