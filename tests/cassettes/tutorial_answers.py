@@ -3,7 +3,8 @@
     surefoot run "TASK" -m MODEL --check "CHECK" --record fix.cassette
     python tests/cassettes/tutorial_answers.py fix.cassette feature.cassette delivery.cassette
 
-The present ones were written by hand in the place of a model, through a server. Each becomes examples/inventory/answers/NAME.json, for `-m scripted:FILE`, which gives the answers in their order.
+Each becomes examples/inventory/answers/NAME.json, for `-m scripted:FILE`, which gives the answers in their order. The
+present ones were written by hand in the place of a model, through a server that shows what a model sees.
 """
 
 import json
