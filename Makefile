@@ -7,7 +7,7 @@ BIN := .venv/bin
 TASK ?=
 UNIT := $(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model and not servers" -q
 
-.PHONY: demo test test-servers test-model nightly mutations lint types unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres bench-workers eval eval-smoke lock web web-test shots clean help
+.PHONY: demo test test-servers test-model nightly mutations lint types unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres bench-workers eval eval-smoke docs lock web web-test shots clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -138,9 +138,18 @@ web-test: .venv/dev.ready
 shots: web .venv/dev.ready
 	cd web && node tests/browser/shots.mjs ../docs/images
 
+# The documentation as a site, in site/. Fails on a link or an anchor without a target. Needs no network once the
+# packages are installed; look at it with: python3 -m http.server -d site
+.venv/docs.ready: .venv/dev.ready
+	.tools/bin/uv sync --quiet --frozen --all-extras --group docs --inexact
+	@touch $@
+
+docs: .venv/docs.ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 lock: .tools/bin/uv
 	.tools/bin/uv lock
 
 clean:
 	rm -rf web/node_modules web/.report-build src/surefoot/server/static
-	rm -rf .venv .bench-venv .tools .mypy_cache .ruff_cache .pytest_cache .mutations .coverage dist
+	rm -rf site .venv .bench-venv .tools .mypy_cache .ruff_cache .pytest_cache .mutations .coverage dist

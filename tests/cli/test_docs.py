@@ -1,9 +1,11 @@
 """The reference pages agree with the program: options, settings, exit codes, examples."""
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import click
 import pytest
@@ -86,6 +88,7 @@ def snippets(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
+@mock.patch.dict(os.environ)  # --database and others are passed on in variables
 def test_every_example_is_a_valid_command_line() -> None:
     lines = [line for page in (COMMANDS, CONFIGURATION) for text in snippets(page, "sh") for line in text.splitlines()]
     examples = [line for line in lines if line.startswith("surefoot ")]

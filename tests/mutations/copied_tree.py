@@ -15,7 +15,19 @@ from mutations.mutation import SOURCE, TESTS, Mutation
 ROOT = TESTS.parent
 COPIES = ROOT / ".mutations"
 """Not in the temporary folder: the sandbox hides that from commands, and tests run programs of the environment."""
-COPIED = ("src", "tests", "docs", "examples", "evals", "pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+COPIED = (
+    "src",
+    "tests",
+    "docs",
+    "examples",
+    "evals",
+    "pyproject.toml",
+    "mkdocs.yml",
+    "README.md",
+    "README.zh.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+)
 PASSED, FAILED = 0, 1
 """Exit codes of pytest: all tests passed; some failed. Others mean that the tests could not be run."""
 

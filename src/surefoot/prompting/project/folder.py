@@ -67,7 +67,8 @@ def project_checks(root: Path, files: Sequence[str]) -> tuple[CommandCheck, ...]
 
 
 def _test_command(root: Path, files: Sequence[str]) -> str:
-    python_tests = [f for f in files if is_test(f) and f.endswith(".py") and not f.endswith("conftest.py")]
+    tests = [path for path in files if is_test(path) and path.endswith(".py")]
+    python_tests = [path for path in tests if path.rpartition("/")[2] not in ("conftest.py", "__init__.py")]
     if python_tests and _uses_unittest(root, python_tests):
         return _unittest_command(root, python_tests)
     if python_tests and shutil.which("pytest"):

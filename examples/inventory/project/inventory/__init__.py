@@ -1,0 +1,1 @@
+"""The stock of a small shop."""
