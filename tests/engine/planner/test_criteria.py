@@ -188,3 +188,14 @@ def test_the_plan_can_say_which_check_shows_a_criterion() -> None:
     made = Evidence(files=["notes.md"], tests=["tests/test_sub.py::test_subtract_negative_numbers"])
     file, test = evaluate(["notes.md exists", "subtracting negative numbers"], made)
     assert (file.met, test.met) == (True, True)
+
+
+def test_a_model_that_has_looked_may_tell_the_cause_in_words_that_the_task_has_not() -> None:
+    """Reported: a correct understanding of a bug in money.py was refused, because the task tells only its symptom."""
+    task = "The shop reports that the desk lamp costs 19.99 but is listed with 19.98. Find out why."
+    found = {"understanding": "parse_price cuts off a binary float", "requirements": ["exact cents"]}
+    draft = UnderstandingDraft.model_validate({**found, "files": ["inventory/money.py"]})
+    existing = ["inventory/money.py"]
+    assert judge_understanding(draft, task, 0.8, existing=existing, trusted=True).passed
+    assert not judge_understanding(draft, task, 0.8, existing=existing).passed
+    assert not judge_understanding(draft, task, 0.8, trusted=True).passed, "nobody knows that file"

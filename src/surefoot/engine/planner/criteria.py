@@ -76,12 +76,15 @@ def judge_understanding(
     root: str = "",
     existing: Collection[str] = (),
     warnings: Sequence[str] = (),
+    trusted: bool = False,
 ) -> ValidationResult:
+    """`trusted`: the model has looked at the folder itself, so it may tell the cause in words that the task has not."""
     requirements = [text for text in draft.requirements if not is_placeholder(text)]
     said = " ".join([draft.understanding, *draft.requirements])
     odd = [path for path in draft.files if impossible_path(path, task, root, existing)]
     shared = same_subject(task, said)
-    if shared is False and same_subject(task, " ".join(draft.files)):
+    found = trusted and any(path in existing for path in draft.files)
+    if shared is False and (found or same_subject(task, " ".join(draft.files))):
         shared = None  # other words for the right files
     no_word = "the understanding shares no word with the task"
     return judge(

@@ -36,7 +36,10 @@ async def understand(run: Run) -> None:
         warnings = [f"{REPAIRED}{repair}" for repair in repairs]
         warnings += [f"the task names {path}, the understanding does not" for path in unnamed]
         threshold = run.config.min_confidence_threshold
-        return output, judge_understanding(draft, text, threshold, root=root, existing=existing, warnings=warnings)
+        verdict = judge_understanding(
+            draft, text, threshold, root=root, existing=existing, warnings=warnings, trusted=trusted
+        )
+        return output, verdict
 
     def failed(result: PhaseResult[UnderstandingOutput]) -> e.Event:
         return e.Understood(result=result)
