@@ -7,6 +7,7 @@ from pydantic import Field
 
 from surefoot.core.plan import Check
 from surefoot.core.proof import ProofLevel, SuiteCounts, SuiteEvidence
+from surefoot.core.transitions import Verdict as Verdict
 from surefoot.core.values import FreeText, Secrecy, Value, Wording
 
 
@@ -94,20 +95,6 @@ class StepReflection(Value):
     decided_by: Literal["rules", "model"] = "rules"
     keep: FreeText = ""
     """Why the partial work is worth keeping. Empty: it is undone before the next attempt."""
-
-
-class Verdict(StrEnum):
-    VERIFIED = "verified"
-    UNVERIFIED = "unverified"
-    """Every step is done, but no check that failed before the run passes now, or none could be run."""
-    FAILED = "failed"
-    BLOCKED = "blocked"
-    WAITING = "waiting"
-    BUDGET = "budget"
-    LOOP = "loop"
-    TIME = "time"
-    CANCELLED = "cancelled"
-    INTERRUPTED = "interrupted"
 
 
 EXIT_CODES: dict[Verdict, int] = {

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
+from surefoot.core.transitions import Condition as Condition
 from surefoot.core.values import Secrecy, Tagged, Value, Wording
 
 
@@ -41,14 +42,6 @@ class StepKind(StrEnum):
     def is_one_answer(self) -> bool:
         """Whether one answer carries the whole step, so that checks can judge the answer."""
         return self in (StepKind.FILE, StepKind.PROGRAM, StepKind.FREE_ANSWER)
-
-
-class Condition(StrEnum):
-    """How a dependency must have ended before the dependent step may run."""
-
-    SUCCESS = "success"
-    FAILURE = "failure"
-    ALWAYS = "always"
 
 
 class StepDependency(Value):

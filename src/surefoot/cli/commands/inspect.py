@@ -39,22 +39,21 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
     journal = open_run_list()
     current = current_folder(journal)
     runs = journal.summaries(limit, None if all_folders else current.workspaces)
-    usage = {run.run_id: usage_of(journal, run.run_id) for run in runs}
+    usage = usage_of(journal, [run.run_id for run in runs])
     journal.close()
     if as_json:
         import json
 
-        from surefoot.cli.report.hiding import as_json as exported
+        from surefoot.cli.report.run_list import run_object
 
         for run in runs:
-            click.echo(json.dumps({**exported(run), **usage[run.run_id].as_object()}))
+            click.echo(json.dumps({**run_object(run), **usage[run.run_id].as_object()}))
         return 0
     if runs:
         from surefoot.cli.report.run_list import run_table
-        from surefoot.cli.report.stdout import print_lines
 
         costs = [usage[run.run_id].cost for run in runs]
-        print_lines(run_table(runs, costs, with_folders=all_folders))
+        click.echo("\n".join(run_table(runs, costs, with_folders=all_folders)))
     elif all_folders or not current.other_runs:
         click.echo('no runs yet; start one: surefoot run "describe the task"', err=True)
     else:

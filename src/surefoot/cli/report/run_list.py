@@ -1,32 +1,46 @@
-"""The output of `surefoot list`: one line for each run."""
+"""The output of `surefoot list`: one line for each run. Imports little, because the list has to be there at once."""
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
-from rich.cells import cell_len, set_cell_size
-from rich.text import Text
+import click
 
 from surefoot.cli.report import text as fmt
-from surefoot.core.outcome import Verdict
-from surefoot.core.transitions import Stage
+from surefoot.cli.report.hiding import redactor
+from surefoot.core.transitions import Stage, Verdict
 from surefoot.journal.store.base import RunSummary
 
+_FOLDER_CELLS = 32
 
-def run_table(runs: Sequence[RunSummary], costs: Sequence[str], *, with_folders: bool) -> Iterator[Text]:
-    """One line for each run; `costs` are what they cost, in words."""
-    rows = [(run.run_id, fmt.timestamp(run.updated_at), _status(run), fmt.folder(run.workspace), run) for run in runs]
-    widths = [max(cell_len(str(row[column])) for row in rows) for column in range(4)]
+
+def run_object(run: RunSummary) -> dict[str, Any]:
+    """The fields of a run for a program."""
+    return {**asdict(run), "task": redactor().redact_known(run.task)}
+
+
+def run_table(runs: Sequence[RunSummary], costs: Sequence[str], *, with_folders: bool) -> Iterator[str]:
+    """One line for each run, in colour on a terminal; `costs` are what they cost, in words."""
+    rows = [(run, _status(run), fmt.folder(run.workspace) if with_folders else "") for run in runs]
+    widest_id = max(len(run.run_id) for run in runs)
+    widest_status = max(len(status) for _, status, _ in rows)
+    widest_folder = min(max(_cells(folder) for *_, folder in rows), _FOLDER_CELLS)
     widest_cost = max(map(len, costs))
-    for (run_id, updated, status, folder, run), cost in zip(rows, costs, strict=True):
-        style = {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(run.verdict or Verdict.WAITING, "yellow")
-        style = "yellow" if run.undone else style
-        yield Text.assemble(
-            (f"{run_id:<{widths[0]}}  ", "bold"),
-            (f"{updated}  ", "dim"),
-            (f"{status:<{widths[2]}}  ", style),
-            (f"{cost:>{widest_cost}}  " if widest_cost else "", "dim"),
-            (set_cell_size(fmt.shorten_start(folder, 32), min(widths[3], 32)) + "  " if with_folders else "", "dim"),
-            fmt.line(run.task, 80),
-        )
+    colours = _colours()
+    for (run, status, folder), cost in zip(rows, costs, strict=True):
+        columns = [
+            _styled(f"{run.run_id:<{widest_id}}", "bold", colours),
+            _styled(fmt.timestamp(run.updated_at), "dim", colours),
+            _styled(f"{status:<{widest_status}}", _colour(run), colours),
+        ]
+        if widest_cost:
+            columns.append(_styled(f"{cost:>{widest_cost}}", "dim", colours))
+        if with_folders:
+            short = fmt.shorten_start(folder, _FOLDER_CELLS)
+            columns.append(_styled(short + " " * (widest_folder - _cells(short)), "dim", colours))
+        yield "  ".join([*columns, fmt.line(run.task, 80)]).rstrip()
 
 
 def _status(run: RunSummary) -> str:
@@ -35,3 +49,30 @@ def _status(run: RunSummary) -> str:
     if run.stage is Stage.WAITING:
         return str(Verdict.WAITING)
     return str(run.verdict or f"in {run.stage}")
+
+
+def _colour(run: RunSummary) -> str:
+    if run.undone:
+        return "yellow"
+    return {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(run.verdict or Verdict.WAITING, "yellow")
+
+
+def _cells(text: str) -> int:
+    """The width of a text in terminal cells. Wide characters count double."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _colours() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("", "dumb", None)
+
+
+def _styled(text: str, style: str, colours: bool) -> str:
+    if not colours:
+        return text
+    if style in ("bold", "dim"):
+        return click.style(text, bold=style == "bold" or None, dim=style == "dim" or None)
+    return click.style(text, fg=style)
