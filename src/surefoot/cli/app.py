@@ -6,7 +6,9 @@ Importing a command module only declares its options; the command itself imports
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import click
 
@@ -30,6 +32,9 @@ from surefoot.cli.mcp.command import mcp
 from surefoot.cli.options import database_option
 from surefoot.cli.remote.worker import worker
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
+
+if TYPE_CHECKING:
+    from surefoot.cli.views.error_line import Problem
 
 EXIT_CODES = """\b
 Exit codes:
@@ -134,29 +139,50 @@ def prepare_streams() -> None:
         logging.captureWarnings(True)
 
 
-def report_error(error: BaseException) -> int:
-    """Print an error as one line and its remedy. Returns the exit code."""
+def report_error(error: BaseException, words: Sequence[str] = ()) -> int:
+    """Print an error as one line and its remedy; and if `words` ask for JSON, as one object on standard output.
+
+    Returns the exit code.
+    """
+    from surefoot.cli.views.error_line import INTERRUPTED, wants_json, write_problem
+
     match error:
         case click.exceptions.NoArgsIsHelpError():
             click.echo(error.format_message())
             return 2
-        case click.UsageError():
-            path = error.ctx.command_path if error.ctx else "surefoot"
-            return _failed(error.format_message(), f"see: {path} --help", 2)
-        case click.ClickException():
-            return _failed(error.format_message(), "", 1)
-        case click.Abort() | KeyboardInterrupt():
-            return 130
         case BrokenPipeError():
             return _leave_pipe()
+        case click.Abort() | KeyboardInterrupt():
+            problem = INTERRUPTED
+        case _:
+            problem = _problem(error)
+            _print_problem(problem)
+    if wants_json(words, cli):
+        write_problem(problem)
+    return problem.exit_code
+
+
+def _problem(error: BaseException) -> "Problem":
+    from surefoot.cli.views.error_line import Problem, kind_of
+
+    match error:
+        case click.UsageError():
+            path = error.ctx.command_path if error.ctx else "surefoot"
+            return Problem(error.format_message(), f"see: {path} --help", "usage_error", 2)
+        case click.ClickException():
+            return Problem(error.format_message(), "", "error", 1)
     if _debug():
         _print_traceback(error)
     notes: list[str] = getattr(error, "__notes__", [])
     if isinstance(error, SurefootError):
         remedy = "; ".join(part for part in (error.remedy, *notes) if part)
-        return _failed(str(error), remedy, 2 if isinstance(error, _USAGE_ERRORS) else 1)
-    message = str(error) if isinstance(error, OSError) else f"unexpected error: {type(error).__name__}: {error}"
-    return _failed(message, "; ".join(("SUREFOOT_DEBUG=1 shows the traceback", *notes)), 1)
+        return Problem(str(error), remedy, kind_of(error), 2 if isinstance(error, _USAGE_ERRORS) else 1)
+    remedy = "; ".join(("SUREFOOT_DEBUG=1 shows the traceback", *notes))
+    if isinstance(error, OSError):
+        return Problem(str(error), remedy, "system_error", 1)
+    from surefoot.core.values import error_in_words
+
+    return Problem(f"unexpected error: {error_in_words(error)}", remedy, "unexpected_error", 1)
 
 
 def _print_traceback(error: BaseException) -> None:
@@ -169,13 +195,12 @@ def _debug() -> bool:
     return os.environ.get("SUREFOOT_DEBUG", "") not in ("", "0")
 
 
-def _failed(message: str, remedy: str, code: int) -> int:
+def _print_problem(problem: "Problem") -> None:
     from surefoot.cli.report.hiding import safe
 
-    print(f"surefoot: {' '.join(safe(message).split())}", file=sys.stderr)
-    for line in safe(remedy).splitlines():
+    print(f"surefoot: {' '.join(safe(problem.message).split())}", file=sys.stderr)
+    for line in safe(problem.remedy).splitlines():
         print(f"          {line}", file=sys.stderr)
-    return code
 
 
 def _leave_pipe() -> int:

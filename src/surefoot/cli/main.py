@@ -22,7 +22,7 @@ def main() -> None:
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except (Exception, KeyboardInterrupt) as error:
-        code = app.report_error(error)
+        code = app.report_error(error, sys.argv[1:])
     _end(code)
 
 
