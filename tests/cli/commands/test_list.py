@@ -1,5 +1,6 @@
 """`surefoot list` with many runs: what it reads and imports does not grow with them."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,9 +88,9 @@ async def test_on_a_terminal_the_status_is_coloured(surefoot: Surefoot) -> None:
     assert "\x1b[" not in terminal.output
 
 
-async def test_the_list_imports_neither_pydantic_nor_the_console(surefoot: Surefoot) -> None:
+def test_the_list_imports_neither_pydantic_nor_the_console(surefoot: Surefoot) -> None:
     """They take longer than the list itself. A time limit would depend on the machine."""
-    await store_runs(surefoot, range(1, 2))
+    asyncio.run(store_runs(surefoot, range(1, 2)))
     code = (
         "import sys; sys.argv = ['surefoot', 'list']\n"
         "from surefoot.cli.main import main\n"

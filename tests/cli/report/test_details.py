@@ -88,7 +88,7 @@ def test_details_of_phases_and_steps() -> None:
         "✓ approach  argparse, as the script already uses it  after 2 refusals",
         "· one flag: the least change",
         "else: a second script",
-        "✓ validation  the one check passes",
+        "✓ validation  1 check passes",
         "✓ prints valid JSON (python -m pytest -q passes)",
         "? reads well",
         "✓ 2. Write report.py  code_generation, done, 2 tries",
