@@ -28,6 +28,11 @@ from surefoot.cli.commands.run import plan, resume, run
 from surefoot.cli.commands.serve import acp, schema, serve, watch
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.demo.command import demo
+from surefoot.cli.help.completion import completion
+from surefoot.cli.help.examples import add_examples
+from surefoot.cli.help.listing import write_commands
+from surefoot.cli.help.topics import EXIT_CODES as EXIT_CODES
+from surefoot.cli.help.topics import help_command
 from surefoot.cli.mcp.command import mcp
 from surefoot.cli.options import database_option
 from surefoot.cli.remote.worker import worker
@@ -36,19 +41,6 @@ from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 if TYPE_CHECKING:
     from surefoot.cli.views.error_line import Problem
 
-EXIT_CODES = """\b
-Exit codes:
-  0    verified: checks that failed before pass now;
-       with --accept own-tests also proven by the run's own tests
-  1    failed, or an error
-  2    usage error: arguments, settings, no model
-  3    finished, but not verified: proven only by the run's own tests, or not at all
-  4    waiting for a person
-  5    budget exhausted
-  6    stopped: no progress
-  124  time limit reached
-  130  interrupted; can be resumed
-"""
 _USAGE_ERRORS = (UsageError, ConfigError, NoModel)
 
 
@@ -60,7 +52,7 @@ WITH_JOURNAL = (
 
 
 class Commands(click.Group):
-    """A group that suggests the nearest command for a misspelt one."""
+    """A group that suggests the nearest command for a misspelt one, and lists commands by what they are for."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -73,6 +65,9 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_commands(self, ctx, formatter)
 
 
 @click.group(cls=Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -120,8 +115,11 @@ for command in (
     mcp,
     schema,
     worker,
+    completion,
+    help_command,
 ):
     cli.add_command(command)
+add_examples(cli)
 for command in WITH_JOURNAL:
     database_option(command)
 

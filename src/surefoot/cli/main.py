@@ -17,6 +17,10 @@ def main() -> None:
     from surefoot.cli import app
 
     app.prepare_streams()
+    if "_SUREFOOT_COMPLETE" in os.environ:
+        from surefoot.cli.help.completion import answer_shell
+
+        sys.exit(answer_shell(app.cli))
     try:
         result = app.cli.main(sys.argv[1:], prog_name="surefoot", standalone_mode=False)
         sys.stdout.flush()
