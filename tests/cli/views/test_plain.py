@@ -68,7 +68,9 @@ def test_control_characters_in_events_do_not_reach_the_terminal() -> None:
     records = recorded.records([*recorded.phases(), *events])
     lines = plain(records, verbose=True)
     assert not [line for line in lines if any(character < " " for character in line)]
-    assert sum("b c" in line for line in lines) == 9
+    assert sum("b c" in line for line in lines) == 8
+    asked = next(at for at, line in enumerate(lines) if "? a" in line)
+    assert lines[asked + 1].strip() == "c␇", "a question keeps its lines"
 
 
 def test_lines_can_be_written_to_an_ascii_stream() -> None:
