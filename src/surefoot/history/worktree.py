@@ -22,7 +22,6 @@ from surefoot.workspace.errors import as_path, translate_os_errors
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.snapshot import Workspace
 from surefoot.workspace.worktrees import Worktree, record_file, worktree_of
-from surefoot.workspace.worktrees import worktree_origins as worktree_origins
 
 
 def make_worktree(folder: Path, copy: Path, home: Path, run_id: str, config: ExecutionConfig | None = None) -> None:

@@ -91,6 +91,18 @@ def test_what_is_not_expected_and_ctrl_c(capsys: pytest.CaptureFixture[str]) -> 
     assert (unexpected["kind"], interrupted["kind"]) == ("unexpected_error", "interrupted")
 
 
+def test_an_error_as_json_has_no_secrets_and_no_control_characters(surefoot: Surefoot) -> None:
+    key = "sk-proj-0123456789abcdefghij"
+    surefoot.environ["OPENAI_API_KEY"] = key
+    result = surefoot("show", f"{key}\x1b[2J", "--json")
+    assert error_of(result)["kind"] == "unknown_run"
+    result = surefoot("stats", "--since", f"{key}\x1b[2J", "--json")
+    message = error_of(result)["message"]
+    assert "[redacted]" in message
+    assert key not in result.out + result.err
+    assert "\x1b" not in message
+
+
 def test_ctrl_c_in_a_run_gives_an_outcome(surefoot: Surefoot) -> None:
     process = surefoot.start(*slow_script(surefoot), "--json")
     begun = surefoot.workspace / "begun"

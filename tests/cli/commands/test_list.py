@@ -109,3 +109,13 @@ def test_the_list_imports_neither_pydantic_nor_the_console(surefoot: Surefoot) -
     run, loaded = done.stdout.splitlines()
     assert "verified" in run
     assert loaded == "[]"
+
+
+async def test_a_secret_in_a_task_is_listed_nowhere(surefoot: Surefoot) -> None:
+    key = "sk-proj-0123456789abcdefghij"
+    await surefoot.store(recorded.records([recorded.created(text=f"use {key} here")]))
+    surefoot.environ["OPENAI_API_KEY"] = key
+    for words in (["list"], ["list", "--json"]):
+        listed = surefoot(*words).out
+        assert "[redacted]" in listed
+        assert key not in listed

@@ -29,6 +29,8 @@ async def filled(surefoot: Surefoot) -> Surefoot:
     await store(surefoot, "1115-2044", "add a --json flag, please")
     await store(surefoot, "1116-0900", "evil\n\x1b[2J$(touch owned) `touch owned` *")
     await store(surefoot, "2222-0001", "elsewhere", surefoot.home)
+    await store(surefoot, "$(touch${IFS}owned)", "an id that is a command")
+    await store(surefoot, "*", "an id that is a pattern")
     return surefoot
 
 
