@@ -138,11 +138,12 @@ class ModelName(Completed):
 def _used_models() -> list[str]:
     """The models of the newest runs that can be named again; none if the journal cannot be read."""
     from surefoot.cli.session.runs import open_run_list
+    from surefoot.models.providers.catalog import PROVIDERS
 
     runs: list[RunSummary] = []
     with suppress(SurefootError), closing(open_run_list()) as journal:
         runs = journal.summaries(MAX_RUNS)
-    return list(dict.fromkeys(run.model for run in runs if "/" in run.model and ":" not in run.model))
+    return list(dict.fromkeys(run.model for run in runs if run.model.partition("/")[0] in (*PROVIDERS, "local")))
 
 
 class Place(Completed):
