@@ -1,8 +1,10 @@
 """The help: groups of commands, examples that are real command lines, topics."""
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import click
 import pytest
@@ -28,7 +30,9 @@ def parse(line: str) -> click.Context:
     command: click.Command = cli
     while isinstance(command, click.Group) and words and words[0] in command.commands:
         command = command.commands[words.pop(0)]
-    return command.make_context(command.name, words)
+    # Some options are handed on to processes by variables.
+    with patch.dict(os.environ):
+        return command.make_context(command.name, words)
 
 
 @pytest.mark.parametrize(("name", "command"), list(commands()))
