@@ -53,6 +53,27 @@ def test_every_view_counts_the_same_checks(surefoot: Surefoot) -> None:
     assert last["check_count"] == {"passed": total, "total": total}
 
 
+def test_checks_of_the_plan_are_counted_too(surefoot: Surefoot) -> None:
+    """They decide nothing beside a check of the user, but they are listed, so they are part of every number."""
+    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    step = {"id": "s1", "name": "Write adder.py", "description": TASK, "writes": ["adder.py"]}
+    own = [{"kind": "command", "command": f"grep -q {word} adder.py"} for word in ("return", "nothing")]
+    given = surefoot.home / "given.json"
+    given.write_text(json.dumps({"understanding": {"understanding": TASK}, "plan": {"steps": [step], "checks": own}}))
+    script = surefoot.script(adder("+"))
+    result = surefoot("run", TASK, "-m", script, "--check", CHECK, "--given", str(given), "--from-phase", "execution")
+    labels = listed_checks(result.out)
+    passed = sum(label.startswith("✓") for label in labels)
+    assert {label[2:] for label in labels} >= {CHECK, "grep -q return adder.py", "grep -q nothing adder.py"}
+    assert passed == len(labels) - 1
+    counted = f"{passed} of {len(labels)} checks pass"
+    assert counted in result.out, result.out
+    assert counted in result.err
+    assert counted in surefoot("show").out
+    shown = json.loads(surefoot("show", "--json").out)
+    assert shown["check_count"] == {"passed": passed, "total": len(labels)}
+
+
 def test_a_failure_that_two_checks_share_is_printed_once(surefoot: Surefoot) -> None:
     surefoot.environ |= ONE_ATTEMPT
     (surefoot.workspace / "why.txt").write_text("the rows of June are missing\n")
