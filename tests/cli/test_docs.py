@@ -94,7 +94,7 @@ def test_every_example_is_a_valid_command_line() -> None:
     examples = [line for line in lines if line.startswith("surefoot ")]
     assert len(examples) > 10
     for line in examples:
-        words = shlex.split(line.partition(" < ")[0])[1:]
+        words = shlex.split(re.split(" [<>|] ", line)[0])[1:]
         command: click.Command = cli
         while isinstance(command, click.Group):
             command = command.commands[words.pop(0)]

@@ -11,7 +11,7 @@ import pytest
 
 from support.recorded import asking, created, failed_run, only_planned, phases, records, whole_run
 from surefoot.core.transitions import Stage
-from surefoot.history.status import RunStatus, listed_status, live_runs, status_of, unread_answers
+from surefoot.history.status import RunStatus, listed_statuses, live_runs, status_of, unread_answers
 from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.reducers import fold
@@ -69,7 +69,7 @@ async def test_every_way_of_reading_a_run_gives_its_status(name: str, tmp_path: 
     view = view_of(records(events))
     for live, expected in ((True, driven), (False, alone)):
         assert status_of(state, live=live) == expected
-        assert listed_status(summary, reader, live=live) == expected
+        assert listed_statuses([summary], reader, {summary.run_id} if live else ()) == [expected]
         view.live = live
         assert run_row(view)["status"] == expected
     assert run_row(view)["exit_code"] == (0 if state.outcome and name != "failed" else 1 if name == "failed" else None)
@@ -88,7 +88,7 @@ async def test_a_question_whose_answer_was_not_read_yet_is_not_open(tmp_path: Pa
     answered = unread_answers(reader, run_id)
     assert answered == {"q1"}
     assert status_of(fold(records(events)), live=False, answered=answered) == "paused"
-    assert listed_status(summary, reader, live=False) == "paused"
+    assert listed_statuses([summary], reader, ()) == ["paused"]
     reader.close()
 
 

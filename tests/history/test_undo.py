@@ -18,7 +18,7 @@ from surefoot.history.gc import collect_garbage
 from surefoot.history.restoring import RestorePlan
 from surefoot.history.timeline import build_timeline, diff_of
 from surefoot.history.undo import undo
-from surefoot.history.worktree import apply_worktree, make_worktree, worktree_of
+from surefoot.history.worktree import apply_worktree, make_worktree
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -26,6 +26,7 @@ from surefoot.models.base import ModelRequest
 from surefoot.models.testing.scripted import Rule
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.worktrees import worktree_of
 
 NO_REPLAN = {"max_step_retries": 0, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
 SPOIL = "rm -r docs; chmod 600 run.sh; ln -s nowhere link; mkdir -p empty/deep; echo new > made.txt; echo x >> kept.txt"

@@ -6,7 +6,9 @@ Importing a command module only declares its options; the command itself imports
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,24 +28,19 @@ from surefoot.cli.commands.run import plan, resume, run
 from surefoot.cli.commands.serve import acp, schema, serve, watch
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.demo.command import demo
+from surefoot.cli.help.completion import completion
+from surefoot.cli.help.examples import add_examples
+from surefoot.cli.help.listing import write_commands
+from surefoot.cli.help.topics import EXIT_CODES as EXIT_CODES
+from surefoot.cli.help.topics import help_command
 from surefoot.cli.mcp.command import mcp
 from surefoot.cli.options import database_option
 from surefoot.cli.remote.worker import worker
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
-EXIT_CODES = """\b
-Exit codes:
-  0    verified: checks that failed before pass now;
-       with --accept own-tests also proven by the run's own tests
-  1    failed, or an error
-  2    usage error: arguments, settings, no model
-  3    finished, but not verified: proven only by the run's own tests, or not at all
-  4    waiting for a person
-  5    budget exhausted
-  6    stopped: no progress
-  124  time limit reached
-  130  interrupted; can be resumed
-"""
+if TYPE_CHECKING:
+    from surefoot.cli.views.error_line import Problem
+
 _USAGE_ERRORS = (UsageError, ConfigError, NoModel)
 
 
@@ -55,7 +52,7 @@ WITH_JOURNAL = (
 
 
 class Commands(click.Group):
-    """A group that suggests the nearest command for a misspelt one."""
+    """A group that suggests the nearest command for a misspelt one, and lists commands by what they are for."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -68,6 +65,9 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_commands(self, ctx, formatter)
 
 
 @click.group(cls=Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -115,8 +115,11 @@ for command in (
     mcp,
     schema,
     worker,
+    completion,
+    help_command,
 ):
     cli.add_command(command)
+add_examples(cli)
 for command in WITH_JOURNAL:
     database_option(command)
 
@@ -134,29 +137,50 @@ def prepare_streams() -> None:
         logging.captureWarnings(True)
 
 
-def report_error(error: BaseException) -> int:
-    """Print an error as one line and its remedy. Returns the exit code."""
+def report_error(error: BaseException, words: Sequence[str] = ()) -> int:
+    """Print an error as one line and its remedy; and if `words` ask for JSON, as one object on standard output.
+
+    Returns the exit code.
+    """
+    from surefoot.cli.views.error_line import INTERRUPTED, wants_json, write_problem
+
     match error:
         case click.exceptions.NoArgsIsHelpError():
             click.echo(error.format_message())
             return 2
-        case click.UsageError():
-            path = error.ctx.command_path if error.ctx else "surefoot"
-            return _failed(error.format_message(), f"see: {path} --help", 2)
-        case click.ClickException():
-            return _failed(error.format_message(), "", 1)
-        case click.Abort() | KeyboardInterrupt():
-            return 130
         case BrokenPipeError():
             return _leave_pipe()
+        case click.Abort() | KeyboardInterrupt():
+            problem = INTERRUPTED
+        case _:
+            problem = _problem(error)
+            _print_problem(problem)
+    if wants_json(words, cli):
+        write_problem(problem)
+    return problem.exit_code
+
+
+def _problem(error: BaseException) -> "Problem":
+    from surefoot.cli.views.error_line import Problem, kind_of
+
+    match error:
+        case click.UsageError():
+            path = error.ctx.command_path if error.ctx else "surefoot"
+            return Problem(error.format_message(), f"see: {path} --help", "usage_error", 2)
+        case click.ClickException():
+            return Problem(error.format_message(), "", "error", 1)
     if _debug():
         _print_traceback(error)
     notes: list[str] = getattr(error, "__notes__", [])
     if isinstance(error, SurefootError):
         remedy = "; ".join(part for part in (error.remedy, *notes) if part)
-        return _failed(str(error), remedy, 2 if isinstance(error, _USAGE_ERRORS) else 1)
-    message = str(error) if isinstance(error, OSError) else f"unexpected error: {type(error).__name__}: {error}"
-    return _failed(message, "; ".join(("SUREFOOT_DEBUG=1 shows the traceback", *notes)), 1)
+        return Problem(str(error), remedy, kind_of(error), 2 if isinstance(error, _USAGE_ERRORS) else 1)
+    remedy = "; ".join(("SUREFOOT_DEBUG=1 shows the traceback", *notes))
+    if isinstance(error, OSError):
+        return Problem(str(error), remedy, "system_error", 1)
+    from surefoot.core.values import error_in_words
+
+    return Problem(f"unexpected error: {error_in_words(error)}", remedy, "unexpected_error", 1)
 
 
 def _print_traceback(error: BaseException) -> None:
@@ -169,13 +193,12 @@ def _debug() -> bool:
     return os.environ.get("SUREFOOT_DEBUG", "") not in ("", "0")
 
 
-def _failed(message: str, remedy: str, code: int) -> int:
+def _print_problem(problem: "Problem") -> None:
     from surefoot.cli.report.hiding import safe
 
-    print(f"surefoot: {' '.join(safe(message).split())}", file=sys.stderr)
-    for line in safe(remedy).splitlines():
+    print(f"surefoot: {' '.join(safe(problem.message).split())}", file=sys.stderr)
+    for line in safe(problem.remedy).splitlines():
         print(f"          {line}", file=sys.stderr)
-    return code
 
 
 def _leave_pipe() -> int:

@@ -17,12 +17,16 @@ def main() -> None:
     from surefoot.cli import app
 
     app.prepare_streams()
+    if "_SUREFOOT_COMPLETE" in os.environ:
+        from surefoot.cli.help.completion import answer_shell
+
+        sys.exit(answer_shell(app.cli))
     try:
         result = app.cli.main(sys.argv[1:], prog_name="surefoot", standalone_mode=False)
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except (Exception, KeyboardInterrupt) as error:
-        code = app.report_error(error)
+        code = app.report_error(error, sys.argv[1:])
     _end(code)
 
 

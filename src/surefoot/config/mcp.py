@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from surefoot.config.fields import Sourced
 from surefoot.config.model import is_safe_address
-from surefoot.core.values import Value
+from surefoot.core.values import Value, wrong_fields
 from surefoot.errors import ConfigError
 
 SECTION = "mcp"
@@ -138,8 +138,7 @@ def _read_server(name: str, entry: Any, where: str) -> McpServer:
 
 def _refuse(name: str, where: str, error: ValidationError) -> NoReturn:
     first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    problem = first["msg"].removeprefix("Value error, ")
+    place, problem = wrong_fields(error)[0]
     if first["type"] == "extra_forbidden":
         problem = f"there is no such setting; the settings are {', '.join(McpServer.model_fields)}"
     raise ConfigError(

@@ -1,12 +1,14 @@
 """Outcomes: results of checks, failures and their reflections, the verdict and the diagnosis of a run."""
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from surefoot.core.plan import Check
 from surefoot.core.proof import ProofLevel, SuiteCounts, SuiteEvidence
+from surefoot.core.transitions import Verdict as Verdict
 from surefoot.core.values import FreeText, Secrecy, Value, Wording
 
 
@@ -31,6 +33,38 @@ class CheckResult(Value):
     """An earlier result, reused because no input has changed."""
     counts: SuiteCounts | None = None
     """How many tests the command ran, if its output says so."""
+
+
+class CheckCount(NamedTuple):
+    """How many checks there are, each counted once, and how many of them pass. Every view gives these numbers."""
+
+    passed: int
+    total: int
+
+    def __str__(self) -> str:
+        """`3 checks pass`, `2 of 3 checks pass`, `1 check fails`."""
+        if self.total == 1:
+            return f"1 check {'passes' if self.passed else 'fails'}"
+        of_all = "" if self.passed == self.total else f"{self.passed} of "
+        return f"{of_all}{self.total} checks pass"
+
+
+def distinct_checks(results: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """The last result of each check, in the order of the checks."""
+    return tuple({result.check.key: result for result in results}.values())
+
+
+def count_checks(results: Iterable[CheckResult]) -> CheckCount:
+    found = distinct_checks(results)
+    return CheckCount(sum(result.passed for result in found), len(found))
+
+
+def evidence_of(red: Iterable[CheckResult], most: int = 2) -> str:
+    """The output of checks that fail, each output once: the first line names the checks that it is of."""
+    outputs: dict[str, list[str]] = {}
+    for result in red:
+        outputs.setdefault(result.detail, []).append(result.check.label)
+    return "\n".join(f"{', '.join(labels)}\n{detail}" for detail, labels in list(outputs.items())[:most])
 
 
 class CriterionResult(Value):
@@ -94,20 +128,6 @@ class StepReflection(Value):
     decided_by: Literal["rules", "model"] = "rules"
     keep: FreeText = ""
     """Why the partial work is worth keeping. Empty: it is undone before the next attempt."""
-
-
-class Verdict(StrEnum):
-    VERIFIED = "verified"
-    UNVERIFIED = "unverified"
-    """Every step is done, but no check that failed before the run passes now, or none could be run."""
-    FAILED = "failed"
-    BLOCKED = "blocked"
-    WAITING = "waiting"
-    BUDGET = "budget"
-    LOOP = "loop"
-    TIME = "time"
-    CANCELLED = "cancelled"
-    INTERRUPTED = "interrupted"
 
 
 EXIT_CODES: dict[Verdict, int] = {

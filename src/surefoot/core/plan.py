@@ -5,8 +5,9 @@ import json
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
+from surefoot.core.transitions import Condition as Condition
 from surefoot.core.values import Secrecy, Tagged, Value, Wording
 
 
@@ -43,14 +44,6 @@ class StepKind(StrEnum):
         return self in (StepKind.FILE, StepKind.PROGRAM, StepKind.FREE_ANSWER)
 
 
-class Condition(StrEnum):
-    """How a dependency must have ended before the dependent step may run."""
-
-    SUCCESS = "success"
-    FAILURE = "failure"
-    ALWAYS = "always"
-
-
 class StepDependency(Value):
     step_id: str
     depends_on: str
@@ -77,7 +70,7 @@ class _Check(Tagged):
 
 class CommandCheck(_Check):
     kind: Literal["command"] = "command"
-    command: str = Field(pattern=r"\S")
+    command: Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"\S")]
     expect_exit: int = 0
     reads: tuple[Annotated[str, Field(pattern=_RELATIVE_PATH)], ...] = ()
     """Declared inputs: files, folders, globs such as `src/*.py`. Empty: the whole workspace. Between steps the check

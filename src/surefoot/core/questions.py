@@ -24,6 +24,8 @@ CHOICES = (
 """What can be answered when an action needs approval."""
 _WORDS = {word: choice.word for choice in CHOICES for word in (choice.key, choice.word, *choice.also)}
 
+ASSUMED = "nobody was asked '{question}'; assumed: the task as it is written, in its most usual reading"
+"""The warning about a question that a run has gone on without."""
 TIMED_OUT = "timed out"
 """The recorded answer of a question that nobody answered in time. It counts as a no, never as other instructions."""
 ALWAYS, EDIT = "always ", "edit: "

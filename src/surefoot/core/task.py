@@ -33,6 +33,14 @@ class Task(Value):
             )
         return text
 
+    @field_validator("checks")
+    @classmethod
+    def _each_check_once(cls, checks: tuple[Check, ...]) -> tuple[Check, ...]:
+        found: dict[str, Check] = {}
+        for check in checks:
+            found.setdefault(check.key, check)
+        return tuple(found.values())
+
     @property
     def folder(self) -> Path:
         return Path(self.workspace)

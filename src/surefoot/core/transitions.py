@@ -1,13 +1,13 @@
 """The states of runs and steps, and the allowed transitions between them.
 
-The diagrams in docs/architecture.md are drawn from these tables by `draw()`; a test compares them.
+The diagrams in docs/architecture.md are drawn from these tables by `draw()`; a test compares them. This module imports
+next to nothing, because every list of runs needs it.
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeVar
 
-from surefoot.core.plan import Condition
 from surefoot.errors import IllegalTransition
 
 
@@ -23,6 +23,20 @@ class Stage(StrEnum):
     WAITING = "waiting"
     COMPLETED = "completed"
     FAILED = "failed"
+
+
+class Verdict(StrEnum):
+    VERIFIED = "verified"
+    UNVERIFIED = "unverified"
+    """Every step is done, but no check that failed before the run passes now, or none could be run."""
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    WAITING = "waiting"
+    BUDGET = "budget"
+    LOOP = "loop"
+    TIME = "time"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
 
 
 class OrchestrationState(StrEnum):
@@ -109,6 +123,14 @@ so it is not recorded."""
 
 _DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED, StepStatus.SKIPPED})
 """Statuses that satisfy a dependency. The dependants of a skipped step run without its result."""
+
+
+class Condition(StrEnum):
+    """How a dependency must have ended before the dependent step may run."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ALWAYS = "always"
 
 
 def condition_met(condition: Condition, status: StepStatus) -> bool:

@@ -1,11 +1,14 @@
-"""The base class of all values: immutable, strict about unknown fields."""
+"""The base class of all values: immutable, strict about unknown fields. And what is wrong with a value, in words."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Annotated, Any, ParamSpec, Self, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
+
+from surefoot.errors import SurefootError
 
 P = ParamSpec("P")
 V = TypeVar("V", bound="Value")
@@ -80,3 +83,61 @@ class Tagged(Value):
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+# -- what is wrong with a value, in words ----------------------------------------------------------------------------
+
+_NAME_A_CLASS = {"model_type", "model_attributes_type", "dataclass_type", "dataclass_exact_type", "is_instance_of"}
+"""Problems that pydantic words with the name of a class, which means nothing to a person or a model."""
+_SCHEMA_PART = re.compile(r".*[\[(]|(?:function|tagged-union|lax-or-strict|json-or-python|constrained)\b")
+
+
+class WrongField(NamedTuple):
+    where: str
+    """The field, such as `steps.0.name`; empty for the value as a whole."""
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.where or 'it'}: {self.problem}"
+
+
+def wrong_fields(error: ValidationError) -> list[WrongField]:
+    """What is wrong with each field. No name of a class is part of it."""
+    return [
+        WrongField(".".join(map(str, shown_path(problem["loc"]))), worded(problem["type"], problem["msg"]))
+        for problem in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+
+
+def what_is_wrong(error: ValidationError, most: int = 5) -> str:
+    return "; ".join(map(str, wrong_fields(error)[:most]))
+
+
+def worded(kind: str, message: str) -> str:
+    """A problem as pydantic words it, without the name of a class."""
+    if kind in _NAME_A_CLASS:
+        return "Input should be an object with named fields"
+    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+
+
+def shown_path(location: tuple[int | str, ...]) -> list[int | str]:
+    """The place of a problem without the parts that name a class or a part of its schema."""
+    classes = {cls.__name__ for cls in _subclasses(BaseModel)}
+    return [
+        part for part in location if isinstance(part, int) or (part not in classes and not _SCHEMA_PART.match(part))
+    ]
+
+
+def _subclasses(cls: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for own in cls.__subclasses__():
+        yield own
+        yield from _subclasses(own)
+
+
+def error_in_words(error: BaseException) -> str:
+    """An error for people: what it says, and the kind of error only if it was not expected."""
+    if isinstance(error, ValidationError):
+        return what_is_wrong(error)
+    if isinstance(error, SurefootError | OSError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

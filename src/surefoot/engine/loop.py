@@ -16,6 +16,7 @@ from surefoot.config.model import ExecutionConfig, PhasePolicy
 from surefoot.core.outcome import Outcome, Verdict
 from surefoot.core.task import Task
 from surefoot.core.transitions import RUN_TRANSITIONS, Stage
+from surefoot.core.values import error_in_words
 from surefoot.engine.alerts.alerting import alert_on, send_after_end, send_alerts
 from surefoot.engine.controls import step_again
 from surefoot.engine.planner.approach import choose_approach
@@ -303,7 +304,7 @@ async def _cut_short(run: Run, error: BaseException) -> None:
         await _stop(run, run.inbox.stop.verdict, run.inbox.stop.reason)
         return
     cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
-    reason = "stopped from outside" if cancelled else f"{type(error).__name__}: {error}"
+    reason = "stopped from outside" if cancelled else error_in_words(error)
     with suppress(Exception):
         await run.record(e.RunInterrupted(reason=reason))
     raise error

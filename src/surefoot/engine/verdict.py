@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from surefoot.core.outcome import CheckResult, CriterionResult, Diagnosis, FailureKind, Outcome, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Diagnosis, FailureKind, Outcome, Verdict, count_checks
 from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
@@ -96,7 +96,7 @@ def _judge(
 ) -> tuple[Verdict, str]:
     strong = [r for r in checks if r.check.origin in ("user", "project")]
     if not strong:
-        own = len([r for r in checks if r.passed])
+        own = count_checks(checks).passed
         passing = "1 check of the plan itself passes" if own == 1 else f"{own} checks of the plan itself pass"
         weak = f"; {passing}, which is weak evidence" if own else ""
         return Verdict.UNVERIFIED, f"done, but neither you nor the project gave a check that could prove it{weak}"
@@ -114,10 +114,8 @@ def _judge(
             f"the checks pass, but {label!r} also passes with empty {files}, "
             "so it does not prove that their content is right"
         )
-    count = len(decisive(checks))
     return Verdict.VERIFIED, (
-        f"{count} check{'s pass' if count != 1 else ' passes'} on the final tree; "
-        f"{solid[0].check.label!r} failed before and passes now"
+        f"{count_checks(checks)} on the final tree; {solid[0].check.label!r} failed before and passes now"
     )
 
 

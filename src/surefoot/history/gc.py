@@ -12,11 +12,12 @@ from surefoot.core.transitions import Stage
 from surefoot.engine.verifier.scratch import COPIES
 from surefoot.errors import WorkspaceLocked
 from surefoot.history.timeline import build_timeline, snapshot_storage
-from surefoot.history.worktree import remove_worktree, worktree_of
+from surefoot.history.worktree import remove_worktree
 from surefoot.journal.events import StepFinished
 from surefoot.journal.store.base import Journal, RunSummary
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.restore.aside import Aside
+from surefoot.workspace.worktrees import worktree_of
 
 _ALL_RUNS = 1_000_000_000
 _MIN_AGE_SECONDS = (60.0, 3600.0)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from surefoot.core.phases import ApproachOutput, ExecutionPhase, PhaseResult, UnderstandingOutput
 from surefoot.core.plan import DetailedPlan
 from surefoot.core.transitions import Stage
+from surefoot.core.values import what_is_wrong
 from surefoot.engine.planner.gate import skipped
 from surefoot.errors import UsageError
 from surefoot.journal import events as e
@@ -112,11 +113,9 @@ def _from_values(values: Mapping[str, Any], source: str) -> EarlierPhases:
             given = _with_checks_of_a_plan(parsed) if isinstance(parsed, DetailedPlan) else parsed or value
             found[name] = None if given is None else skipped(phase, _GIVEN, given)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
             raise UsageError(
-                f"{source}: {name} cannot be used: {where}: {first['msg']}",
-                remedy=f"give the fields of {kind.__name__}",
+                f"{source}: {name} cannot be used: {what_is_wrong(error, 1)}",
+                remedy=f"its fields: {', '.join(kind.model_fields)}",
             ) from None
     return EarlierPhases(**found, source=source)
 

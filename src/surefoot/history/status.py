@@ -5,12 +5,11 @@ workspace, or by its lease if the journal is in a database. Imports little, beca
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from surefoot.core.outcome import Verdict
-from surefoot.core.transitions import Stage
+from surefoot.core.transitions import Stage, Verdict
 from surefoot.journal.store.base import Reader, RunSummary
 from surefoot.workspace.lock import running_in
 
@@ -89,24 +88,37 @@ def is_plan(state: "RunState") -> bool:
     )
 
 
-def listed_status(run: RunSummary, reader: Reader, *, live: bool) -> RunStatus:
-    """The status of a run in the list of runs. The run is not folded: only a few of its events are read."""
-    facts = _Facts(run.stage, run.verdict if has_ended(run) else None, live, is_undone=bool(run.undone))
-    if has_ended(run):
-        only_planned = (run.stage, run.verdict) == (Stage.COMPLETED, Verdict.UNVERIFIED)
-        return _status(facts._replace(is_plan=only_planned and not reader.bodies(run.run_id, ["validated"])))
-    return _status(facts if facts.is_undone else _with_events(facts, run.run_id, reader))
+def listed_statuses(runs: Sequence[RunSummary], reader: Reader, live: Collection[str]) -> list[RunStatus]:
+    """The statuses of the runs in a list. `live` are those that a process drives.
+
+    The runs are not folded. A few of their events are read, by two queries for all of them.
+    """
+    undecided = [run.run_id for run in runs if not has_ended(run) and not run.undone]
+    maybe_plans = [run.run_id for run in runs if (run.stage, run.verdict) == (Stage.COMPLETED, Verdict.UNVERIFIED)]
+    events: dict[str, list[tuple[str, bytes]]] = {run_id: [] for run_id in undecided}
+    for run_id, kind, body in reader.bodies(undecided, _OPEN_KINDS) if undecided else ():
+        events[run_id].append((kind, body))
+    validated = {body.run_id for body in reader.bodies(maybe_plans, ["validated"])} if maybe_plans else set()
+    plans = set(maybe_plans) - validated
+    found = []
+    for run in runs:
+        verdict = run.verdict if has_ended(run) else None
+        facts = _Facts(run.stage, verdict, run.run_id in live, is_undone=bool(run.undone), is_plan=run.run_id in plans)
+        if run.run_id in events:
+            facts = _with_events(facts, run.run_id, events[run.run_id], reader)
+        found.append(_status(facts))
+    return found
 
 
 def has_ended(run: RunSummary) -> bool:
     return run.verdict not in (None, Verdict.INTERRUPTED)
 
 
-def _with_events(facts: _Facts, run_id: str, reader: Reader) -> _Facts:
+def _with_events(facts: _Facts, run_id: str, events: Iterable[tuple[str, bytes]], reader: Reader) -> _Facts:
     """The facts with what some events say, read as the reducers do."""
     asked: set[str] = set()
     interrupted = as_asked = remote = False
-    for kind, body in reader.bodies(run_id, _OPEN_KINDS):
+    for kind, body in events:
         fields = json.loads(body)
         match kind:
             case "run_created":

@@ -6,11 +6,10 @@ Applying them, and removing them again, is recorded in the journal of the run.
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from surefoot.config.model import ExecutionConfig
-from surefoot.config.paths import worktree_records
 from surefoot.errors import UsageError
 from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, who
 from surefoot.history.timeline import Timeline, around, build_timeline, workspace_of
@@ -22,12 +21,7 @@ from surefoot.workspace.durable import durable_write
 from surefoot.workspace.errors import as_path, translate_os_errors
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.snapshot import Workspace
-
-
-@dataclass(frozen=True, slots=True)
-class Worktree:
-    origin: str
-    copy: str
+from surefoot.workspace.worktrees import Worktree, record_file, worktree_of
 
 
 def make_worktree(folder: Path, copy: Path, home: Path, run_id: str, config: ExecutionConfig | None = None) -> None:
@@ -35,23 +29,10 @@ def make_worktree(folder: Path, copy: Path, home: Path, run_id: str, config: Exe
     config = config or ExecutionConfig()
     workspace = Workspace(folder, home, excludes=config.snapshot_excludes, quota_bytes=config.snapshot_quota_bytes)
     with translate_os_errors("record where the copy is"):
-        _record_file(home, run_id).parent.mkdir(parents=True, exist_ok=True)
+        record_file(home, run_id).parent.mkdir(parents=True, exist_ok=True)
         worktree = Worktree(str(workspace.root), str(copy))
-        durable_write(_record_file(home, run_id), json.dumps(asdict(worktree)).encode())
+        durable_write(record_file(home, run_id), json.dumps(asdict(worktree)).encode())
     workspace.copy_to(workspace.snapshot(), copy)
-
-
-def worktree_of(home: Path, run_id: str) -> Worktree | None:
-    try:
-        return Worktree(**json.loads(_record_file(home, run_id).read_bytes()))
-    except FileNotFoundError:
-        return None
-
-
-def worktree_origins(home: Path) -> dict[str, str]:
-    """The copies of all runs, each with the folder that was copied."""
-    run_ids = [file.stem for file in worktree_records(home).glob("*.json")]
-    return {worktree.copy: worktree.origin for run_id in run_ids if (worktree := worktree_of(home, run_id))}
 
 
 def remove_worktree(home: Path, run_id: str, *, dry_run: bool = False) -> int:
@@ -63,7 +44,7 @@ def remove_worktree(home: Path, run_id: str, *, dry_run: bool = False) -> int:
     freed = sum(file.lstat().st_size for file in folder.rglob("*") if file.is_symlink() or not file.is_dir())
     if not dry_run:
         shutil.rmtree(folder, ignore_errors=True)
-        _record_file(home, run_id).unlink(missing_ok=True)
+        record_file(home, run_id).unlink(missing_ok=True)
     return freed
 
 
@@ -165,7 +146,3 @@ def _applied(plan: RestorePlan, by: str, *, towards: str = "", reverts: bool = F
         reverts=reverts,
         by=by or who(),
     )
-
-
-def _record_file(home: Path, run_id: str) -> Path:
-    return worktree_records(home) / f"{run_id}.json"

@@ -12,6 +12,8 @@ OnRecord = Callable[[Record], None]
 OnText = Callable[[str], None]
 OnCall = Callable[[str, str], None]
 """Takes the tool of a call that the model is writing, and its most telling argument; empty until that is known."""
+OnCheck = Callable[[str], None]
+"""Takes the command of a check that the engine runs now."""
 StreamKind: TypeAlias = Literal["text", "output", "call"]
 """The answer of a model, the output of a command, or the call that a model is writing."""
 
@@ -34,6 +36,7 @@ class _Subscriber:
     on_text: OnText | None
     on_call: OnCall | None
     on_stream: OnStream | None
+    on_check: OnCheck | None
 
 
 class Bus:
@@ -46,12 +49,13 @@ class Bus:
         on_text: OnText | None = None,
         on_call: OnCall | None = None,
         on_stream: OnStream | None = None,
+        on_check: OnCheck | None = None,
     ) -> Callable[[], None]:
         """Subscribe to records, to streamed text and calls; `on_stream` gets both with their source.
 
         Returns a function that ends the subscription.
         """
-        subscriber = _Subscriber(on_record, on_text, on_call, on_stream)
+        subscriber = _Subscriber(on_record, on_text, on_call, on_stream, on_check)
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)
 
@@ -80,3 +84,9 @@ class Bus:
                 subscriber.on_call(tool, subject)
             if subscriber.on_stream is not None:
                 subscriber.on_stream(source, f"{tool} {subject}".strip())
+
+    def checking(self, label: str) -> None:
+        """Publish which command the engine runs as a check. It is not recorded; the results are."""
+        for subscriber in list(self._subscribers):
+            if subscriber.on_check is not None:
+                subscriber.on_check(label)

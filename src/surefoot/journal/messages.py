@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from surefoot.core.values import wrong_fields
 from surefoot.errors import JournalError
 from surefoot.journal.events import ControlCommand
 
@@ -84,7 +85,6 @@ def decode_message(body: bytes) -> InboxMessage | UnreadableMessage:
     try:
         message: InboxMessage = adapter.validate_python(values)
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"]))
-        return UnreadableMessage(f"{where} is wrong: {problem['msg']}")
+        where, problem = wrong_fields(error)[0]
+        return UnreadableMessage(f"{where} is wrong: {problem}")
     return message

@@ -10,6 +10,7 @@ from surefoot.journal.redact import Redactor
 from surefoot.journal.state import RunState
 from surefoot.report.document import ChangedFiles, Environment, FinalCheck, Recovery, SuiteRow, Usage
 from surefoot.view.details import proof_row
+from surefoot.view.questions import open_points, other_warnings
 from surefoot.view.rows import Colour
 from surefoot.view.state import RunView, Try, Used
 
@@ -79,13 +80,15 @@ def changed_files(outcome: Outcome | None) -> ChangedFiles:
 def notes(state: RunState) -> list[str]:
     """What a reader should know about the outcome, beside its summary and its diagnosis."""
     outcome = state.outcome
+    points = [f"open question of the model: {point}" for point in open_points(state) if point.answer is None]
     if outcome is None:
-        return list(state.warnings)
+        return [*points, *other_warnings(state, state.warnings)]
     return [
+        *points,
         *(f"protected file was modified: {path}" for path in outcome.protected_changes),
         *(f"left outside the workspace: {item}" for item in (() if outcome.diagnosis else outcome.left_outside)),
         *(f"not in snapshots, so no undo restores it: {path}" for path in outcome.not_captured),
-        *outcome.warnings,
+        *other_warnings(state, outcome.warnings),
     ]
 
 

@@ -11,7 +11,7 @@ import surefoot
 from surefoot.errors import SurefootError
 from surefoot.journal.redact import neutralise
 from surefoot.report.document import Report
-from surefoot.report.words import Words, check_flow, cost, rung, step_flow, step_seconds, tokens
+from surefoot.report.words import Words, check_flow, cost, failing_outputs, rung, step_flow, step_seconds, tokens
 from surefoot.view.figures import duration
 
 TEMPLATE = Path(surefoot.__file__).parent / "server" / "static" / "report.html"
@@ -79,9 +79,10 @@ def noscript(report: Report) -> Iterator[str]:
         rows = [("What failed", diagnosis["what_failed"]), ("Root cause", diagnosis["root_cause"])]
         rows += [(title, item) for title, items in lists for item in items]
         yield from _table(("Diagnosis", ""), [*rows, ("Evidence", diagnosis["evidence"])])
+    outputs = failing_outputs(report["checks"])
     yield from _table(
         ("Check", "Before → now", "From", "Output"),
-        [(c["label"], check_flow(c), c["origin"], c["detail"] if c["now"] == "red" else "") for c in report["checks"]],
+        [(c["label"], check_flow(c), c["origin"], text) for c, text in zip(report["checks"], outputs, strict=True)],
     )
     yield from _table(
         ("Step", "State", "Checks", "Time", "Reason"),

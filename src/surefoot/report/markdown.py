@@ -129,11 +129,15 @@ def _checks(words: Words) -> Iterator[str]:
         yield ""
         rows = ((code(c["label"][:300]), check_flow(c), text(c["origin"])) for c in checks)
         yield from _table(("check", "before → now", "from"), rows)
+    outputs: dict[str, list[str]] = {}
     for check in checks:
         if check["now"] == "red" and check["detail"]:
-            yield f"{code(check['label'][:300])} fails:"
+            outputs.setdefault(check["detail"], []).append(code(check["label"][:300]))
+    if outputs:
+        for detail, labels in outputs.items():
+            yield f"{' and '.join(labels)} {'fails' if len(labels) == 1 else 'fail'}:"
             yield ""
-            yield from block(check["detail"])
+            yield from block(detail)
             yield ""
     tests = words.report["tests"]
     if tests and (tests["before"] or tests["after"]):

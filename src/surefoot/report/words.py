@@ -158,6 +158,17 @@ def check_flow(check: FinalCheck) -> str:
     return f"{_SIGNS[check['before']]} → {_SIGNS[check['now']]}"
 
 
+def failing_outputs(checks: list[FinalCheck]) -> list[str]:
+    """What each check that fails printed. What an earlier one printed too is not repeated."""
+    first: dict[str, str] = {}
+    found = []
+    for check in checks:
+        detail = check["detail"] if check["now"] == "red" else ""
+        same = first.setdefault(detail, check["label"])
+        found.append(detail if not detail or same == check["label"] else f"for the same reason as {same}")
+    return found
+
+
 def step_flow(step: StepRow) -> str:
     """How the checks of a step were before it and are now."""
     flows = [f"{_SIGNS[check['before']]} → {_SIGNS[check['now']]}" for check in step["checks"]]

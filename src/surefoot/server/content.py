@@ -8,7 +8,6 @@ from surefoot.errors import UsageError
 from surefoot.history.stats.read import Known, parse_since, read_statistics
 from surefoot.history.stats.values import Statistics
 from surefoot.history.timeline import diff_of
-from surefoot.history.worktree import worktree_origins
 from surefoot.journal.redacted_values import exported
 from surefoot.report.build import Source
 from surefoot.report.write import Format, render
@@ -18,6 +17,7 @@ from surefoot.view.details import step_detail
 from surefoot.view.documents import Message, StepDetail
 from surefoot.view.patches import file_diffs
 from surefoot.view.state import RunView
+from surefoot.workspace.worktrees import worktree_origins
 
 PAGE = 200
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from surefoot._version import __version__
+from surefoot.core.values import what_is_wrong
 from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.history.stats.values import Statistics
 from surefoot.server.commands import CommandRequest, Commands, StartRequest
@@ -163,8 +164,7 @@ def _guarded(endpoint: "Endpoint") -> "Endpoint":
         try:
             return await endpoint(request)
         except ValidationError as error:
-            problem = error.errors()[0]
-            message, remedy, status = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}", "", 422
+            message, remedy, status = what_is_wrong(error, 1), "", 422
         except UnknownRun as error:
             message, remedy, status = str(error), error.remedy, 404
         except UsageError as error:

@@ -6,6 +6,7 @@ import subprocess
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from surefoot.errors import SurefootError, UsageError
 from surefoot.workspace.process.programs import never_run_from, python_argv, python_env
@@ -60,6 +61,11 @@ def start(home: Path, folder: Path, words: Sequence[str]) -> "Driver":
     return Driver(process, out, err)
 
 
+def _said(line: dict[str, Any]) -> UsageError:
+    """The error that the process has written as JSON."""
+    return UsageError(str(line["error"]["message"]), remedy=str(line["error"]["remedy"]))
+
+
 class Driver:
     def __init__(self, process: "subprocess.Popen[bytes]", out: Path, err: Path) -> None:
         self.process, self._out, self._err = process, out, err
@@ -72,7 +78,7 @@ class Driver:
             if first.get("type") == "run_created":
                 return str(first["run_id"])
             if first.get("type") == "error":
-                raise UsageError(str(first.get("message")), remedy=str(first.get("remedy", "")))
+                raise _said(first)
             if self.process.poll() is not None and not _first_object(self._out):
                 raise self._failed()
             await asyncio.sleep(0.05)
@@ -84,7 +90,7 @@ class Driver:
         while asyncio.get_running_loop().time() < deadline:
             first = _first_object(self._out)
             if first.get("type") == "error":
-                raise UsageError(str(first.get("message")), remedy=str(first.get("remedy", "")))
+                raise _said(first)
             if first:
                 return
             if (code := self.process.poll()) is not None:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
+from surefoot.core.values import wrong_fields
 from surefoot.errors import ToolError
 
 Adapters = Mapping[str, "TypeAdapter[Any]"]
@@ -154,9 +155,8 @@ def _by_adapter(adapter: "TypeAdapter[Any]") -> Check:
         try:
             return adapter.validate_python(value)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise ValueError(f"{where}: {first['msg']}" if where else first["msg"]) from None
+            where, problem = wrong_fields(error)[0]
+            raise ValueError(f"{where}: {problem}" if where else problem) from None
 
     return check
 

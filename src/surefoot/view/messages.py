@@ -5,6 +5,7 @@ The names and fields are those of the protocol that existing clients speak; `v`,
 
 from typing import Any
 
+from surefoot.core.outcome import count_checks
 from surefoot.core.phases import Artifact
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.journal import events as e
@@ -115,8 +116,7 @@ def _messages(view: RunView, event: e.Event) -> list[tuple[str, dict[str, Any]]]
             reflection = event.reflection
             return _update(view, event.step_id, reason=reflection.root_cause, category=str(reflection.category))
         case e.ChecksRan() if event.step_id and event.when not in ("before", "criteria"):
-            passed = sum(result.passed for result in event.results)
-            return _update(view, event.step_id, checks={"passed": passed, "total": len(event.results)})
+            return _update(view, event.step_id, checks=count_checks(event.results)._asdict())
         case e.ModelRetried():
             left = {"retriesLeft": max(event.of - event.attempt, 0), "retryInSeconds": event.wait_seconds}
             open_steps = [step_id for step_id in view.state.running if step_id in view.open_messages]

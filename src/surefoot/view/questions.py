@@ -2,8 +2,10 @@
 
 import hashlib
 import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from surefoot.core.questions import ALWAYS, EDIT, Question, times_out_at
+from surefoot.core.questions import ALWAYS, ASSUMED, EDIT, Question, times_out_at
 from surefoot.journal.state import RunState
 from surefoot.view.rows import OptionRow, QuestionRow
 
@@ -80,3 +82,42 @@ def _command(lines: list[str]) -> str | None:
             end = next((i for i, other in enumerate(rest) if _ARGUMENT.match(other)), len(rest))
             return "\n".join([line.removeprefix("  command: "), *rest[:end]])
     return None
+
+
+class OpenPoint(NamedTuple):
+    """A question that the model had about the task, and what became of it."""
+
+    question: str
+    answer: str | None
+    """None: nobody has answered it."""
+    assumed: bool
+    """Nobody was asked, and the run went on."""
+
+    def __str__(self) -> str:
+        if self.answer is not None:
+            return f"{self.question} (answered: {self.answer})"
+        assumed = " (nobody was asked; the most usual reading is assumed)" if self.assumed else ""
+        return f"{self.question}{assumed}"
+
+    def as_object(self) -> dict[str, object]:
+        return self._asdict()
+
+
+def open_points(state: RunState) -> list[OpenPoint]:
+    """What the understanding of the task left open."""
+    output = state.understanding.output if state.understanding else None
+    asked = {question.text: question for question in state.questions.values() if question.kind == "clarification"}
+    return [
+        OpenPoint(text, asked[text].answer if text in asked else None, is_assumed(state, text))
+        for text in (output.clarification_needed if output else ())
+    ]
+
+
+def is_assumed(state: RunState, question: str) -> bool:
+    return ASSUMED.format(question=question) in state.warnings
+
+
+def other_warnings(state: RunState, warnings: Iterable[str]) -> list[str]:
+    """The warnings that do not repeat what `open_points` says."""
+    said = {ASSUMED.format(question=point.question) for point in open_points(state)}
+    return [warning for warning in warnings if warning not in said]

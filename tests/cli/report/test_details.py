@@ -5,11 +5,12 @@ import io
 from rich.text import Text
 
 from support import recorded
+from support.recorded import PYTEST
 from surefoot.cli.report.details import details
 from surefoot.cli.report.summary import plan_lines, summary
 from surefoot.cli.report.symbols import UNICODE
 from surefoot.cli.views.plain import PlainLines
-from surefoot.core.outcome import CriterionResult, Diagnosis, Outcome, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Diagnosis, Outcome, Verdict
 from surefoot.core.phases import (
     AlternativeApproach,
     ApproachOutput,
@@ -30,6 +31,12 @@ from surefoot.journal.state import RunState
 
 def text(lines: list[Text]) -> str:
     return "\n".join(line.plain for line in lines)
+
+
+def numbered_check(number: int) -> CheckResult:
+    """The fourth of them fails; it is that of the user."""
+    check = PYTEST if number == 3 else PYTEST.with_(command=f"python -m pytest -q part{number}")
+    return CheckResult(check=check, passed=number != 3)
 
 
 def full_run() -> RunState:
@@ -70,7 +77,7 @@ def full_run() -> RunState:
                     outcome=Outcome(
                         verdict=Verdict.UNVERIFIED,
                         summary="done, but not proven",
-                        checks=tuple(recorded.check(i != 3) for i in range(20)),
+                        checks=tuple(numbered_check(i) for i in range(20)),
                         generated_files=tuple(f"new{i}.py" for i in range(20)),
                         deleted_files=("old.py",),
                         protected_changes=("tests/test_report.py",),
@@ -88,7 +95,7 @@ def test_details_of_phases_and_steps() -> None:
         "✓ approach  argparse, as the script already uses it  after 2 refusals",
         "· one flag: the least change",
         "else: a second script",
-        "✓ validation  the one check passes",
+        "✓ validation  1 check passes",
         "✓ prints valid JSON (python -m pytest -q passes)",
         "? reads well",
         "✓ 2. Write report.py  code_generation, done, 2 tries",

@@ -43,22 +43,21 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
     current = current_folder(journal)
     runs = journal.summaries(limit, None if all_folders else current.workspaces)
     statuses = _statuses(runs, journal)
-    usage = {run.run_id: usage_of(journal, run.run_id) for run in runs}
+    usage = usage_of(journal, [run.run_id for run in runs])
     journal.close()
     if as_json:
         import json
 
-        from surefoot.cli.report.hiding import as_json as exported
+        from surefoot.cli.report.run_list import run_object
 
         for run, status in zip(runs, statuses, strict=True):
-            click.echo(json.dumps({**exported(run), "status": status, **usage[run.run_id].as_object()}))
+            click.echo(json.dumps({**run_object(run), "status": status, **usage[run.run_id].as_object()}))
         return 0
     if runs:
         from surefoot.cli.report.run_list import run_table
-        from surefoot.cli.report.stdout import print_lines
 
         costs = [usage[run.run_id].cost for run in runs]
-        print_lines(run_table(runs, statuses, costs, with_folders=all_folders))
+        click.echo("\n".join(run_table(runs, statuses, costs, with_folders=all_folders)))
     elif all_folders or not current.other_runs:
         click.echo('no runs yet; start one: surefoot run "describe the task"', err=True)
     else:
@@ -70,10 +69,10 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
 
 def _statuses(runs: "list[RunSummary]", journal: "Reader") -> "list[RunStatus]":
     from surefoot.config import paths
-    from surefoot.history.status import has_ended, listed_status, live_runs
+    from surefoot.history.status import has_ended, listed_statuses, live_runs
 
     live = live_runs({run.run_id: Path(run.workspace) for run in runs if not has_ended(run)}, paths.state_home())
-    return [listed_status(run, journal, live=run.run_id in live) for run in runs]
+    return listed_statuses(runs, journal, live)
 
 
 @click.command()
@@ -167,7 +166,7 @@ def show(
     journal.close()
     state = fold(records)
     if svg is not None:
-        _svg(records, Path(svg), width)
+        _svg(records, Path(svg), width, as_json)
     elif events:
         _timeline(records, as_json)
     elif answers:
@@ -177,7 +176,7 @@ def show(
     elif proofs:
         _proofs(state, as_json)
     elif diff:
-        click.echo(_diff(state), nl=False)
+        _print_diff(state, as_json)
     else:
         from surefoot.cli.session.status import current_status
 
@@ -192,11 +191,13 @@ def show(
     return 0
 
 
-def _svg(records: "list[Record]", path: Path, width: int) -> None:
+def _svg(records: "list[Record]", path: Path, width: int, as_json: bool) -> None:
+    import json
+
     from surefoot.cli.views.live import export_svg
 
     export_svg(records, path, width)
-    click.echo(f"wrote {path}")
+    click.echo(json.dumps({"wrote": str(path)}) if as_json else f"wrote {path}")
 
 
 def _timeline(records: "list[Record]", as_json: bool) -> None:
@@ -263,6 +264,8 @@ def _as_json(state: "RunState", current: "CurrentStatus") -> None:
 
     from surefoot.cli.report.hiding import as_json, redactor
     from surefoot.cli.report.usage import usage_of_state
+    from surefoot.core.outcome import count_checks
+    from surefoot.view.questions import open_points
 
     hide = redactor().redact_known
     fields = {
@@ -279,6 +282,8 @@ def _as_json(state: "RunState", current: "CurrentStatus") -> None:
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,
         "applied_to": state.applied[-1].folder if state.applied else None,
+        "check_count": count_checks(state.outcome.checks if state.outcome else ())._asdict(),
+        "open_points": [point._replace(question=hide(point.question)).as_object() for point in open_points(state)],
         "questions": [
             {"id": q.id, "kind": q.kind, "text": hide(q.text), "answer": hide(q.answer or "") or q.answer}
             for q in state.questions.values()
@@ -287,9 +292,21 @@ def _as_json(state: "RunState", current: "CurrentStatus") -> None:
     click.echo(json.dumps(fields, indent=2 if sys.stdout.isatty() else None))
 
 
+def _print_diff(state: "RunState", as_json: bool) -> None:
+    from surefoot.cli.report.formatting import block
+
+    text = _diff(state)
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"run": state.run_id, "diff": text}))
+        return
+    # Files may contain control characters: neutralised on a terminal, unchanged in a pipe.
+    click.echo(block(text, len(text)) if sys.stdout.isatty() else text, nl=False)
+
+
 def _diff(state: "RunState") -> str:
     """The changes from before the run to after its last step; if the run did not end well, to the workspace now."""
-    from surefoot.cli.report.formatting import block
     from surefoot.config import paths
     from surefoot.history.timeline import workspace_of
 
@@ -300,6 +317,4 @@ def _diff(state: "RunState") -> str:
     last = max((run for run in state.steps.values() if run.after), key=lambda run: run.started_at, default=None)
     ended_well = state.outcome is not None and last is not None and state.outcome.diagnosis is None
     workspace = workspace_of(state, paths.state_home())
-    text = workspace.unified_diff(state.snapshot, last.after if ended_well and last else None)
-    # Files may contain control characters: neutralised on a terminal, unchanged in a pipe.
-    return block(text, len(text)) if sys.stdout.isatty() else text
+    return workspace.unified_diff(state.snapshot, last.after if ended_well and last else None)

@@ -55,7 +55,7 @@ def retry(
         if parameters or tool:
             raise UsageError(f"run {run_id} is running", remedy=f"stop it first: surefoot pause {run_id}")
         confirm_where(found, "repeating a step of", yes=options["yes"])
-        return request_control(run_id, "retry", step_id=step_id)
+        return request_control(run_id, "retry", step_id=step_id, as_json=options["as_json"])
     # Refuses an invalid request before a model is looked for.
     settings = load_settings(state.task.folder)
     servers = tuple(settings.mcp_servers.values())

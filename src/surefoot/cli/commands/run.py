@@ -121,6 +121,6 @@ def resume(
     if stored.state.remote:
         from surefoot.cli.remote.starting import resume_remotely
 
-        return resume_remotely(stored.state, until_phase=until_phase, model=model)
+        return resume_remotely(stored.state, until_phase=until_phase, model=model, as_json=options["as_json"])
     confirm_where(found, "continuing", yes=options["yes"])
     return asyncio.run(run_in_foreground(prepare_resume(stored, model, options, until_phase=until_phase)))

@@ -195,6 +195,17 @@ def events() -> int:
     return 0
 
 
+@schema.command("error")
+def error_schema() -> int:
+    """Print the JSON schema of the object with which a command with `--json` fails."""
+    import json
+
+    from surefoot.cli.views.error_line import error_schema as described
+
+    click.echo(json.dumps(described(), indent=2))
+    return 0
+
+
 @schema.command()
 def alert() -> int:
     """Print the JSON schema of the document that an alert sends, with its version."""

@@ -60,6 +60,7 @@ def tools(workspace: str, as_json: bool) -> int:
     """
     import asyncio
 
+    from surefoot.cli.views.error_line import Problem, kind_of, write_problem
     from surefoot.errors import SurefootError
 
     servers = _servers(workspace)
@@ -75,7 +76,10 @@ def tools(workspace: str, as_json: bool) -> int:
                 _print_tools(server, await server.refresh(), as_json=as_json)
             except SurefootError as error:
                 failed = True
-                _print_line(f"{server.server.name}: {error}", error.remedy)
+                if as_json:
+                    write_problem(Problem(f"{server.server.name}: {error}", error.remedy, kind_of(error), 1))
+                else:
+                    _print_line(f"{server.server.name}: {error}", error.remedy)
             finally:
                 await server.connection.aclose()
 

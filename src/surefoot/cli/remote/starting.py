@@ -67,7 +67,7 @@ def _start(words: tuple[str, ...], options: Mapping[str, Any], cloned: Path | No
     return 0
 
 
-def resume_remotely(state: "RunState", *, until_phase: str | None, model: str | None) -> int:
+def resume_remotely(state: "RunState", *, until_phase: str | None, model: str | None, as_json: bool = False) -> int:
     """`resume` of a remote run: let the workers go on, also if it has failed or is paused."""
     from surefoot.integrations.temporal.client import hand_over
 
@@ -77,6 +77,8 @@ def resume_remotely(state: "RunState", *, until_phase: str | None, model: str | 
             remedy="leave --until-phase and -m out; a worker's model is set where it runs",
         )
     asyncio.run(hand_over(state.run_id, after=state.seq))
+    if as_json:
+        click.echo(json.dumps({"run": state.run_id}))
     click.echo(f"handed over to the workers; to see it: surefoot watch {state.run_id}", err=True)
     return 0
 

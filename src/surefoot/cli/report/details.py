@@ -11,6 +11,7 @@ from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.hiding import redactor
 from surefoot.cli.report.summary import summary
 from surefoot.cli.report.symbols import Marks
+from surefoot.core.outcome import count_checks
 from surefoot.core.phases import ExecutionStatus, PhaseResult, PhaseStatus
 from surefoot.core.transitions import READY, StepStatus
 from surefoot.errors import JournalError
@@ -18,6 +19,7 @@ from surefoot.history.status import RunStatus, status_of
 from surefoot.journal import events as e
 from surefoot.journal.redacted_values import shown
 from surefoot.journal.state import RunState, StepRun
+from surefoot.view.questions import open_points
 
 _PHASE_STYLES = {PhaseStatus.SUCCESS: "green", PhaseStatus.FAILED: "red", PhaseStatus.SKIPPED: "dim"}
 
@@ -64,6 +66,7 @@ def _phases(state: RunState, marks: Marks) -> Iterator[Text]:
     if understanding:
         yield from (Text(f"    {marks.dot} {fmt.line(r, 300)}") for r in understanding.key_requirements)
         yield from (Text(f"    risk: {fmt.line(r, 300)}", style="yellow") for r in understanding.potential_risks)
+        yield from (Text(f"    open: {fmt.line(str(point), 400)}", style="yellow") for point in open_points(state))
     chosen = state.failed_phases.get("approach") or state.approach
     approach = chosen and chosen.output
     if chosen:
@@ -78,8 +81,7 @@ def _phases(state: RunState, marks: Marks) -> Iterator[Text]:
     yield from (Text(f"    {line}", style="dim") for line in fmt.plan_facts(state))
     if state.validation:
         checks = state.validation.output.checks if state.validation.output else ()
-        passed = sum(result.passed for result in checks)
-        yield from _phase("validation", state.validation, fmt.pass_count(passed, len(checks)), marks)
+        yield from _phase("validation", state.validation, str(count_checks(checks)), marks)
         for criterion in state.validation.output.criteria if state.validation.output else ():
             mark = marks.unknown if criterion.met is None else marks.of_check(criterion.met)[0]
             reason = f" ({fmt.line(criterion.because)})" if criterion.because else ""

@@ -3,7 +3,8 @@
 Text from a model, a tool or the workspace may contain control characters. `line` and `block` make it safe to print.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from surefoot.cli.report.text import block as block
@@ -14,7 +15,7 @@ from surefoot.cli.report.text import path_line
 from surefoot.cli.report.text import shorten_start as shorten_start
 from surefoot.cli.report.text import timestamp as timestamp
 from surefoot.config.model import ReflectionConfig
-from surefoot.core.outcome import CriterionResult, Outcome, StepReflection, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Outcome, StepReflection, Verdict, count_checks
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
 from surefoot.core.plan import Milestone
 from surefoot.core.proof import ProofLevel
@@ -55,6 +56,25 @@ def last_lines(output: str, limit: int = 6) -> list[str]:
     return [row if len(row) <= 200 else row[:199] + "…" for row in rows[-limit:]]
 
 
+def failing_rows(results: Iterable[CheckResult]) -> dict[str, list[str]]:
+    """By key of a check that fails: the last lines of its output. What an earlier one printed too is not repeated."""
+    found: dict[str, list[str]] = {}
+    labels: dict[tuple[str, ...], str] = {}
+    for result in results:
+        if result.passed or not result.detail:
+            continue
+        rows = last_lines(result.detail)
+        first = labels.setdefault(tuple(rows), line(result.check.label))
+        found[result.check.key] = rows if first == line(result.check.label) else [f"for the same reason as {first}"]
+    return found
+
+
+def rows_of(text: str, most: int = 200) -> list[str]:
+    """Any text with its lines, safe to print; the number of those that are left out at the end."""
+    rows = block(text, 100_000).splitlines()
+    return rows if len(rows) <= most else [*rows[:most], f"… {len(rows) - most:,} more lines"]
+
+
 def join_limited(items: Sequence[str], limit: int = 6) -> str:
     """`a, b, c and 4 more`."""
     joined = ", ".join(items[:limit])
@@ -62,13 +82,6 @@ def join_limited(items: Sequence[str], limit: int = 6) -> str:
 
 
 # -- numbers and times ---------------------------------------------------------------------------------------------
-
-
-def pass_count(passed: int, total: int) -> str:
-    """`2 of 3 checks pass`, `the one check passes`."""
-    if total == 1:
-        return f"the one check {'passes' if passed else 'fails'}"
-    return f"{passed} of {total} checks pass"
 
 
 def elapsed(seconds: float) -> str:
@@ -125,7 +138,10 @@ def action(tool: str, arguments: dict[str, Any], limit: int = 100) -> str:
     for name in ("command", "path", "pattern", "query", "url"):
         if isinstance(arguments.get(name), str):
             return line(f"{tool} {arguments[name]}", limit)
-    joined = ", ".join(f"{key}={value}" for key, value in arguments.items())
+    joined = ", ".join(
+        f"{key}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
+        for key, value in arguments.items()
+    )
     return line(f"{tool} {joined}", limit)
 
 
@@ -249,6 +265,6 @@ def candidate_passed(candidate: e.CandidateTried) -> bool:
 
 def candidate(tried: e.CandidateTried, mark: str) -> str:
     """`✗ candidate 2 of 3, temperature 0.7: 1 of 2 checks pass`."""
-    result = tried.unusable or pass_count(sum(r.passed for r in tried.results), len(tried.results))
+    result = tried.unusable or count_checks(tried.results)
     temperature = "" if tried.made_of else f", temperature {tried.temperature:g}"
     return line(f"{mark} {tried.label}{temperature}: {result}", 300)

@@ -6,11 +6,13 @@ are removed from all else but paths, ids, checks and the workspace.
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from surefoot.core.values import Value
 from surefoot.journal.redact import Redactor, neutralise
-from surefoot.journal.redacted_values import exported
+
+if TYPE_CHECKING:
+    # A list of runs needs no values, and importing them takes longer than the listing.
+    from surefoot.core.values import Value
 
 _in_use: list[Redactor] = []
 
@@ -31,8 +33,10 @@ def safe(text: str) -> str:
     return neutralise(redactor().redact_known(text))
 
 
-def as_json(value: Value) -> dict[str, Any]:
+def as_json(value: "Value") -> dict[str, Any]:
     """The fields of a value for a program."""
+    from surefoot.journal.redacted_values import exported
+
     return exported(value, redactor())
 
 

@@ -1,39 +1,53 @@
-"""The output of `surefoot list`: one line for each run."""
+"""The output of `surefoot list`: one line for each run. Imports little, because the list has to be there at once."""
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
-from rich.cells import cell_len, set_cell_size
-from rich.text import Text
+import click
 
 from surefoot.cli.report import text as fmt
-from surefoot.core.outcome import Verdict
+from surefoot.cli.report.hiding import redactor
+from surefoot.core.transitions import Verdict
 from surefoot.history.status import RunStatus
 from surefoot.journal.store.base import RunSummary
 
-_STYLES: dict[RunStatus, str] = {"running": "cyan", "plan": "green"}
+_FOLDER_CELLS = 32
+_STYLES: dict[RunStatus, str] = {"running": "cyan", "plan": "green", "undone": "yellow"}
+
+
+def run_object(run: RunSummary) -> dict[str, Any]:
+    """The fields of a run for a program."""
+    return {**asdict(run), "task": redactor().redact_known(run.task)}
 
 
 def run_table(
     runs: Sequence[RunSummary], statuses: Sequence[RunStatus], costs: Sequence[str], *, with_folders: bool
-) -> Iterator[Text]:
-    """One line for each run; `costs` are what they cost, in words."""
+) -> Iterator[str]:
+    """One line for each run, in colour on a terminal; `costs` are what they cost, in words."""
     rows = [
-        (run.run_id, fmt.timestamp(run.updated_at), _word(run, status), fmt.folder(run.workspace), run, status)
+        (run, status, _word(run, status), fmt.folder(run.workspace) if with_folders else "")
         for run, status in zip(runs, statuses, strict=True)
     ]
-    widths = [max(cell_len(str(row[column])) for row in rows) for column in range(4)]
+    widest_id = max(len(run.run_id) for run in runs)
+    widest_word = max(len(word) for _, _, word, _ in rows)
+    widest_folder = min(max(_cells(folder) for *_, folder in rows), _FOLDER_CELLS)
     widest_cost = max(map(len, costs))
-    for (run_id, updated, word, folder, run, status), cost in zip(rows, costs, strict=True):
-        style = {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(run.verdict or Verdict.WAITING, "yellow")
-        style = "yellow" if status == "undone" else _STYLES.get(status, style)
-        yield Text.assemble(
-            (f"{run_id:<{widths[0]}}  ", "bold"),
-            (f"{updated}  ", "dim"),
-            (f"{word:<{widths[2]}}  ", style),
-            (f"{cost:>{widest_cost}}  " if widest_cost else "", "dim"),
-            (set_cell_size(fmt.shorten_start(folder, 32), min(widths[3], 32)) + "  " if with_folders else "", "dim"),
-            fmt.line(run.task, 80),
-        )
+    colours = _colours()
+    for (run, status, word, folder), cost in zip(rows, costs, strict=True):
+        columns = [
+            _styled(f"{run.run_id:<{widest_id}}", "bold", colours),
+            _styled(fmt.timestamp(run.updated_at), "dim", colours),
+            _styled(f"{word:<{widest_word}}", _colour(run, status), colours),
+        ]
+        if widest_cost:
+            columns.append(_styled(f"{cost:>{widest_cost}}", "dim", colours))
+        if with_folders:
+            short = fmt.shorten_start(folder, _FOLDER_CELLS)
+            columns.append(_styled(short + " " * (widest_folder - _cells(short)), "dim", colours))
+        yield "  ".join([*columns, fmt.line(run.task, 80)]).rstrip()
 
 
 def _word(run: RunSummary, status: RunStatus) -> str:
@@ -41,3 +55,29 @@ def _word(run: RunSummary, status: RunStatus) -> str:
     if status == "undone" and run.undone:
         return run.undone
     return str(run.verdict) if status in ("done", "failed") and run.verdict else status
+
+
+def _colour(run: RunSummary, status: RunStatus) -> str:
+    by_verdict = {Verdict.VERIFIED: "green", Verdict.FAILED: "red"}.get(run.verdict or Verdict.WAITING, "yellow")
+    return _STYLES.get(status, by_verdict)
+
+
+def _cells(text: str) -> int:
+    """The width of a text in terminal cells. Wide characters count double."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _colours() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("", "dumb", None)
+
+
+def _styled(text: str, style: str, colours: bool) -> str:
+    if not colours:
+        return text
+    if style in ("bold", "dim"):
+        return click.style(text, bold=style == "bold" or None, dim=style == "dim" or None)
+    return click.style(text, fg=style)

@@ -7,12 +7,13 @@ from rich.text import Text
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.symbols import Marks
 from surefoot.cli.report.usage import usage_of_state
-from surefoot.core.outcome import CheckResult, Outcome
+from surefoot.core.outcome import CheckResult, Outcome, distinct_checks
 from surefoot.core.plan import DetailedPlan
 from surefoot.core.questions import times_out_at
 from surefoot.history.status import RunStatus, status_of
 from surefoot.journal.state import RunState
 from surefoot.view.labels import PROOF_LABELS, STATUS_LABELS
+from surefoot.view.questions import open_points, other_warnings
 
 _DIAGNOSIS_TITLES = (
     "What failed",
@@ -48,6 +49,7 @@ def summary(state: RunState, marks: Marks, *, status: RunStatus | None = None, b
         *(_files(outcome) if outcome else ()),
         *(_not_captured(outcome) if outcome else ()),
         _row("spent", Text(f"{fmt.duration(state.active_seconds)}, {usage_of_state(state)}")),
+        *_open_points(state),
         *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(state, outcome)),
         *(_questions(state) if status == "waiting" else ()),
         *_diagnosis(outcome),
@@ -125,13 +127,13 @@ def _reason(state: RunState, status: RunStatus) -> Iterator[Text]:
 
 def _checks(results: tuple[CheckResult, ...], marks: Marks) -> Iterator[Text]:
     # Failures first, so that the limit never hides one behind checks that pass.
-    ordered = sorted(results, key=lambda result: result.passed)
+    ordered = sorted(distinct_checks(results), key=lambda result: result.passed)
+    failing = fmt.failing_rows(ordered)
     for index, result in enumerate(ordered[:_MAX_CHECKS]):
         mark, style = marks.of_check(result.passed)
         yield _row("checks" if index == 0 else "", Text.assemble((f"{mark} ", style), fmt.line(result.check.label)))
-        if not result.passed and result.detail:
-            for row in fmt.last_lines(result.detail):
-                yield _row("", Text(f"    {row}", style="dim"))
+        for row in failing.get(result.check.key, ()):
+            yield _row("", Text(f"    {row}", style="dim"))
     if rest := ordered[_MAX_CHECKS:]:
         failed = sum(not result.passed for result in rest)
         more = f"{len(rest)} more" + (f", {failed} of them fail" if failed else " pass")
@@ -182,7 +184,15 @@ def _warnings(state: RunState, outcome: Outcome | None) -> list[str]:
     protected = [f"protected file was modified: {path}" for path in outcome.protected_changes]
     # A diagnosis lists these itself.
     outside = [] if outcome.diagnosis else [f"left outside the workspace: {item}" for item in outcome.left_outside]
-    return [*protected, *outside, *outcome.warnings, *later]
+    return other_warnings(state, [*protected, *outside, *outcome.warnings, *later])
+
+
+def _open_points(state: RunState) -> Iterator[Text]:
+    """What the model asked about the task and nobody has answered. What it asks now is shown as a question."""
+    asked = {question.text for question in state.open_questions}
+    points = [point for point in open_points(state) if point.answer is None and point.question not in asked]
+    for index, point in enumerate(points):
+        yield _row("open" if index == 0 else "", Text(fmt.line(str(point), 400), style="yellow"))
 
 
 def _questions(state: RunState) -> Iterator[Text]:

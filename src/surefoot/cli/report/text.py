@@ -6,8 +6,6 @@ Text from a model, a tool or the workspace may contain control characters. `line
 import time
 from pathlib import Path
 
-from rich.cells import cell_len
-
 from surefoot.cli.report.hiding import safe
 from surefoot.journal.redact import neutralise
 from surefoot.view.figures import count as count
@@ -51,6 +49,10 @@ def folder(path: str | Path) -> str:
 
 def shorten_start(text: str, cells: int) -> str:
     """The end of a path, whose end is more specific than its beginning, in at most this many terminal cells."""
+    if text.isascii():
+        return text if len(text) <= cells else f"…{text[len(text) - max(cells, 1) + 1 :]}"
+    from rich.cells import cell_len
+
     if cell_len(text) <= cells:
         return text
     text = text[-cells:]

@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from surefoot.view.figures import format_cost
 
 if TYPE_CHECKING:
-    from surefoot.config.model import Price
+    from collections.abc import Collection, Sequence
+
     from surefoot.journal.state import RunState
     from surefoot.journal.store.base import Reader
 
@@ -39,16 +40,24 @@ class RunUsage:
         return f"{tokens}, {self.cost}" if self.calls else tokens
 
 
-def usage_of(journal: "Reader", run_id: str) -> RunUsage:
-    """Read what a run has used. Decodes only its model calls, and of these only the numbers."""
-    calls = [json.loads(body) for _, body in journal.bodies(run_id, ["model_answered"])]
+def usage_of(journal: "Reader", run_ids: "Collection[str]") -> dict[str, RunUsage]:
+    """Read what these runs have used. Decodes only their model calls, and of these only the numbers.
+
+    The number of queries does not depend on the number of runs.
+    """
+    calls: dict[str, list[dict[str, Any]]] = {run_id: [] for run_id in run_ids}
+    for run_id, _, body in journal.bodies(run_ids, ["model_answered"]):
+        calls[run_id].append(json.loads(body))
+    unpriced = [run_id for run_id, own in calls.items() if any(call.get("cost_usd") is None for call in own)]
+    prices = _flat_prices(journal, unpriced) if unpriced else {}
+    return {run_id: _sum(own, prices.get(run_id)) for run_id, own in calls.items()}
+
+
+def _sum(calls: "Sequence[dict[str, Any]]", price: "_FlatPrice | None") -> RunUsage:
     costs = [call.get("cost_usd") for call in calls]
-    if None in costs and (price := _flat_price(journal, run_id)):
+    if price is not None:
         # Calls of older versions have no cost; then the run's price for all of its calls counts, as in the reducer.
-        costs = [
-            price.cost_usd(call.get("prompt_tokens", 0), call.get("output_tokens", 0)) if cost is None else cost
-            for call, cost in zip(calls, costs, strict=True)
-        ]
+        costs = [price.cost_usd(call) if cost is None else cost for call, cost in zip(calls, costs, strict=True)]
     return RunUsage(
         prompt_tokens=sum(call.get("prompt_tokens", 0) for call in calls),
         cached_tokens=sum(call.get("cached_tokens", 0) for call in calls),
@@ -59,11 +68,26 @@ def usage_of(journal: "Reader", run_id: str) -> RunUsage:
     )
 
 
-def _flat_price(journal: "Reader", run_id: str) -> "Price | None":
-    from surefoot.config.model import BudgetConfig
+class _FlatPrice(NamedTuple):
+    """`BudgetConfig.flat_price`, without the import of all settings."""
 
-    _, created = journal.bodies(run_id, ["run_created"])[0]
-    return BudgetConfig.model_validate(json.loads(created)["config"].get("budget", {})).flat_price
+    prompt: float
+    output: float
+
+    def cost_usd(self, call: dict[str, Any]) -> float:
+        tokens = call.get("prompt_tokens", 0) * self.prompt + call.get("output_tokens", 0) * self.output
+        return float(tokens) / 1_000_000
+
+
+def _flat_prices(journal: "Reader", run_ids: "Collection[str]") -> dict[str, _FlatPrice]:
+    """The prices of the runs that were given one for whatever model they use."""
+    found = {}
+    for run_id, _, body in journal.bodies(run_ids, ["run_created"]):
+        budget = json.loads(body)["config"].get("budget", {})
+        prices = [float(budget.get(f"usd_per_million_{kind}_tokens") or 0) for kind in ("prompt", "output")]
+        if any(prices):
+            found[run_id] = _FlatPrice(*prices)
+    return found
 
 
 def usage_of_state(state: "RunState") -> RunUsage:

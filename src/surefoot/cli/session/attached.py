@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-import sys
 from functools import partial
 from typing import Any
 
 from surefoot.cli.session.ending import Display, report_end, report_interruption
 from surefoot.cli.session.watching import choose_watcher
+from surefoot.cli.views.error_line import INTERRUPTED, stop_with
 from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
 from surefoot.core.transitions import WORKING
@@ -33,8 +33,8 @@ async def watch_run(journal: Journal, run_id: str, *, live: bool | None, as_json
             with listening(paths.state_home(), run_id, partial(_show_text, watcher)):
                 state = await _follow(journal, heads, run_id, watcher)
     except (asyncio.CancelledError, KeyboardInterrupt):
-        print("stopped watching; the run goes on", file=sys.stderr)
-        return 130
+        stopped = INTERRUPTED._replace(message="stopped watching; the run goes on")
+        return stop_with(stopped, as_json=as_json)
     finally:
         with contextlib.suppress(Exception):
             heads.close()

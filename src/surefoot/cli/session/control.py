@@ -1,5 +1,6 @@
 """Control requests: messages that ask a run to skip or retry a step, to pause, or to end."""
 
+import json
 from typing import Literal
 
 import click
@@ -14,7 +15,13 @@ Command = Literal["skip", "pause", "cancel", "retry"]
 
 
 def request_control(
-    run_id: str, command: Command, *, step_id: str = "", reason: str = "", all_folders: bool = False
+    run_id: str,
+    command: Command,
+    *,
+    step_id: str = "",
+    reason: str = "",
+    all_folders: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Send a control request to a run that is in progress, say so, and return the exit code."""
     journal = open_journal()
@@ -25,6 +32,9 @@ def request_control(
         send_control(journal, run_id, command, step_id, reason)
     finally:
         journal.close()
+    if as_json:
+        click.echo(json.dumps({"run": run_id, "sent": command, "step": step_id or None}))
+        return 0
     request = f"{command} {step_id}".strip()
     where = fmt.folder(found.folder)
     click.echo(f"sent to run {run_id} in {where}: {request}; it takes effect immediately, or on resume")

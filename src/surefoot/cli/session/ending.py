@@ -1,13 +1,16 @@
-"""What is printed when a run ends, waits, is interrupted or fails, and the exit code that goes with it."""
+"""What is printed when a run ends, waits or is interrupted, and the exit code that goes with it.
+
+An error that ends it is printed by `app.report_error`, which it reaches as an exception.
+"""
 
 import sys
 from dataclasses import dataclass
 from typing import Any
 
-from surefoot.cli.report.hiding import redactor
 from surefoot.cli.report.stdout import print_lines, stdout_marks
 from surefoot.cli.report.summary import plan_lines, summary
 from surefoot.cli.session.watching import choose_watcher
+from surefoot.cli.views.error_line import INTERRUPTED, stop_with
 from surefoot.cli.views.jsonl import JsonLines, outcome_object
 from surefoot.cli.views.watcher import Watcher
 from surefoot.core.outcome import EXIT_CODES, Verdict
@@ -55,19 +58,11 @@ def report_interruption(watcher: Watcher, display: Display) -> int:
     state = watcher.follower.state
     code = EXIT_CODES[Verdict.INTERRUPTED]
     if not state.run_id:
-        print("stopped before the run began", file=sys.stderr)
-        return code
+        stopped = INTERRUPTED._replace(message="stopped before the run began")
+        return stop_with(stopped, as_json=display.as_json)
     _print_result(state, Verdict.INTERRUPTED, code, watcher, display)
     print(f"stopped; continue with: surefoot resume {state.run_id}", file=sys.stderr)
     return code
-
-
-def report_error(error: Exception, watcher: Watcher, display: Display) -> None:
-    """Write the error as the last JSON line. As text it is printed by `main`, which it reaches as an exception."""
-    if display.as_json:
-        hide = redactor().redact
-        remedy = hide(getattr(error, "remedy", ""))
-        _write_json(watcher, {"type": "error", "message": hide(str(error)), "remedy": remedy})
 
 
 def _print_result(state: RunState, verdict: Verdict, code: int, watcher: Watcher, display: Display) -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from surefoot.cli.report.hiding import hide_with, safe
-from surefoot.cli.session.ending import Display, report_end, report_error, report_interruption
+from surefoot.cli.session.ending import Display, report_end, report_interruption
 from surefoot.cli.session.hang import end_process
 from surefoot.cli.session.person import TerminalPerson
 from surefoot.cli.session.resources import open_journal
@@ -62,7 +62,11 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
     """Drive a run until it ends, waits or is interrupted. Returns the exit code."""
     display = prepared.display
     watcher = choose_watcher(
-        live=display.live, as_json=display.as_json, verbose=display.verbose, isolation=display.isolation
+        live=display.live,
+        as_json=display.as_json,
+        verbose=display.verbose,
+        isolation=display.isolation,
+        asking=sys.stdin.isatty() and not display.yes,
     )
     try:
         with _cancel_on_signals(watcher):
@@ -76,7 +80,6 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
     except Exception as error:
         if (run_id := watcher.follower.state.run_id) and not isinstance(error, LeaseLost):
             error.add_note(f"then continue with: surefoot resume {run_id}")
-        report_error(error, watcher, display)
         raise
     except (asyncio.CancelledError, KeyboardInterrupt):
         code = report_interruption(watcher, display)
@@ -104,7 +107,7 @@ async def _open_services(prepared: PreparedRun, watcher: Watcher) -> AsyncIterat
             home=paths.state_home(),
             person=person,
             alerts=prepared.alerts,
-            end_process=partial(end_process, watcher.abandon),
+            end_process=partial(end_process, watcher.abandon, as_json=display.as_json),
             secrets=_secrets(prepared.mcp_servers),
         )
         hide_with(services.redactor)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 from surefoot.cli.session.resources import open_journal
+from surefoot.cli.views.error_line import Problem, write_problem
 from surefoot.core.outcome import EXIT_CODES, Verdict
 from surefoot.journal.events import RunInterrupted
 
@@ -15,7 +16,7 @@ RECORD_SECONDS = 5.0
 """How long recording the end may take: the part that hangs may hold the journal."""
 
 
-def end_process(restore_terminal: Callable[[], None], run_id: str, reason: str) -> None:
+def end_process(restore_terminal: Callable[[], None], run_id: str, reason: str, *, as_json: bool = False) -> None:
     """Record that the run was interrupted, if the journal allows it, and end the process at once.
 
     The commands of the run end with it, because their supervisors do. The run can be resumed like one that was killed.
@@ -28,6 +29,9 @@ def end_process(restore_terminal: Callable[[], None], run_id: str, reason: str) 
     with contextlib.suppress(OSError, ValueError):
         print(f"surefoot: the time limit is over and {reason}", file=sys.stderr)
         print(f"          continue with: surefoot resume {run_id}", file=sys.stderr, flush=True)
+    if as_json:
+        remedy = f"continue with: surefoot resume {run_id}"
+        write_problem(Problem(f"the time limit is over and {reason}", remedy, "hung", EXIT_CODES[Verdict.TIME]))
     os._exit(EXIT_CODES[Verdict.TIME])
 
 

@@ -15,7 +15,7 @@ from surefoot.config import paths
 from surefoot.config.model import PhasePolicy
 from surefoot.core.transitions import Stage
 from surefoot.errors import SurefootError, UnknownRun, UsageError
-from surefoot.history.status import listed_status
+from surefoot.history.status import listed_statuses
 from surefoot.history.timeline import workspace_of
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import LAST
@@ -72,7 +72,7 @@ def _plan_id(name: str, folder: Path | None) -> str:
         current = current_folder(reader, folder)
         # Plans have ended, so no process drives them.
         for run in reader.summaries(max(current.runs, 1), current.workspaces):
-            if listed_status(run, reader, live=False) == "plan":
+            if listed_statuses([run], reader, ()) == ["plan"]:
                 return run.run_id
     finally:
         reader.close()

@@ -150,8 +150,7 @@ def _origins() -> dict[str, str]:
     home = paths.state_home()
     if not paths.worktree_records(home).is_dir():
         return {}
-    # Imports undo and snapshots, which reading commands do not need.
-    from surefoot.history.worktree import worktree_origins
+    from surefoot.workspace.worktrees import worktree_origins
 
     return worktree_origins(home)
 

@@ -17,7 +17,9 @@ from surefoot.journal import events as e
 from surefoot.journal.bus import Bus
 
 
-def choose_watcher(*, live: bool | None, as_json: bool, verbose: bool = False, isolation: str = "") -> Watcher:
+def choose_watcher(
+    *, live: bool | None, as_json: bool, verbose: bool = False, isolation: str = "", asking: bool = False
+) -> Watcher:
     """The requested view; by default the live view if both output streams are terminals, else plain lines."""
     if as_json:
         if live is not None:
@@ -28,7 +30,8 @@ def choose_watcher(*, live: bool | None, as_json: bool, verbose: bool = False, i
         raise UsageError("--live needs a terminal that can move its cursor", remedy="leave it out for plain lines")
     if live or (live is None and able and sys.stdout.isatty()):
         return LiveView(sys.stderr, sys.stdin, isolation)
-    return PlainLines(sys.stderr, marks_for(sys.stderr.encoding), verbose=verbose, isolation=isolation)
+    marks = marks_for(sys.stderr.encoding)
+    return PlainLines(sys.stderr, marks, verbose=verbose, isolation=isolation, asking=asking)
 
 
 def subscribe(bus: Bus, watcher: Watcher, records: Iterable[e.Record] = ()) -> Callable[[], None]:
@@ -39,6 +42,7 @@ def subscribe(bus: Bus, watcher: Watcher, records: Iterable[e.Record] = ()) -> C
         lambda record: guard.call(watcher.on_record, record),
         lambda piece: guard.call(watcher.on_text, piece),
         lambda tool, subject: guard.call(watcher.on_call, tool, subject),
+        on_check=lambda label: guard.call(watcher.on_check, label),
     )
 
 

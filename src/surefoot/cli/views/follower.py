@@ -50,6 +50,9 @@ class Follower:
     def on_call(self, tool: str, subject: str) -> None:
         self.activity = fmt.line(f"writing {tool} {subject}".strip(), ACTIVITY_CHARS)
 
+    def on_check(self, label: str) -> None:
+        self.activity, self.tail = fmt.line(f"checking {label}", ACTIVITY_CHARS), ""
+
     def _track(self, event: e.Event) -> None:
         if isinstance(event, e.ChecksRan):
             self.tail = ""
@@ -64,6 +67,7 @@ class Follower:
                 self.activity = "deciding what to do next"
             case e.ChecksRan(when="final"):
                 self.final_checks = event.results
+                self.activity = _PHASE_ACTIVITIES["validation"]
             case e.StepFinished():
                 earlier = self.seconds.get(event.step_id, 0.0)
                 self.seconds[event.step_id] = earlier + event.duration_ms / 1000

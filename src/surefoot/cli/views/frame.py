@@ -15,7 +15,7 @@ from surefoot.cli.report.symbols import Marks
 from surefoot.cli.report.usage import usage_of_state
 from surefoot.cli.views.follower import Follower
 from surefoot.cli.views.phase_bar import ACCENT, phase_bar
-from surefoot.core.outcome import CheckResult
+from surefoot.core.outcome import CheckResult, distinct_checks
 from surefoot.core.transitions import READY, Stage, StepStatus
 from surefoot.journal.state import RunState, StepRun
 
@@ -114,6 +114,8 @@ def _planning(follower: Follower, marks: Marks, view: Viewport) -> list[Text]:
     state, lines = follower.state, []
     if state.understanding and state.understanding.output:
         lines.append(Text("  " + fmt.line(state.understanding.output.understanding, 400), style="italic"))
+        open_questions = state.understanding.output.clarification_needed
+        lines += [Text(f"  open: {fmt.line(question, 300)}", style="yellow") for question in open_questions]
     for messages in state.refusals.values():
         reasons = fmt.line("; ".join(messages), 300)
         lines.append(Text.assemble((f"  {marks.failed} ", "yellow"), (f"gate: {reasons}", "yellow")))
@@ -215,7 +217,7 @@ def _checks(follower: Follower, marks: Marks, width: int) -> list[Text]:
         results = follower.final_checks
     else:
         running = [step_run for step_run in state.steps.values() if _is_active(state, step_run)]
-        results = tuple(result for step_run in running for result in (step_run.checks or step_run.baseline))
+        results = distinct_checks(result for step_run in running for result in (step_run.checks or step_run.baseline))
     line = Text.assemble(("  checks", "dim"))
     lines = []
     for result in results:

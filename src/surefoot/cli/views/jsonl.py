@@ -6,13 +6,15 @@ from typing import Any, TextIO
 
 from surefoot.cli.report.hiding import as_json, redactor
 from surefoot.cli.report.usage import usage_of_state
+from surefoot.cli.views.error_line import problem_schema
 from surefoot.cli.views.watcher import LineWatcher
-from surefoot.core.outcome import Outcome, Verdict
+from surefoot.core.outcome import Outcome, Verdict, count_checks
 from surefoot.core.questions import times_out_at
 from surefoot.history.status import is_plan, status_of
 from surefoot.journal import events as e
 from surefoot.journal.events.aliases import alias_fields
 from surefoot.journal.state import RunState
+from surefoot.view.questions import open_points
 
 
 class JsonLines(LineWatcher):
@@ -59,6 +61,8 @@ def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = No
         **as_json(outcome),
         "proof_level": outcome.proof.letter,
         "diagnosis_text": hide(outcome.diagnosis.as_text()) if outcome.diagnosis else None,
+        "check_count": count_checks(outcome.checks)._asdict(),
+        "open_points": [point._replace(question=hide(point.question)).as_object() for point in open_points(state)],
         "questions": questions,
         **usage_of_state(state).as_object(),
         "seconds": round(state.active_seconds, 3),
@@ -82,7 +86,7 @@ def line_schema() -> dict[str, Any]:
         # A newer version may add fields.
         definitions[kind]["additionalProperties"] = True
     definitions["OutcomeLine"] = _line("outcome", "run_id", "exit_code", "verdict", "summary", "proof_level", "seconds")
-    definitions["ErrorLine"] = _line("error", "message", "remedy")
+    definitions["ErrorLine"] = problem_schema()
     lines = [*event["oneOf"], {"$ref": "#/$defs/OutcomeLine"}, {"$ref": "#/$defs/ErrorLine"}]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -46,6 +46,9 @@ class LiveView:
     def on_call(self, tool: str, subject: str) -> None:
         self.follower.on_call(tool, subject)
 
+    def on_check(self, label: str) -> None:
+        self.follower.on_check(label)
+
     def notify(self, message: str) -> None:
         self.follower.activity = message
 

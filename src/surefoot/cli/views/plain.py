@@ -7,6 +7,7 @@ from typing import Any, TextIO
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.symbols import Marks
 from surefoot.cli.views.watcher import LineWatcher
+from surefoot.core.outcome import count_checks
 from surefoot.core.phases import PhaseResult, PhaseStatus
 from surefoot.core.plan import ExecutionStep
 from surefoot.core.transitions import ORCHESTRATION, Rung, StepStatus
@@ -14,12 +15,21 @@ from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.view.figures import format_cost
 
+_SUMMARY_ROWS = 40
+"""How much of what an action says is shown."""
+
 
 class PlainLines(LineWatcher):
-    """Prints events as they are recorded. Answers that are still being written are not shown."""
+    """Prints events as they are recorded. Answers that are still being written are not shown.
 
-    def __init__(self, stream: TextIO, marks: Marks, *, verbose: bool = False, isolation: str = "") -> None:
+    With `asking`, questions are also asked on this terminal, and their whole text is shown there.
+    """
+
+    def __init__(
+        self, stream: TextIO, marks: Marks, *, verbose: bool = False, isolation: str = "", asking: bool = False
+    ) -> None:
         super().__init__()
+        self._asking = asking
         self._stream = stream
         self._marks = marks
         self._verbose = verbose
@@ -29,6 +39,8 @@ class PlainLines(LineWatcher):
         self.follower.on_record(record)
         state = self.follower.state
         lines = event_lines(record.event, state, self._marks)
+        if self._asking and isinstance(record.event, e.QuestionAsked):
+            lines = lines[:1]
         if self._verbose:
             lines += verbose_lines(record.event)
         if isinstance(record.event, e.RunCreated | e.RunResumed) and self._isolation:
@@ -36,6 +48,10 @@ class PlainLines(LineWatcher):
         clock = fmt.elapsed(state.active_seconds)
         for index, line in enumerate(lines):
             self._print((f"[{clock:>5}] " if index == 0 else " " * 8) + line)
+
+    def on_check(self, label: str) -> None:
+        """A command that takes long is named before it ends."""
+        self._print(f"{'':8}  checking {fmt.line(label)} ...")
 
     def _print(self, line: str) -> None:
         # The run continues when nobody reads the output; the journal has everything.
@@ -61,7 +77,7 @@ def verbose_lines(event: e.Event) -> list[str]:
             size = f"{event.prompt_tokens:,} tokens in, {event.output_tokens:,} out, {cost}"
             return [f"  model answered ({event.purpose}): {size}, {fmt.duration(event.duration_ms / 1000)}"]
         case e.ActionFinished(ok=True):
-            return [f"      {fmt.line(event.summary, 400)}"]
+            return [f"      {row}" for row in fmt.rows_of(event.summary, _SUMMARY_ROWS)]
         case e.StageEntered():
             return [
                 f"now {event.stage}, state {ORCHESTRATION[event.stage]}"
@@ -102,7 +118,9 @@ def _phase_end(name: str, result: PhaseResult[Any], text: str, marks: Marks) -> 
 
 def _understood(event: e.Understood, state: RunState, marks: Marks) -> list[str]:
     output = event.result.output
-    return [_phase_end("understanding", event.result, output.understanding if output else "", marks)]
+    head = _phase_end("understanding", event.result, output.understanding if output else "", marks)
+    open_questions = output.clarification_needed if output else ()
+    return [head, *(f"  open: {fmt.line(question, 300)}" for question in open_questions)]
 
 
 def _approach(event: e.ApproachChosen, state: RunState, marks: Marks) -> list[str]:
@@ -134,8 +152,7 @@ def _revised(event: e.PlanRevised, state: RunState, marks: Marks) -> list[str]:
 
 def _validated(event: e.Validated, state: RunState, marks: Marks) -> list[str]:
     checks = event.result.output.checks if event.result.output else ()
-    passed = sum(result.passed for result in checks)
-    return [_phase_end("validation", event.result, fmt.pass_count(passed, len(checks)), marks)]
+    return [_phase_end("validation", event.result, str(count_checks(checks)), marks)]
 
 
 def _step_started(event: e.StepStarted, state: RunState, marks: Marks) -> list[str]:
@@ -148,11 +165,10 @@ def _checks(event: e.ChecksRan, state: RunState, marks: Marks) -> list[str]:
         return _baseline(event, marks)
     if event.when == "criteria":
         return []  # the end of the step or the run says what they showed
-    lines = []
+    lines, failing = [], fmt.failing_rows(event.results)
     for result in event.results:
         lines.append(f"  {marks.of_check(result.passed)[0]} {fmt.line(result.check.label)}")
-        if not result.passed and result.detail:
-            lines += [f"      {row}" for row in fmt.last_lines(result.detail)]
+        lines += [f"      {row}" for row in failing.get(result.check.key, ())]
     return lines
 
 
@@ -181,7 +197,7 @@ def _action_finished(event: e.ActionFinished, state: RunState, marks: Marks) -> 
     name = next((fmt.action(item.tool, item.arguments) for item in actions if item.id == event.action_id), "action")
     if event.ok:
         return [f"  {name}"]
-    return [f"  {marks.failed} {name}", f"      {fmt.line(event.summary)}"]
+    return [f"  {marks.failed} {name}", *(f"      {row}" for row in fmt.rows_of(event.summary, _SUMMARY_ROWS))]
 
 
 def _action_refused(event: e.ActionRefused, state: RunState, marks: Marks) -> list[str]:
@@ -238,13 +254,15 @@ def _left_outside(event: e.LeftOutside, state: RunState, marks: Marks) -> list[s
 
 
 def _asked(event: e.QuestionAsked, state: RunState, marks: Marks) -> list[str]:
-    return [f"{marks.unknown} {fmt.line(event.text)}"]
+    first, *others = fmt.rows_of(event.text) or [""]
+    return [f"{marks.unknown} {first}", *(f"  {row}" for row in others)]
 
 
 def _answered(event: e.QuestionAnswered, state: RunState, marks: Marks) -> list[str]:
     if event.timed_out:
         return ["  not answered in time, which counts as no"]
-    return [f"  answered by {fmt.line(event.by)}: {fmt.line(event.answer)}"]
+    first, *others = fmt.rows_of(event.answer) or [""]
+    return [f"  answered by {fmt.line(event.by)}: {first}", *(f"    {row}" for row in others)]
 
 
 def _control(event: e.ControlReceived, state: RunState, marks: Marks) -> list[str]:

@@ -21,6 +21,10 @@ class Watcher(Protocol):
         """The model is writing a call of this tool."""
         ...
 
+    def on_check(self, label: str) -> None:
+        """The engine runs this check now."""
+        ...
+
     def notify(self, message: str) -> None:
         """Show a message about the session itself, such as that a stop was requested."""
         ...
@@ -52,6 +56,9 @@ class LineWatcher:
         pass
 
     def on_call(self, tool: str, subject: str) -> None:
+        pass
+
+    def on_check(self, label: str) -> None:
         pass
 
     def notify(self, message: str) -> None:

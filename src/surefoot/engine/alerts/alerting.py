@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from surefoot.config.model import AlertOccasion, shown_target
 from surefoot.core.outcome import Outcome, Verdict
+from surefoot.core.values import error_in_words
 from surefoot.engine.alerts.delivery import Delivered, Pace, deliver
 from surefoot.engine.alerts.document import alert_document
 from surefoot.engine.runtime.run import Run
@@ -45,7 +46,7 @@ def alert_on(run: Run, outcome: Outcome) -> tuple[e.AlertStarted, ...]:
         digest = run.journal.put_blob(json.dumps(document, ensure_ascii=False).encode())
     except Exception as error:
         # Whatever is wrong with an alert, the run ends as it would without it.
-        run.recorder.warn(f"no alert could be made: {type(error).__name__}: {error}")
+        run.recorder.warn(f"no alert could be made: {error_in_words(error)}")
         return ()
     return (e.AlertStarted(alert_id=alert_id, on=occasion, target=shown_target(target), document=digest),)
 

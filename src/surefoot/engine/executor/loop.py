@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from surefoot.core.outcome import CheckResult, Failure, FailureKind
+from surefoot.core.outcome import CheckResult, Failure, FailureKind, evidence_of
 from surefoot.core.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
@@ -253,7 +253,7 @@ def with_evidence(kind: FailureKind, message: str, results: Sequence[CheckResult
     labels = "; ".join(r.check.label for r in red)
     # A weak check that is red (the file does not parse) explains the strong ones: it comes first.
     red.sort(key=lambda r: not isinstance(r.check, FileCheck | ParsesCheck))
-    evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
+    evidence = evidence_of(red)
     return Failure(kind=kind, message=f"{message}: {labels}" if labels else message, evidence=evidence)
 
 

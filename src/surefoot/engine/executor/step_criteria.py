@@ -10,6 +10,7 @@ from typing import Any
 
 from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind
 from surefoot.core.plan import CommandCheck, ExecutionStep, ExpressionCheck, StepKind
+from surefoot.core.values import error_in_words
 from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.planner.evidence import Evidence, asserted_files, checks_for, evaluate
 from surefoot.engine.runtime.run import Run
@@ -116,5 +117,5 @@ def _own_expression(run: Run, step_run: StepRun, check: ExpressionCheck) -> Chec
     try:
         value = evaluate_expression(check.expression, {"outputs": outputs})
     except Exception as error:
-        return CheckResult(check=check, passed=False, detail=f"{type(error).__name__}: {error}")
+        return CheckResult(check=check, passed=False, detail=error_in_words(error))
     return CheckResult(check=check, passed=bool(value), detail="" if value else f"is {value!r}")

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from surefoot.core.plan import DetailedPlan, ExecutionStep, Milestone, StepDependency, StepType
+from surefoot.core.values import what_is_wrong
 from surefoot.engine.planner.normalize import distinct
 from surefoot.engine.planner.plan_criteria import problem_with_check
 from surefoot.engine.planner.submitted import check_of, full_step
@@ -96,8 +97,7 @@ def parse_plan_from_text(text: str, *, max_steps: int = MAX_STEPS) -> DetailedPl
             checks=tuple(map(check_of, draft.checks)),
         )
     except ValidationError as error:
-        first = error.errors()[0]
-        raise PlanError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise PlanError(what_is_wrong(error, 1)) from None
     check_acyclic(ids, plan.dependencies)
     return plan
 

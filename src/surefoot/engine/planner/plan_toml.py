@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from surefoot.core.plan import Check, CommandCheck, Condition, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.core.transitions import StepStatus
+from surefoot.core.values import wrong_fields
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
 from surefoot.journal import events as e
@@ -187,10 +188,11 @@ def _step(number: int, table: Mapping[str, Any], state: RunState) -> ExecutionSt
     try:
         step = ExecutionStep.model_validate({**hidden, **fields, "checks": checks})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the step"
+        where, problem = wrong_fields(error)[0]
         fitting = ", ".join(field for field in ExecutionStep.model_fields if field != "sequence")
-        raise PlanError(f"step {name}: {where}: {first['msg']}", remedy=f"a step has: {fitting}, after") from None
+        raise PlanError(
+            f"step {name}: {where or 'the step'}: {problem}", remedy=f"a step has: {fitting}, after"
+        ) from None
     # A check that existed before keeps its origin.
     return step.with_(checks=tuple(known.get(check.key, check) for check in step.checks))
 

@@ -5,7 +5,7 @@ import re
 from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import Verdict
 from surefoot.core.phases import ExecutionPhase, PhaseResult, UnderstandingOutput, ValidationResult
-from surefoot.core.questions import TIMED_OUT
+from surefoot.core.questions import ASSUMED, TIMED_OUT
 from surefoot.core.transitions import Stage
 from surefoot.engine.planner.criteria import REPAIRED, judge_understanding
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
@@ -18,8 +18,6 @@ from surefoot.prompting.project.file_roles import plain_targets
 from surefoot.prompting.project.folder import list_files
 from surefoot.prompting.project.task_text import files_named_in
 from surefoot.prompting.schemas import UnderstandingDraft
-
-ASSUMED = "nobody was asked '{question}'; assumed: the task as it is written, in its most usual reading"
 
 
 async def understand(run: Run) -> None:

@@ -49,7 +49,7 @@ def see(root: Path, check: OneFile) -> Sight:
             return Sight({name: EXISTS}, problem=f"{check.path} is no ordinary file")
         content = read_bytes(root, path)
     except (OSError, SurefootError) as error:
-        return Sight({}, problem=f"{type(error).__name__}: {error}")
+        return Sight({}, problem=str(error))
     return Sight({name: hashlib.sha256(content).hexdigest()}, content)
 
 

@@ -5,7 +5,7 @@ import asyncio
 import time
 from collections.abc import Collection, Sequence
 
-from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict, evidence_of
 from surefoot.core.phases import (
     ExecutionPhase,
     ExecutionStatus,
@@ -147,7 +147,7 @@ async def _refute(run: Run, red: list[CheckResult], kind: FailureKind, message: 
     blamed = _to_blame(run, red)
     if blamed is None:
         raise Stopped(Verdict.FAILED, f"no step was done, and {message}")
-    evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
+    evidence = evidence_of(red)
     output = blamed.output
     assert output is not None
     await run.record(

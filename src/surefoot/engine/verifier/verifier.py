@@ -19,6 +19,7 @@ from surefoot.config.model import ExecutionConfig
 from surefoot.core.outcome import CheckResult
 from surefoot.core.plan import Check, CommandCheck, ExpressionCheck
 from surefoot.core.policy import rule_on
+from surefoot.core.values import error_in_words
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.scheduler.conditions import evaluate
 from surefoot.engine.verifier.file_checks import OneFile, problem_with, see
@@ -196,7 +197,7 @@ class Verifier:
         try:
             value = evaluate(check.expression, {"outputs": looked})
         except Exception as error:
-            detail = f"{type(error).__name__}: {error}"
+            detail = error_in_words(error)
             return CheckResult(check=check, passed=False, detail=detail, inputs=looked.inputs)
         detail = "" if value else f"is {value!r}"
         return CheckResult(check=check, passed=bool(value), detail=detail, inputs=looked.inputs)
@@ -206,6 +207,7 @@ class Verifier:
         config = self._config
         timeout = self._time_limit(check, tree)
         started = time.monotonic()
+        self._recorder.bus.checking(check.label)
         stream = RedactedStream(self._recorder.redactor, self._recorder.bus.writer(Source("output")))
         done = await run_process(
             shell_argv(check.command),

@@ -136,7 +136,7 @@ class Recording:
         for record in self._lanes.get(lane, ()):
             if isinstance(record.event, kind):
                 return record.event
-        raise self.end(lane, f"waits for {kind.__name__}")
+        raise self.end(lane, f"waits for {kind.model_fields['type'].default}")
 
     def diverge(self, lane: str, now: str, event: e.Event | None = None) -> None:
         record = self.peek(lane)

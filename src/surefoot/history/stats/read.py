@@ -6,6 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import TypeAlias
 
+from surefoot.core.values import error_in_words
 from surefoot.errors import JournalError, UsageError
 from surefoot.history.stats.compute import compute
 from surefoot.history.stats.facts import BODIES, RunFacts, facts_of
@@ -44,7 +45,7 @@ def read_statistics(
                 unreadable.append(UnreadableRun(run_id=summary.run_id, problem=str(error)))
                 continue
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                problem = f"an event has an unknown form ({type(error).__name__}: {error})"
+                problem = f"an event has an unknown form ({error_in_words(error)})"
                 unreadable.append(UnreadableRun(run_id=summary.run_id, problem=problem))
                 continue
             known[summary.run_id] = seen

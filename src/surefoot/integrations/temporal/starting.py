@@ -20,7 +20,6 @@ from surefoot.engine.loop import config_from
 from surefoot.engine.refusal import refuse_secrets
 from surefoot.engine.verifier.protected import files_to_protect
 from surefoot.errors import ConfigError, UsageError
-from surefoot.history.worktree import Worktree
 from surefoot.integrations.temporal.client import hand_over
 from surefoot.integrations.temporal.files import open_workspace, putting
 from surefoot.journal import events as e
@@ -29,6 +28,7 @@ from surefoot.journal.store.opening import open_journal
 from surefoot.workspace.durable import durable_write
 from surefoot.workspace.mirror import Mirror
 from surefoot.workspace.process.programs import find_program
+from surefoot.workspace.worktrees import Worktree
 
 _GIT_URL = re.compile(r"(https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
 

@@ -5,11 +5,10 @@ A journal holds runs, a run is a gapless sequence of events, and long content is
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
-from surefoot.core.outcome import Verdict
-from surefoot.core.transitions import Stage
-from surefoot.core.values import Value, Wording
+from surefoot.core.transitions import Stage, Verdict
 from surefoot.errors import JournalError, UnknownRun
 
 if TYPE_CHECKING:
@@ -28,11 +27,12 @@ UNDO_KINDS = ("rolled_back", "undo_incomplete", "applied")
 """The kinds of the events that `status.undone_by` looks at."""
 
 
-class RunSummary(Value):
-    """A run in the list of runs."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """A run in the list of runs. Its task is shown only after known secrets were removed from it."""
 
     run_id: str
-    task: Wording
+    task: str
     """The first line of the task's text."""
     workspace: str
     model: str
@@ -140,6 +140,14 @@ class Scanned(NamedTuple):
     body: bytes | None
 
 
+class Body(NamedTuple):
+    """The encoded body of an event, for readers that need only a few of its fields."""
+
+    run_id: str
+    kind: str
+    body: bytes
+
+
 class OpenJournal(Journal, Protocol):
     """A journal that a command has opened: it can be closed without an event loop."""
 
@@ -151,7 +159,7 @@ class Reader(Protocol):
 
     def read(self, run_id: str, after: int = 0) -> "Iterator[Record]": ...
 
-    def bodies(self, run_id: str, kinds: Collection[str]) -> list[tuple[str, bytes]]: ...
+    def bodies(self, run_ids: Collection[str], kinds: Collection[str]) -> "list[Body]": ...
 
     def scan(self, run_id: str, kinds: Collection[str]) -> list[Scanned]: ...
 

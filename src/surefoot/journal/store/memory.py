@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from surefoot.core.transitions import Stage, Verdict
 from surefoot.errors import JournalBroken, UnknownRun
 from surefoot.journal.events import Event, Record, RunCreated, decode, encode
 from surefoot.journal.messages import InboxItem, InboxMessage, decode_message, encode_message
@@ -71,8 +72,8 @@ class MemoryJournal:
                 task=first_line(run.created.task.text),
                 workspace=run.created.task.workspace,
                 model=run.created.model,
-                stage=run.stage,
-                verdict=run.verdict,
+                stage=Stage(run.stage),
+                verdict=Verdict(run.verdict) if run.verdict is not None else None,
                 created_at=run.lines[0].at,
                 updated_at=run.lines[-1].at,
                 events=len(run.lines),

@@ -5,15 +5,17 @@ import struct
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
 
+from surefoot.core.transitions import Stage, Verdict
 from surefoot.errors import JournalError, JournalVersion, UnknownRun
 from surefoot.journal.store.base import (
     LAST,
     SHOWN_CANDIDATES,
     UNDO_KINDS,
+    Body,
     DamagedRun,
     Position,
     RunSummary,
@@ -52,18 +54,21 @@ class JournalReader:
         position = self.existing(run_id)
         return self._stream(run_id, position, after, at_end)
 
-    def bodies(self, run_id: str, kinds: Collection[str]) -> list[tuple[str, bytes]]:
-        """The kinds and encoded bodies of some events, for readers that need only a few of their fields.
+    def bodies(self, run_ids: Collection[str], kinds: Collection[str]) -> list[Body]:
+        """The bodies of some events of these runs, by one query for all of them.
 
         Other events are neither decoded nor checked for damage.
         """
-        first = self.existing(run_id).number << RUN_BITS
         sql = (
-            "SELECT id, at, kind, crc, body FROM events "
-            "WHERE id > ? AND id < ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY id"
+            f"SELECT run_id, id - (number << {RUN_BITS}), at, kind, events.crc, body FROM runs CROSS JOIN events "
+            f"ON id > number << {RUN_BITS} AND id < (number + 1) << {RUN_BITS} "
+            "WHERE run_id IN (SELECT value FROM json_each(?)) AND kind IN (SELECT value FROM json_each(?)) ORDER BY id"
         )
-        rows = self._rows(sql, first, first + (1 << RUN_BITS), json.dumps([*kinds]))
-        return [(event.kind, event.body) for event in self._scanned(run_id, first, rows) if event.body is not None]
+        rows = self._rows(sql, json.dumps([*run_ids]), json.dumps([*kinds]))
+        return [
+            Body(run_id, kind, self._intact(run_id, seq, at, kind, crc, body))
+            for run_id, seq, at, kind, crc, body in rows
+        ]
 
     def scan(self, run_id: str, kinds: Collection[str]) -> list[Scanned]:
         """All events of a run, in order, with the encoded bodies of some kinds. Other bodies are not even read."""
@@ -81,13 +86,18 @@ class JournalReader:
 
     def _scanned(self, run_id: str, first: int, rows: Iterable[tuple[Any, ...]]) -> Iterator[Scanned]:
         for row_id, at, kind, crc, body in rows:
-            try:
-                intact = body is None or event_crc(run_id, row_id - first, at, kind, body) == crc
-            except (TypeError, struct.error):
-                intact = False
-            if not intact:
-                raise broken(self._path, f"event {row_id - first} of run {run_id} was changed")
-            yield Scanned(row_id - first, at, kind, body)
+            seq = row_id - first
+            yield Scanned(seq, at, kind, None if body is None else self._intact(run_id, seq, at, kind, crc, body))
+
+    def _intact(self, run_id: str, seq: int, at: Any, kind: Any, crc: Any, body: Any) -> bytes:
+        """The body of an event, after comparing its checksum."""
+        try:
+            intact = event_crc(run_id, seq, at, kind, body) == crc
+        except (TypeError, struct.error):
+            intact = False
+        if not intact:
+            raise broken(self._path, f"event {seq} of run {run_id} was changed")
+        return bytes(body)
 
     def existing(self, run_id: str) -> Position:
         position = self.position(run_id)
@@ -107,7 +117,8 @@ class JournalReader:
             *(() if workspaces is None else (json.dumps([*workspaces]),)),
             limit,
         )
-        return [self._summary(row) for row in rows]
+        undo_events = self._undo_events(rows)
+        return [self._summary(row, undo_events) for row in rows]
 
     def summaries_since(
         self, since: float = 0.0, workspaces: Collection[str] | None = None
@@ -120,9 +131,10 @@ class JournalReader:
             since,
             *(() if workspaces is None else (json.dumps([*workspaces]),)),
         )
+        undo_events = self._undo_events(rows)
         for row in rows:
             try:
-                yield self._summary(row)
+                yield self._summary(row, undo_events)
             except JournalError as error:
                 yield DamagedRun(str(row[1]), str(error))
 
@@ -232,7 +244,7 @@ class JournalReader:
             raise broken(self._path, f"the events of run {run_id} are missing")
         return Position(number, last & _SEQ, stage, verdict)
 
-    def _summary(self, row: Sequence[Any]) -> RunSummary:
+    def _summary(self, row: Sequence[Any], undo_events: "_UndoEvents") -> RunSummary:
         position = self._position(row[:-1])
         _, run_id, task, workspace, model, created_at, *_, updated_at = row
         try:
@@ -241,30 +253,35 @@ class JournalReader:
                 task=task,
                 workspace=workspace,
                 model=model,
-                stage=position.stage,
-                verdict=position.verdict,
+                stage=Stage(position.stage),
+                verdict=Verdict(position.verdict) if position.verdict is not None else None,
                 created_at=created_at,
                 updated_at=updated_at,
                 events=position.last,
-                undone=self._undone(position.number, row),
+                undone=_undone(undo_events.get(position.number, [])),
             )
         except ValueError as error:
             raise broken(self._path, f"the status of run {run_id} was changed") from error
 
-    def _undone(self, number: int, row: Sequence[Any]) -> UndoLabel:
-        """What the events after the run's last change of status say of an undo."""
-        first, since, last = number << RUN_BITS, row[9], row[10]
+    def _undo_events(self, runs: Sequence[Sequence[Any]]) -> "_UndoEvents":
+        """The events after each run's last change of status that tell of an undo, by one query for all runs."""
+        spans = [((row[0] << RUN_BITS) + row[9], row[10]) for row in runs if isinstance(row[10], int)]
         kinds = ", ".join(f"'{kind}'" for kind in UNDO_KINDS)
-        sql = f"SELECT at, kind, body FROM events WHERE id > ? AND id <= ? AND kind IN ({kinds}) ORDER BY id"
-        rows = self._rows(sql, first + since, last)
+        sql = (
+            "SELECT events.id, at, kind, body FROM json_each(?) AS spans CROSS JOIN events "
+            "ON events.id > spans.value ->> 0 AND events.id <= spans.value ->> 1 "
+            f"WHERE kind IN ({kinds}) ORDER BY events.id"
+        )
+        rows = self._rows(sql, json.dumps(spans)) if spans else []
         if rows:
-            rows = [*self._rows("SELECT at, kind, body FROM events WHERE id = ?", first + 1), *rows]
-        if not rows:
-            return ""
-        from surefoot.journal.events import decode
-        from surefoot.journal.store.status import undone_by
-
-        return undone_by((at, decode(kind, body)) for at, kind, body in rows)
+            # What an undo means depends on where the run worked.
+            created = json.dumps([(row[0] >> RUN_BITS << RUN_BITS) + 1 for row in rows])
+            first = "SELECT id, at, kind, body FROM events WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+            rows = [*self._rows(first, created), *rows]
+        found: _UndoEvents = {}
+        for event_id, *event in rows:
+            found.setdefault(event_id >> RUN_BITS, []).append(tuple(event))
+        return found
 
     def _verified(self, row: Sequence[Any]) -> Sequence[Any]:
         """The row of a run, after comparing its checksum."""
@@ -313,3 +330,16 @@ class JournalReader:
     def _open(self) -> apsw.Connection:
         # An empty reader is not reused: the file may exist the next time.
         return open_reader(self._path, self._busy_timeout) if self._path.exists() else empty_reader()
+
+
+_UndoEvents: TypeAlias = dict[int, list[tuple[Any, ...]]]
+"""Times, kinds and bodies of events, by the number of their run."""
+
+
+def _undone(events: Sequence[tuple[Any, ...]]) -> UndoLabel:
+    if not events:
+        return ""
+    from surefoot.journal.events import decode
+    from surefoot.journal.store.status import undone_by
+
+    return undone_by((at, decode(kind, body)) for at, kind, body in events)

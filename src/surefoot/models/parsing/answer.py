@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from surefoot.core.values import shown_path, worded
 from surefoot.errors import UnreadableAnswer
 from surefoot.models.parsing.control import Control, read_control
 from surefoot.models.parsing.fences import FileBody, find_body, read_fenced
@@ -147,7 +148,7 @@ def _describe_problem(problem: Any) -> str:
     elif kind == "extra_forbidden":
         expectation = "is not a known field, leave it out"
     else:
-        message = problem["msg"].removeprefix("Value error, ")
+        message = worded(kind, problem["msg"])
         expectation = message[:1].lower() + message[1:]
     actual = "" if kind in _WITHOUT_VALUE else f", but it is {_show(problem['input'])}"
     return f"{_path(problem['loc']) or 'the answer'}: {expectation}{actual}"
@@ -155,7 +156,7 @@ def _describe_problem(problem: Any) -> str:
 
 def _path(location: tuple[int | str, ...]) -> str:
     path = ""
-    for part in location:
+    for part in shown_path(location):
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
     return path.removeprefix(".")
 

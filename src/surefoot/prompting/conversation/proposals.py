@@ -2,6 +2,7 @@
 
 from pydantic import ValidationError
 
+from surefoot.core.values import what_is_wrong
 from surefoot.errors import UnknownTool
 from surefoot.models.items import ToolCall
 from surefoot.prompting.conversation.submissions import Revision
@@ -51,8 +52,7 @@ def _request(call: ToolCall, thought: str) -> Proposal:
     try:
         draft = DRAFTS[call.name].model_validate(call.arguments)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
-        return Proposal("invalid", call.name, thought=f"This cannot be used: {wrong}", call_id=call.id)
+        return Proposal("invalid", call.name, thought=f"This cannot be used: {what_is_wrong(error)}", call_id=call.id)
     match Verb(call.name):
         case Verb.FINISH_STEP:
             return Proposal("done", call.name, thought=call.arguments.get("summary", "") or thought, call_id=call.id)

@@ -11,6 +11,7 @@ from surefoot.core.outcome import CheckResult, Failure
 from surefoot.core.plan import ExecutionStep, StepKind
 from surefoot.core.purpose import Purpose
 from surefoot.core.transitions import SETTLED, StepStatus
+from surefoot.core.values import what_is_wrong
 from surefoot.errors import UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.state import Conversation, StepRun
@@ -244,7 +245,9 @@ class ConversationStrategy:
                 try:
                     return ReflectionDraft.model_validate(call.arguments)
                 except ValidationError as error:
-                    raise UnreadableAnswer(f"the diagnosis cannot be read: {error}", answer=turn.content) from error
+                    raise UnreadableAnswer(
+                        f"the diagnosis cannot be read: {what_is_wrong(error)}", answer=turn.content
+                    ) from error
         return ReflectionDraft(root_cause=turn.content.strip()[:400] or failure.message)
 
     async def repair_step(self, step_run: StepRun, failed: str) -> FullChangeDraft:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from surefoot.core.phases import PhaseResult
 from surefoot.core.purpose import Purpose
+from surefoot.core.values import what_is_wrong
 from surefoot.errors import TaskImpossible, UnreadableAnswer
 from surefoot.journal.state import Conversation, StepRun
 from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolResultMessage
@@ -272,6 +273,4 @@ def _refused(refusal: Refusal) -> str:
 
 
 def _problem(error: ValueError) -> str:
-    if isinstance(error, ValidationError):
-        return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'it'}: {item['msg']}" for item in error.errors()[:5])
-    return str(error)
+    return what_is_wrong(error) if isinstance(error, ValidationError) else str(error)

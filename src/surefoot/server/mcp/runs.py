@@ -10,11 +10,11 @@ from surefoot.config import paths
 from surefoot.core.questions import Question, expected, understood
 from surefoot.errors import UnknownRun, UsageError
 from surefoot.history.timeline import diff_of
-from surefoot.history.worktree import worktree_origins
 from surefoot.server.commands import CommandRequest, Commands, StartRequest
 from surefoot.server.hub import Hub
 from surefoot.view.making import run_status, step_counts
 from surefoot.view.state import RunView
+from surefoot.workspace.worktrees import worktree_origins
 
 LOOK_SECONDS = 0.2
 MAX_DIFF = 200_000

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from surefoot._version import __version__
 from surefoot.core.questions import Question
+from surefoot.core.values import error_in_words
 from surefoot.errors import SurefootError, UsageError
 from surefoot.journal.redact import neutralise
 from surefoot.server.hub import Hub
@@ -115,7 +116,7 @@ class Door:
             result = await function(context, params, arguments.model_validate(params.arguments or {}))
         except (SurefootError, OSError, ValidationError) as error:
             remedy = getattr(error, "remedy", "")
-            text = neutralise(f"{error}" + (f" ({remedy})" if remedy else ""))
+            text = neutralise(error_in_words(error) + (f" ({remedy})" if remedy else ""))
             return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
         if isinstance(result, types.InputRequiredResult):
             return result

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from surefoot.core.values import error_in_words
 from surefoot.errors import SurefootError
 from surefoot.server.hub import Hub
 from surefoot.server.sockets.sessions import ListWatch, Problem, Session, Watch
@@ -189,7 +190,7 @@ def _change(session: Session, lists: ListWatch, run_id: str) -> None:
 def _text_of(error: Exception) -> str:
     if isinstance(error, SurefootError):
         return f"{error} ({error.remedy})" if error.remedy else str(error)
-    return f"{type(error).__name__}: {error}"
+    return error_in_words(error)
 
 
 def _acknowledged(session: Session, watch: Watch) -> Callable[..., None]:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from surefoot.core.values import what_is_wrong
 from surefoot.errors import SurefootError
 from surefoot.server.commands import CommandRequest, Commands, StartRequest, Verb
 from surefoot.server.hub import Hub
@@ -220,7 +221,4 @@ def _refused(reason: str) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        problem = error.errors()[0]
-        return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-    return str(error)
+    return what_is_wrong(error, 1) if isinstance(error, ValidationError) else str(error)

@@ -8,11 +8,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from surefoot.core.transitions import Stage, Verdict
 from surefoot.errors import JournalError, JournalUnreachable, JournalVersion, UnknownRun
 from surefoot.journal.store.base import (
     LAST,
     SHOWN_CANDIDATES,
     UNDO_KINDS,
+    Body,
     DamagedRun,
     Position,
     RunSummary,
@@ -54,12 +56,18 @@ class PostgresReader:
         position = self.existing(run_id)
         return self._stream(run_id, position, after, at_end)
 
-    def bodies(self, run_id: str, kinds: Collection[str]) -> list[tuple[str, bytes]]:
-        """The kinds and encoded bodies of some events, for readers that need only a few of their fields."""
-        number = self.existing(run_id).number
-        sql = "SELECT seq, at, kind, crc, body FROM surefoot.events WHERE run = %s AND kind = ANY(%s) ORDER BY seq"
-        rows = self._rows(sql, number, [*kinds])
-        return [(event.kind, event.body) for event in self._scanned(run_id, rows) if event.body is not None]
+    def bodies(self, run_ids: Collection[str], kinds: Collection[str]) -> list[Body]:
+        """The bodies of some events of these runs, by one query for all of them."""
+        sql = (
+            "SELECT r.run_id, e.seq, e.at, e.kind, e.crc, e.body FROM surefoot.runs AS r JOIN surefoot.events AS e "
+            "ON e.run = r.number WHERE r.run_id = ANY(%s) AND e.kind = ANY(%s) ORDER BY e.run, e.seq"
+        )
+        rows = self._rows(sql, [*run_ids], [*kinds])
+        return [
+            Body(run_id, event.kind, event.body or b"")
+            for run_id, *row in rows
+            for event in self._scanned(run_id, [tuple(row)])
+        ]
 
     def scan(self, run_id: str, kinds: Collection[str]) -> list[Scanned]:
         """All events of a run, in order, with the encoded bodies of some kinds. Other bodies are not even read."""
@@ -230,8 +238,8 @@ class PostgresReader:
                 task=task,
                 workspace=workspace,
                 model=model,
-                stage=position.stage,
-                verdict=position.verdict,
+                stage=Stage(position.stage),
+                verdict=Verdict(position.verdict) if position.verdict is not None else None,
                 created_at=created_at,
                 updated_at=updated_at,
                 events=position.last,

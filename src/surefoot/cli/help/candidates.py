@@ -1,0 +1,176 @@
+"""What can stand at a place of a command line: runs, steps, models, files. Asked by the shell while somebody types.
+
+A shell waits for the answer, so only entries of the list of runs are read, and for steps the plan of one run.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+from surefoot.errors import SurefootError
+
+if TYPE_CHECKING:
+    from surefoot.journal.store.base import Reader, RunSummary
+
+MAX_RUNS = 50
+_HELP_CHARS = 60
+_HARMLESS = re.compile(r"[\w./:@#+-]+", re.ASCII)
+"""What a shell takes as it is. Anything else is not offered: bash expands the words of a completion."""
+
+
+class Candidate(NamedTuple):
+    value: str
+    help: str = ""
+
+
+class Completed(click.ParamType[str]):
+    """A text with candidates. Used only while completing: a command that runs takes any text."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def candidates(self, ctx: click.Context, incomplete: str) -> Iterator[Candidate]:
+        raise NotImplementedError
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from surefoot.cli.report.text import line
+
+        found: dict[str, str] = {}
+        for candidate in self.candidates(ctx, incomplete):
+            found.setdefault(*candidate)
+        return [
+            # The script for fish splits at commas.
+            CompletionItem(value, help=line(text, _HELP_CHARS).replace(",", "") or None)
+            for value, text in found.items()
+            if value.startswith(incomplete) and _HARMLESS.fullmatch(value)
+        ]
+
+
+class RunName(Completed):
+    """The runs of the current folder, newest first; those of other folders if none fits."""
+
+    def candidates(self, ctx: click.Context, incomplete: str) -> Iterator[Candidate]:
+        from surefoot.cli.session.runs import current_folder, open_run_list
+
+        journal = open_run_list()
+        try:
+            here = None if ctx.params.get("all_folders") else current_folder(journal).workspaces
+            runs = journal.summaries(MAX_RUNS, here)
+            if not any(run.run_id.startswith(incomplete) for run in runs):
+                runs = journal.summaries(MAX_RUNS)
+        finally:
+            journal.close()
+        for run in runs:
+            yield Candidate(run.run_id, f"{_standing(run)}: {run.task}")
+        if runs:
+            yield Candidate("last", "the newest run of the current folder")
+
+
+def _standing(run: "RunSummary") -> str:
+    return run.undone or str(run.verdict or f"in {run.stage}")
+
+
+class StepName(Completed):
+    """The steps of the run that the command line names, or of the newest one."""
+
+    def candidates(self, ctx: click.Context, incomplete: str) -> Iterator[Candidate]:
+        from surefoot.cli.session.runs import current_folder, open_run_list
+
+        name = str(ctx.params.get("run_id") or "last")
+        journal = open_run_list()
+        try:
+            if name != "last":
+                run_id = journal.find(name)
+            else:
+                here = None if ctx.params.get("all_folders") else current_folder(journal).workspaces
+                run_id = journal.summaries(1, here)[0].run_id
+            steps = _steps(journal, run_id)
+        finally:
+            journal.close()
+        for number, (step_id, title) in enumerate(steps.items(), 1):
+            yield Candidate(step_id, f"{number}. {title}")
+
+
+def _steps(journal: "Reader", run_id: str) -> dict[str, str]:
+    """The names of a run's steps by their ids, as its plan is now."""
+    steps: dict[str, str] = {}
+    for _, kind, body in journal.bodies([run_id], ["plan_made", "plan_revised"]):
+        event = json.loads(body)
+        if kind == "plan_made":
+            planned = (event["result"].get("output") or {}).get("steps", [])
+            steps = {step["id"]: step["name"] for step in planned} or steps
+            continue
+        steps |= {step["id"]: step["name"] for step in (*event.get("added", ()), *event.get("changed", ()))}
+        for step_id in event.get("removed", ()):
+            steps.pop(step_id, None)
+    return steps
+
+
+class ModelName(Completed):
+    """The models of earlier runs, the defaults of the providers, and all models with a known price."""
+
+    def candidates(self, ctx: click.Context, incomplete: str) -> Iterator[Candidate]:
+        import tomllib
+        from importlib.resources import files
+
+        from surefoot.models.providers.catalog import PROVIDERS
+
+        yield Candidate("local", "the embedded model")
+        for name in _used_models():
+            yield Candidate(name, "used before")
+        for provider, defaults in PROVIDERS.items():
+            where = f"needs {defaults.key_variable}" if defaults.key_variable else f"a server at {defaults.base_url}"
+            yield Candidate(f"{provider}/{defaults.default_model}", where)
+        families = tomllib.loads(files("surefoot.models").joinpath("prices.toml").read_text("utf-8"))
+        for family in families.values():
+            for model, price in family["models"].items() if family["names"] else ():
+                cost = f"${price['input']:g} in, ${price['output']:g} out, for a million tokens"
+                yield Candidate(f"{family['names'][0]}{model}", cost)
+
+
+def _used_models() -> list[str]:
+    """The models of the newest runs that can be named again; none if the journal cannot be read."""
+    from surefoot.cli.session.runs import open_run_list
+    from surefoot.models.providers.catalog import PROVIDERS
+
+    runs: list[RunSummary] = []
+    with suppress(SurefootError), closing(open_run_list()) as journal:
+        runs = journal.summaries(MAX_RUNS)
+    return list(dict.fromkeys(run.model for run in runs if run.model.partition("/")[0] in (*PROVIDERS, "local")))
+
+
+class Place(Completed):
+    """A file or a folder, which the shell itself completes."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type=self._kind)]
+
+
+TYPES: dict[str, Completed] = {
+    "RUN": RunName(),
+    "STEP": StepName(),
+    "MODEL": ModelName(),
+    "DIR": Place("dir"),
+    "NEWDIR": Place("dir"),
+    "FILE": Place("file"),
+}
+"""The candidates for a parameter by what its help calls it."""
+
+
+def add_candidates(command: click.Command) -> None:
+    """Let the shell complete the parameters of a command and its subcommands."""
+    for parameter in command.params:
+        if found := TYPES.get((parameter.metavar or "").strip("[].")):
+            parameter.type = found
+    for sub in command.commands.values() if isinstance(command, click.Group) else ():
+        add_candidates(sub)
