@@ -38,6 +38,7 @@
     │   ├── RestoreConflict        the user changed files meanwhile
     │   ├── RestoreIncomplete      the disk had no room for all files
     │   └── SandboxUnavailable     the requested isolation is not available
+    ├── GitError                   the user's git failed, or a hook refused
     ├── WorkersUnreachable         temporary: the server that gives runs to workers does not answer
     └── IllegalTransition          a bug in Surefoot
 
@@ -249,6 +250,10 @@ class RestoreIncomplete(WorkspaceError):
 
 class SandboxUnavailable(WorkspaceError):
     pass
+
+
+class GitError(SurefootError):
+    """The user's git failed, or refused what it was asked for."""
 
 
 class WorkersUnreachable(SurefootError):

@@ -259,6 +259,8 @@ def _as_json(state: "RunState") -> None:
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,
         "applied_to": state.applied[-1].folder if state.applied else None,
+        "branch": state.branch or None,
+        "commits": [as_json(commit) for commit in state.commits],
         "questions": [
             {"id": q.id, "kind": q.kind, "text": hide(q.text), "answer": hide(q.answer or "") or q.answer}
             for q in state.questions.values()

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from surefoot.cli.git.options import WithOptionalValues, git_options
 from surefoot.cli.options import (
     PHASE_NAMES,
     all_option,
@@ -33,10 +34,11 @@ task_options = combine(
 common_options = combine(isolation_options, interaction_options, limit_options, display_options)
 
 
-@click.command()
+@click.command(cls=WithOptionalValues)
 @click.argument("task", nargs=-1)
 @task_options
 @proof_options
+@git_options
 @worktree_option
 @phases_option
 @phase_options
@@ -54,10 +56,11 @@ def run(task: tuple[str, ...], **options: Any) -> int:
         from surefoot.cli.remote.starting import run_remotely
 
         return run_remotely(task, options)
+    from surefoot.cli.git.session import with_git
     from surefoot.cli.session.foreground import run_in_foreground
     from surefoot.cli.session.prepare import prepare_start
 
-    return asyncio.run(run_in_foreground(prepare_start(task, options)))
+    return asyncio.run(run_in_foreground(with_git(prepare_start(task, options), options)))
 
 
 @click.command()

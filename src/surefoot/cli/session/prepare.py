@@ -105,6 +105,8 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
             print_plan=print_plan,
             until=options.get("until_phase") or "",
         ),
+        run_id=run_id,
+        task=new.task,
         folder=new.task.folder,
         mcp_servers=tuple(settings.mcp_servers.values()),
         before=copy if in_copy else None,

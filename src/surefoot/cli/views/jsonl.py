@@ -61,6 +61,8 @@ def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = No
         **usage_of_state(state).as_object(),
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,
+        "branch": state.branch or None,
+        "commits": [as_json(commit) for commit in state.commits],
     }
 
 
