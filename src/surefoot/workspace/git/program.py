@@ -53,7 +53,7 @@ class Git:
     ) -> "subprocess.CompletedProcess[bytes]":
         """Run git without anything that the repository's settings name, whatever the result."""
         settings = {**_QUIET, **_NO_UPKEEP, **self._no_filters}
-        return self._run(["--no-optional-locks", "--literal-pathspecs", *arguments], settings, send, variables, timeout)
+        return self._run(["--no-optional-locks", *arguments], settings, send, variables, timeout)
 
     def read(
         self,
@@ -72,8 +72,7 @@ class Git:
         self, *arguments: str, send: bytes = b"", variables: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[bytes]":
         """Run git as the user would: with hooks, filters and signing, but without an editor and without upkeep."""
-        with_editor = {"GIT_EDITOR": "true", **(variables or {})}
-        return self._run(["--literal-pathspecs", *arguments], _NO_UPKEEP, send, with_editor, None)
+        return self._run(arguments, _NO_UPKEEP, send, {"GIT_EDITOR": "true", **(variables or {})}, None)
 
     def _run(
         self,

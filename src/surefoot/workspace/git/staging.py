@@ -114,10 +114,14 @@ def ignored(repository: Repository, paths: Collection[str]) -> set[str]:
     """Those of these paths that git ignores. A tracked file is never ignored."""
     if not paths:
         return set()
-    done = repository.git.ask("check-ignore", "-z", "--stdin", send=_list(paths))
-    if done.returncode not in (0, 1):
-        raise failure("check-ignore", done)
-    return set(split(done.stdout))
+    # With a folder before it, no name has a special meaning.
+    done = repository.git.ask("check-ignore", "-z", "--stdin", send=_list(f"./{path}" for path in paths))
+    if done.returncode in (0, 1):
+        return {path.removeprefix("./") for path in split(done.stdout)}
+    if len(paths) == 1:
+        # It cannot be told, such as of a file in a folder that is a link now. Then it is not ignored.
+        return set()
+    return {path for each in paths for path in ignored(repository, [each])}
 
 
 def nested(repository: Repository, paths: Collection[str]) -> set[str]:
