@@ -190,7 +190,7 @@ def _undo(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
         timeline.snapshots[event.towards] = None
         timeline.possible = [*possible, WorkspaceState(event.towards)]
     if event.scope == "review":
-        timeline.end = WorkspaceState(event.snapshot)
+        timeline.end = WorkspaceState(event.towards)
 
 
 def _is_refuted(event: e.StepFinished) -> bool:

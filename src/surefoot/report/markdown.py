@@ -217,6 +217,8 @@ def _facts(words: Words) -> Iterator[str]:
     where = report["environment"]
     facts = [
         ("Run", [run["id"]]),
+        ("Branch", [report["branch"]] if report["branch"] else []),
+        ("Commits", [commit[:10] for commit in report["commits"]]),
         ("Model", where["model"]),
         ("Surefoot", where["surefoot"]),
         ("System", where["system"]),

@@ -1,6 +1,6 @@
 """The body of a pull request, from the report of a run: what and why, changes, proof, what was not verified."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from surefoot.report.document import Report
 from surefoot.report.markdown import changed_rows, check_rows, code, table, text
@@ -9,7 +9,7 @@ from surefoot.report.words import Words
 MAX_STEPS = 20
 
 
-def as_pull_request(report: Report, commits: Sequence[str] = ()) -> str:
+def as_pull_request(report: Report) -> str:
     """In Markdown. Shorter than the report: no costs, no recoveries, no environment."""
     words = Words(report)
     parts: list[Iterable[str]] = [
@@ -17,7 +17,7 @@ def as_pull_request(report: Report, commits: Sequence[str] = ()) -> str:
         _changes(words),
         _proof(words),
         _not_verified(words),
-        _origin(words, commits),
+        _origin(words),
     ]
     return "\n".join(line for part in parts for line in part).rstrip() + "\n"
 
@@ -84,8 +84,7 @@ def _not_verified(words: Words) -> Iterator[str]:
     yield ""
 
 
-def _origin(words: Words, commits: Sequence[str]) -> Iterator[str]:
-    made = (
-        f", commit{'s' if len(commits) > 1 else ''} {', '.join(commit[:10] for commit in commits)}" if commits else ""
-    )
+def _origin(words: Words) -> Iterator[str]:
+    commits = words.report["commits"]
+    made = f", commit{'s' if len(commits) > 1 else ''} {', '.join(commit[:10] for commit in commits)}" if commits else ""
     yield f"Made by Surefoot {words.report['version']}, run {code(words.run['id'])}{made}."

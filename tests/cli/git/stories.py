@@ -5,11 +5,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from cli.conftest import Surefoot, Result
+from cli.conftest import Result, Surefoot
 from support.stories import UNDERSTANDING
 
 SHELL: dict[str, Any] = {**UNDERSTANDING, "files": [], "task_type": "shell", "understanding": "Make the notes ready"}
 TASK = "Make the notes ready."
+DONE = {"thought": "", "decision": "done", "reason": "", "tool": "", "arguments": {}}
 CHECK = "grep -q ready notes.txt"
 COMMAND = "printf 'ready\\n' > notes.txt"
 
@@ -44,7 +45,7 @@ def act(command: str) -> dict[str, Any]:
 
 def story(surefoot: Surefoot, command: str = COMMAND, check: str = CHECK, task: str = TASK) -> list[str]:
     """Arguments for a run that carries out one command, after which its check passes."""
-    model = surefoot.script(SHELL, act(command))
+    model = surefoot.script(SHELL, act(command), DONE)
     return ["run", task, "-m", model, "--check", check, "--approve", "auto", "--baseline", "off"]
 
 

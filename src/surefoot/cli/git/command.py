@@ -126,7 +126,7 @@ def pr(run_id: str, output: str | None, only_title: bool, all_folders: bool) -> 
             click.echo(safe(redactor().redact(title_of(state))))
             return 0
         source = Source(records=records, blob=journal.get_blob, home=paths.state_home(), redactor=redactor())
-        text = as_pull_request(build_report(source), [commit.commit for commit in state.commits])
+        text = as_pull_request(build_report(source))
     finally:
         journal.close()
     if output is None or output == "-":

@@ -1,7 +1,9 @@
 """The review of a run's result: what a person decides about each part, carrying it out, and checking what is left."""
 
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -43,7 +45,8 @@ async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[s
     if not files:
         click.echo("the run changed no files: there is nothing to review", err=True)
         return fold(records)
-    decisions = _as_told(files, undo) if undo else ask_about(files)
+    with _interruptible():
+        decisions = _as_told(files, undo) if undo else ask_about(files)
     if not decisions:
         click.echo("everything is kept", err=True)
         return fold(records)
@@ -57,6 +60,16 @@ async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[s
     said = ", ".join(f"{fmt.count(number, 'file')} {what}" for number, what in counts if number)
     click.echo(f"{said}; to take this back: surefoot undo {run_id} --to {plan.current[:12]}", err=True)
     return await _check_again(journal, home, run_id)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a prompt. Within asyncio it would only be noticed after the prompt."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 async def _check_again(journal: Journal, home: Path, run_id: str) -> RunState:

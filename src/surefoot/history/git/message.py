@@ -14,10 +14,12 @@ _MAX_LISTED = 20
 
 
 def title_of(state: RunState) -> str:
-    """The change in at most 72 characters: the task's first sentence, or the plan's only step if that is too long."""
+    """The change in at most 72 characters: the task's first sentence; if that is too long, how it was understood."""
     sentence = first_sentence(state.task.text if state.task else "")
-    if len(sentence) > SUBJECT and len(names := _done(state)) == 1 and len(names[0]) <= SUBJECT:
-        return names[0]
+    understood = state.understanding.output if state.understanding else None
+    in_short = first_sentence(understood.understanding) if understood else ""
+    if len(sentence) > SUBJECT and 0 < len(in_short) <= SUBJECT:
+        return in_short
     return shorten(sentence) or f"Surefoot run {state.run_id}"
 
 

@@ -35,7 +35,7 @@ _MAX_BYTES = 200_000
 
 def active_hooks(repository: Repository) -> list[Path]:
     """The hooks that a commit starts."""
-    named = repository.git.read("rev-parse", "--git-path", "hooks").removesuffix(b"\n")
+    named = repository.git.look_up("rev-parse", "--git-path", "hooks").removesuffix(b"\n")
     folder = repository.top / os.fsdecode(named)
     return [folder / name for name in COMMIT_HOOKS if os.access(folder / name, os.X_OK) and (folder / name).is_file()]
 

@@ -68,6 +68,13 @@ class Git:
             raise failure(arguments[0], done)
         return done.stdout
 
+    def look_up(self, *arguments: str) -> bytes:
+        """Read what the settings of user and repository say, with a command that runs nothing itself."""
+        done = self._run(arguments, {}, b"", None, STATUS_SECONDS)
+        if done.returncode != 0:
+            raise failure(arguments[0], done)
+        return done.stdout
+
     def act(
         self, *arguments: str, send: bytes = b"", variables: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[bytes]":
