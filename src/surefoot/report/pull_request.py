@@ -86,5 +86,7 @@ def _not_verified(words: Words) -> Iterator[str]:
 
 def _origin(words: Words) -> Iterator[str]:
     commits = words.report["commits"]
-    made = f", commit{'s' if len(commits) > 1 else ''} {', '.join(commit[:10] for commit in commits)}" if commits else ""
+    made = (
+        f", commit{'s' if len(commits) > 1 else ''} {', '.join(commit[:10] for commit in commits)}" if commits else ""
+    )
     yield f"Made by Surefoot {words.report['version']}, run {code(words.run['id'])}{made}."
