@@ -71,6 +71,8 @@ class Timeline:
     between two snapshots were made by someone else during the run."""
     last_unlisted_change: int = 0
     """The number of the last event that recorded changes without listing the paths."""
+    reviewed: bool = False
+    """Whether a person undid or edited parts of the result. `end` is what is left then."""
     committed: bool = False
     """Whether changes of the run were committed to git. From then on no undo touches the repository."""
     check_leftovers_until: float | None = None
@@ -190,7 +192,7 @@ def _undo(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
         timeline.snapshots[event.towards] = None
         timeline.possible = [*possible, WorkspaceState(event.towards)]
     if event.scope == "review":
-        timeline.end = WorkspaceState(event.towards)
+        timeline.end, timeline.reviewed = WorkspaceState(event.towards), True
 
 
 def _is_refuted(event: e.StepFinished) -> bool:

@@ -54,6 +54,7 @@ def test_parts_are_undone_without_a_terminal_and_the_checks_decide_again(surefoo
     diff = surefoot("diff").out
     assert "+second" in diff
     assert "late" not in diff, "neither what was undone, nor my own edit"
+    assert surefoot("show", "--diff").out == diff
     # What is undone last costs the proof, and the run says so.
     spoiled = surefoot("review", "--undo", "notes.txt")
     assert spoiled.code == 1, spoiled.out

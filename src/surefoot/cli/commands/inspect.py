@@ -165,7 +165,7 @@ def show(
     elif proofs:
         _proofs(state, as_json)
     elif diff:
-        click.echo(_diff(state), nl=False)
+        click.echo(_diff(state, records), nl=False)
     elif as_json:
         _as_json(state)
     else:
@@ -269,11 +269,14 @@ def _as_json(state: "RunState") -> None:
     click.echo(json.dumps(fields, indent=2 if sys.stdout.isatty() else None))
 
 
-def _diff(state: "RunState") -> str:
-    """The changes from before the run to after its last step; if the run did not end well, to the workspace now."""
+def _diff(state: "RunState", records: "list[Record]") -> str:
+    """The changes from before the run to after its last step; if the run did not end well, to the workspace now.
+
+    After a review they are those that were kept.
+    """
     from surefoot.cli.report.formatting import block
     from surefoot.config import paths
-    from surefoot.history.timeline import workspace_of
+    from surefoot.history.timeline import build_timeline, workspace_of
 
     if state.task is None or not state.snapshot or not state.task.folder.is_dir():
         raise UsageError(
@@ -282,6 +285,9 @@ def _diff(state: "RunState") -> str:
     last = max((run for run in state.steps.values() if run.after), key=lambda run: run.started_at, default=None)
     ended_well = state.outcome is not None and last is not None and state.outcome.diagnosis is None
     workspace = workspace_of(state, paths.state_home())
-    text = workspace.unified_diff(state.snapshot, last.after if ended_well and last else None)
+    after = last.after if ended_well and last else None
+    if (timeline := build_timeline(records)).reviewed:
+        after = timeline.end.resolve(workspace)
+    text = workspace.unified_diff(state.snapshot, after)
     # Files may contain control characters: neutralised on a terminal, unchanged in a pipe.
     return block(text, len(text)) if sys.stdout.isatty() else text

@@ -64,7 +64,8 @@ async def commit_run(
     with WorkspaceLock(folder, home, run_id):
         work = _Work.of(state, timeline, folder, home)
         work.refuse_if_committed()
-        made, notes = work.commit(by_step=by_step and not _is_reviewed(records), hide=hide)
+        # After a review, commits of steps would have what was undone: then it is one commit.
+        made, notes = work.commit(by_step=by_step and not timeline.reviewed, hide=hide)
         events = tuple(
             e.Committed(
                 commit=each.commit,
@@ -103,11 +104,6 @@ def _folder(state: RunState, home: Path) -> Path:
             remedy=f"bring them there first: surefoot apply {state.run_id}",
         )
     return state.task.folder.resolve()
-
-
-def _is_reviewed(records: list[e.Record]) -> bool:
-    """Whether a person undid parts of the result. Commits of steps would have these parts again."""
-    return any(isinstance(r.event, e.RolledBack) and r.event.scope == "review" for r in records)
 
 
 @dataclass(slots=True)
