@@ -22,7 +22,7 @@ def test_a_branch_is_made_from_the_words_of_the_task_and_everything_stays(surefo
     branch = git(work, "symbolic-ref", "--short", "HEAD").strip()
     assert re.fullmatch(r"surefoot/make-the-notes-ready-[0-9a-f]{4}", branch)
     assert json.loads(surefoot("show", "--json").out)["task"]["text"] == TASK, "the task is not taken for a name"
-    assert f"git: now on the new branch {branch}" in done.err
+    assert f"git: the run works on a new branch, {branch}" in done.err
     assert f"branch  {branch}, made from main" in done.out
     assert state_of_user(work) == before
     assert (work / ".git/index").read_bytes() == index

@@ -86,6 +86,19 @@ def test_a_run_without_proof_is_not_committed_and_json_says_so(surefoot: Surefoo
     assert "not verified" in later.err
 
 
+def test_a_run_that_stops_early_can_be_committed_when_it_has_ended(surefoot: Surefoot) -> None:
+    make_repository(surefoot.workspace)
+    arguments = story(surefoot)
+    stopped = surefoot(*arguments, "--commit", "--until-phase", "planning")
+    assert stopped.code == 3
+    assert "git: nothing is committed yet; when it has ended: surefoot commit" in stopped.err
+    assert "not committed" not in stopped.out
+    ended = surefoot("resume", "-m", surefoot.script(*json.loads(Path(arguments[3][9:]).read_text())[1:]))
+    assert ended.code == 0, ended.err
+    assert surefoot("commit").code == 0
+    assert git(surefoot.workspace, "log", "-1", "--format=%s") == "Make the notes ready\n"
+
+
 def test_a_commit_in_json_is_an_event_before_the_outcome(surefoot: Surefoot) -> None:
     make_repository(surefoot.workspace)
     done = run(surefoot, "--commit", "--branch=topic/notes", "--json")

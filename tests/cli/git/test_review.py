@@ -55,6 +55,8 @@ def test_parts_are_undone_without_a_terminal_and_the_checks_decide_again(surefoo
     assert "+second" in diff
     assert "late" not in diff, "neither what was undone, nor my own edit"
     assert surefoot("show", "--diff").out == diff
+    verified = surefoot("replay", "--verify")
+    assert verified.code == 0, verified.out + verified.err
     # What is undone last costs the proof, and the run says so.
     spoiled = surefoot("review", "--undo", "notes.txt")
     assert spoiled.code == 1, spoiled.out

@@ -92,14 +92,11 @@ class _Session:
         _say_state(self.prepared.folder, commits=bool(self.commit))
         session = replace(self, branch=(name, repository.place))
 
-        def before() -> None:
-            make_branch(repository, name)
-            click.echo(f"git: now on the new branch {fmt.line(name)}", err=True)
-
+        click.echo(f"git: the run works on a new branch, {fmt.line(name)}", err=True)
         return replace(
             session.prepared_run(),
             drive=session.drive,
-            before=before,
+            before=partial(make_branch, repository, name),
             after=None if self.prepared.display.as_json else session.say_way_back,
         )
 
@@ -138,8 +135,10 @@ class _Session:
         return Settled(fold(records), [record for record in records if record.seq > seq], code)
 
     async def _commit(self, journal: Journal, state: RunState) -> int:
-        by = who(f"surefoot run --commit={self.commit}")
-        hide = redactor().redact
+        if state.outcome is None:
+            click.echo(f"git: nothing is committed yet; when it has ended: surefoot commit {state.run_id}", err=True)
+            return 0
+        by, hide = who(f"surefoot run --commit={self.commit}"), redactor().redact
         try:
             done = await commit_run(
                 journal, paths.state_home(), state.run_id, by_step=self.commit == "step", by=by, hide=hide

@@ -48,6 +48,8 @@ def apply(state: RunState, record: e.Record) -> None:
     seq, at, event = record
     kind, before = type(event), state.updated_at
     by_person = kind in _AFTER_RUN and not getattr(event, "step_id", "")
+    if kind is e.Warned:
+        by_person = state.outcome is not None  # such as why the result was not committed
     if at > before and before and kind not in _AFTER_WAITING and not by_person:
         # Time between two processes, or spent waiting for a person, or until an undo or an alert, is not active time.
         state.active_seconds += at - before
