@@ -329,6 +329,15 @@ def test_without_a_name_or_a_repository_the_run_does_not_begin(surefoot: Surefoo
     assert not surefoot.journal_file.exists() or not surefoot("list", "--json").objects
 
 
+def test_a_run_that_commits_itself_leaves_nothing_to_commit(surefoot: Surefoot) -> None:
+    work = surefoot.workspace
+    make_repository(work)
+    done = run(surefoot, "--commit", command=f"{COMMAND}; git commit --quiet -am 'By the run'")
+    assert done.code == 0, done.out
+    assert "is in the last commit already, or git ignores it" in done.out
+    assert git(work, "log", "--format=%s").splitlines() == ["By the run", "Begin"]
+
+
 def test_own_tests_are_enough_if_the_user_accepts_them(surefoot: Surefoot) -> None:
     work = surefoot.workspace
     make_repository(work)

@@ -17,7 +17,7 @@ from surefoot.cli.session.resources import open_journal
 from surefoot.config import paths
 from surefoot.core.outcome import Verdict
 from surefoot.engine.runtime.services import Services
-from surefoot.errors import GitError, SurefootError, UsageError
+from surefoot.errors import GitError, NothingToCommit, SurefootError, UsageError
 from surefoot.history.git.commit import commit_run
 from surefoot.history.restoring import who
 from surefoot.journal import events as e
@@ -144,7 +144,8 @@ class _Session:
                 journal, paths.state_home(), state.run_id, by_step=self.commit == "step", by=by, hide=hide
             )
         except SurefootError as error:
-            return await _note(journal, state.run_id, "not committed", error)
+            code = await _note(journal, state.run_id, "not committed", error)
+            return 0 if isinstance(error, NothingToCommit) else code
         for line in left_out_lines(done.nested, done.notes):
             click.echo(line, err=True)
         return 0

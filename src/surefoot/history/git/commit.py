@@ -12,7 +12,7 @@ from pathlib import Path
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.verifier.deciding.names import CACHE
-from surefoot.errors import GitError, UsageError
+from surefoot.errors import GitError, NothingToCommit, UsageError
 from surefoot.history.git.message import message_of
 from surefoot.history.restoring import who
 from surefoot.history.timeline import Timeline, build_timeline, workspace_of
@@ -22,7 +22,7 @@ from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 from surefoot.workspace.errors import as_text, printable
-from surefoot.workspace.git.commit import Made, Part, adopt, changed_before, commit_parts, take_back
+from surefoot.workspace.git.commit import Made, Part, adopt, changed_before, commit_parts, has_all, take_back
 from surefoot.workspace.git.hooks import active_hooks, changed_hook_files
 from surefoot.workspace.git.repository import Repository, changes_of_user, require_identity, require_repository
 from surefoot.workspace.git.staging import States, ignored, nested, staging
@@ -169,6 +169,11 @@ class _Work:
 
     def commit(self, *, by_step: bool, hide: Callable[[str], str]) -> tuple[list[Made], list[str]]:
         with staging(self.repository, self.workspace.blobs.get) as stage:
+            if has_all(self.repository, stage, self._states(self.after)):
+                raise NothingToCommit(
+                    f"what run {self.state.run_id} changed is in the last commit already, or git ignores it",
+                    remedy=f"see what it changed: surefoot diff {self.state.run_id}",
+                )
             mixed = changed_before(self.repository, stage, self._states(self.before))
             if mixed:
                 raise GitError(
@@ -179,11 +184,6 @@ class _Work:
                 )
             parts = self._parts(by_step, hide)
             made = self._watched(lambda: commit_parts(self.repository, stage, parts))
-        if not made:
-            raise GitError(
-                f"run {self.state.run_id} changed nothing that git tracks, so there is nothing to commit",
-                remedy="see what it changed: surefoot diff",
-            )
         problem = adopt(self.repository, made)
         return made, [problem] if problem else []
 
@@ -218,7 +218,7 @@ class _Work:
         before = top.capture()
         try:
             made = commit()
-        except GitError as error:
+        except BaseException as error:
             if changed := self._put_back(top, before):
                 error.add_note(f"a hook had changed {_listed(changed)}: put back as they were")
             raise

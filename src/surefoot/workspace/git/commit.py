@@ -37,6 +37,13 @@ def changed_before(repository: Repository, stage: Staging, before: States) -> li
     return sorted({*stage.differences(repository.head), *staged_by_user(repository, before)})
 
 
+def has_all(repository: Repository, stage: Staging, after: States) -> bool:
+    """Whether the last commit has these files in this state."""
+    stage.reset(repository.head)
+    stage.stage(after)
+    return not stage.differences(repository.head)
+
+
 def commit_parts(repository: Repository, stage: Staging, parts: Iterable[Part]) -> list[Made]:
     """Commit one part after the other. If one is refused, none is left. Parts without a change make no commit."""
     made: list[Made] = []
@@ -50,7 +57,7 @@ def commit_parts(repository: Repository, stage: Staging, parts: Iterable[Part]) 
         paths = tuple(stage.differences(head))
         try:
             commit = _commit(repository, stage, part.message, head, new_tree)
-        except GitError:
+        except BaseException:
             take_back(repository, made)
             raise
         made.append(Made(commit, head, paths, part.step))
