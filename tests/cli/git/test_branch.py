@@ -43,7 +43,7 @@ def test_after_a_failed_run_the_way_back_is_named(surefoot: Surefoot) -> None:
     assert git(work, "branch", "--format=%(refname:short)") == "main\n" or "git branch -d other" in empty.err
 
 
-@pytest.mark.parametrize("case", ["exists", "no repository", "detached", "merge", "rebase", "no name"])
+@pytest.mark.parametrize("case", ["exists", "no repository", "damaged", "detached", "merge", "rebase", "no name"])
 def test_a_branch_is_refused_with_a_remedy(surefoot: Surefoot, case: str) -> None:
     work = surefoot.workspace
     name, expected, remedy = "topic", "", ""
@@ -55,6 +55,9 @@ def test_a_branch_is_refused_with_a_remedy(surefoot: Surefoot, case: str) -> Non
             expected, remedy = "the branch topic exists already", "git switch topic"
         case "no repository":
             expected, remedy = "needs a git repository", "git init"
+        case "damaged":
+            (work / ".git/HEAD").unlink()
+            expected, remedy = "git cannot use the repository around", "not a git repository"
         case "detached":
             git(work, "checkout", "--quiet", "--detach")
             expected, remedy = "no branch is checked out", "git switch"

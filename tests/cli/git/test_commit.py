@@ -95,8 +95,11 @@ def test_a_run_that_stops_early_can_be_committed_when_it_has_ended(surefoot: Sur
     assert "not committed" not in stopped.out
     ended = surefoot("resume", "-m", surefoot.script(*json.loads(Path(arguments[3][9:]).read_text())[1:]))
     assert ended.code == 0, ended.err
+    (surefoot.workspace / "notes.txt").write_text("ready, and edited since\n")
     assert surefoot("commit").code == 0
     assert git(surefoot.workspace, "log", "-1", "--format=%s") == "Make the notes ready\n"
+    assert git(surefoot.workspace, "show", "HEAD:notes.txt") == "ready\n", "what the checks have seen"
+    assert git(surefoot.workspace, "status", "--porcelain") == " M notes.txt\n", "the later edit stays"
 
 
 def test_a_commit_in_json_is_an_event_before_the_outcome(surefoot: Surefoot) -> None:

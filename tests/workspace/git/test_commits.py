@@ -77,7 +77,7 @@ def tree(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mode) for path in files}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_users_index_and_tree_stay_as_they_are(tmp_path: Path, seed: int) -> None:
     choice = random.Random(seed)
     git(tmp_path, "init", "--quiet", "--initial-branch=main")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from surefoot.errors import GitError, UsageError
-from surefoot.workspace.git.program import Git, failure
+from surefoot.workspace.git.program import Git, failure, said_by
 
 _OPERATIONS = {
     "rebase-merge": "a rebase",
@@ -62,7 +62,7 @@ class Repository:
 def find_repository(folder: Path) -> Repository | None:
     """The repository whose working tree contains the folder; None if there is none, or no git."""
     git = Git.find(folder)
-    if git is None or not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
+    if git is None or not _is_in_repository(folder):
         return None
     found = git.ask("rev-parse", "--show-toplevel", "--absolute-git-dir")
     lines = found.stdout.split(b"\n")
@@ -83,11 +83,19 @@ def find_repository(folder: Path) -> Repository | None:
     )
 
 
+def _is_in_repository(folder: Path) -> bool:
+    return any(os.path.lexists(place / ".git") for place in (folder, *folder.parents))
+
+
 def require_repository(folder: Path, option: str) -> Repository:
     """The repository for an option that needs one, in a state in which a branch or a commit can be made."""
-    if Git.find(folder) is None:
+    git = Git.find(folder)
+    if git is None:
         raise UsageError(f"{option} needs git, and there is none on PATH", remedy=f"install git, or leave {option} out")
     found = find_repository(folder)
+    if found is None and _is_in_repository(folder):
+        said = said_by(git.ask("rev-parse", "--show-toplevel"))
+        raise UsageError(f"git cannot use the repository around {folder}: {said}", remedy="do what git says there")
     if found is None:
         raise UsageError(
             f"{option} needs a git repository, and {folder} is in none",
