@@ -165,6 +165,24 @@ def test_what_a_commit_would_run_is_recognised(tmp_path: Path, path: str) -> Non
     assert changed_hook_files(here, tmp_path, {path, "src/a.py"}, []) == [path]
 
 
+def test_a_worktree_of_git_has_its_own_branch_and_index(tmp_path: Path) -> None:
+    main, other = tmp_path / "main", tmp_path / "other"
+    main.mkdir()
+    git(main, "init", "--quiet", "--initial-branch=main")
+    write(main, "a", b"begin\n")
+    git(main, "add", ".")
+    git(main, "commit", "--quiet", "-m", "Begin")
+    git(main, "worktree", "add", "--quiet", "-b", "side", str(other))
+    contents = Contents()
+    write(other, "a", b"new\n")
+    here = repository(other)
+    assert (here.branch, here.top) == ("side", other)
+    with staging(here, contents.__getitem__) as stage:
+        adopt(here, commit_parts(here, stage, [Part("Change\n", {"a": contents.entry("a", b"new\n")})]))
+    assert git(other, "status", "--porcelain") == git(main, "status", "--porcelain") == b""
+    assert git(main, "log", "--format=%s %D", "--all").decode().splitlines() == ["Change side", "Begin HEAD -> main"]
+
+
 def test_ignored_files_and_other_repositories_are_recognised(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     write(tmp_path, ".gitignore", b"*.log\n/out/\n")
