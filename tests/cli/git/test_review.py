@@ -38,9 +38,11 @@ def test_parts_are_undone_without_a_terminal_and_the_checks_decide_again(surefoo
         "extra.txt", "long.txt", "long.txt:1", "long.txt:2", "notes.txt", "notes.txt:1",
     ]  # fmt: skip
     assert "-line 28\n+late\n" in listed.out
+    assert "+extra\n" in listed.out, "the whole diff, also of new files"
     unknown = surefoot("review", "--undo", "long.txt:3")
     assert unknown.code == 2
     assert "it has 2 hunks" in unknown.err
+    assert "only be undone as a whole" in surefoot("review", "--undo", "extra.txt:1").err
     (work / "kept.txt").write_text("my own later edit\n")
     done = surefoot("review", "--undo", "long.txt:2", "--undo", "extra.txt")
     assert done.code == 0, done.err + done.out
@@ -97,7 +99,8 @@ def test_the_dialogue_keeps_splits_edits_and_undoes_before_the_commit(surefoot: 
     surefoot.environ["EDITOR"] = f"{sys.executable} {editor}"
     terminal = surefoot.on_terminal(*story(surefoot, CHANGE), "--review", "--commit", "--plain")
     terminal.wait_for("file 1 of 3: ")
-    terminal.wait_for("this file [k,u,q,?]?")
+    terminal.wait_for("this file [k,u,e,q,?]?")
+    assert "+extra" in terminal.output
     terminal.type("?\n")
     terminal.wait_for("undo this whole file")
     terminal.type("undo\n")
@@ -134,7 +137,7 @@ def test_leaving_the_dialogue_keeps_everything_and_pipes_are_refused(surefoot: S
     assert (work / "notes.txt").read_text() == "not yet\n", "it is refused before the run begins"
     assert run(surefoot, command=CHANGE).code == 0
     terminal = surefoot.on_terminal("review")
-    terminal.wait_for("this file [k,u,q,?]?")
+    terminal.wait_for("this file [k,u,e,q,?]?")
     terminal.type("u\n")
     terminal.wait_for("part 1 of 2")
     terminal.type("\x03")

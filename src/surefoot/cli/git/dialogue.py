@@ -77,10 +77,10 @@ class _Talk:
         return None
 
     def ask(self) -> None:
-        if self.file.text is None:
+        hunks = self.file.hunks
+        if self.file.text is None or not hunks:
             self._ask_whole()
             return
-        hunks = self.file.text.hunks()
         total, number = len(hunks), 0
         while hunks:
             hunk = hunks.pop(0)
@@ -101,8 +101,17 @@ class _Talk:
                     self._edit(self.file.text, hunk)
 
     def _ask_whole(self) -> None:
-        if self._choose("this file", "kuq?") == "u":
-            self.whole = True
+        """Ask about a file that has no parts: a new or a deleted one, or one that is not text."""
+        change = self.file.text
+        hunks = change.hunks() if change is not None else []
+        if change is not None:
+            print_lines(line for hunk in hunks for line in hunk_lines(change, hunk))
+        may_edit = change is not None and hunks and self.file.kind == "added"
+        match self._choose("this file", "kueq?" if may_edit else "kuq?"):
+            case "u":
+                self.whole = True
+            case "e" if change is not None:
+                self._edit(change, hunks[0])
 
     def _edit(self, change: TextChange, hunk: Hunk) -> None:
         """Let the person write other lines for a hunk. It is kept as it is if they save nothing."""

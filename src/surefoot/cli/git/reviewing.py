@@ -106,7 +106,7 @@ def _as_told(files: Sequence[ChangedFile], undo: Sequence[str]) -> dict[str, Dec
 
 
 def _hunk(file: ChangedFile, number: int) -> list[Replacement]:
-    hunks = file.text.hunks() if file.text else []
+    hunks = file.hunks
     if file.text is None or not 0 < number <= len(hunks):
         count = fmt.count(len(hunks), "hunk") if hunks else "no hunks: it can only be undone as a whole"
         raise UsageError(
@@ -123,7 +123,8 @@ def print_files(files: Sequence[ChangedFile]) -> None:
         print_lines([title(file)])
         for number, hunk in enumerate(file.text.hunks() if file.text else (), 1):
             assert file.text is not None
-            click.echo(f"{fmt.path(file.path)}:{number}")
+            if file.hunks:
+                click.echo(f"{fmt.path(file.path)}:{number}")
             print_lines(hunk_lines(file.text, hunk))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from surefoot.engine.verifier.deciding.names import CACHE
 from surefoot.errors import UsageError
 from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, who
-from surefoot.history.review.parts import TextChange
+from surefoot.history.review.parts import Hunk, TextChange
 from surefoot.history.timeline import around, build_timeline, workspace_of
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
@@ -27,7 +27,12 @@ class ChangedFile(NamedTuple):
     kind: str
     """`added`, `removed`, `modified`, `mode` or `type`."""
     text: TextChange | None
-    """None if only the file as a whole can be kept or undone."""
+    """The lines before and after; None if they are not text."""
+
+    @property
+    def hunks(self) -> list[Hunk]:
+        """The parts that can be kept or undone one by one. A new or a deleted file has none."""
+        return self.text.hunks() if self.text is not None and self.kind == "modified" else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +82,13 @@ def _is_file(change: Change) -> bool:
 
 
 def _text(change: Change, workspace: Workspace) -> TextChange | None:
-    old, new = change.before, change.after
-    if change.kind != "modified" or old is None or new is None or old.kind != "file":
+    entries = [entry for entry in (change.before, change.after) if entry is not None]
+    if change.kind in ("mode", "type") or any(entry.kind != "file" or entry.is_unstored for entry in entries):
         return None
-    if max(old.size, new.size) > MAX_DIFF_BYTES or old.is_unstored or new.is_unstored:
+    if any(entry.size > MAX_DIFF_BYTES for entry in entries):
         return None
-    return TextChange.of(workspace.blobs.get(old.digest), workspace.blobs.get(new.digest))
+    before, after = (workspace.blobs.get(f.digest) if f is not None else b"" for f in (change.before, change.after))
+    return TextChange.of(before, after)
 
 
 async def carry_out_review(
