@@ -38,6 +38,8 @@
     │   ├── RestoreConflict        the user changed files meanwhile
     │   ├── RestoreIncomplete      the disk had no room for all files
     │   └── SandboxUnavailable     the requested isolation is not available
+    ├── GitError                   the user's git failed, or a hook refused
+    │   └── NothingToCommit        the last commit has it already, or git ignores it
     ├── WorkersUnreachable         temporary: the server that gives runs to workers does not answer
     └── IllegalTransition          a bug in Surefoot
 
@@ -249,6 +251,14 @@ class RestoreIncomplete(WorkspaceError):
 
 class SandboxUnavailable(WorkspaceError):
     pass
+
+
+class GitError(SurefootError):
+    """The user's git failed, or refused what it was asked for."""
+
+
+class NothingToCommit(GitError):
+    """What a run changed is committed already, or git ignores it."""
 
 
 class WorkersUnreachable(SurefootError):

@@ -24,6 +24,8 @@ NEVER_ALTERED = {
     # ids, hashes and names of tools, models and people
     *("action_id", "after", "alternative_tool", "answer", "based_on", "body", "by", "command", "compensation_id"),
     *("criterion_checks", "expected_tools"),
+    # of git: the commit, the branches, the step that was committed
+    *("commit", "branch", "branched_from", "step"),
     # of alerts: the id, the host or program, the hash of what is sent
     *("alert_id", "target", "document"),
     *("depends_on", "finish_reason", "fingerprint", "hash", "hollow", "id", "key", "kind", "model", "order", "output"),

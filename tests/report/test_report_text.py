@@ -18,7 +18,7 @@ from surefoot.journal import events as e
 from surefoot.report import limits
 from surefoot.report.build import build_report
 from surefoot.report.html import as_html
-from surefoot.report.markdown import _table, as_markdown, text
+from surefoot.report.markdown import as_markdown, table, text
 from surefoot.report.write import render
 
 Find = Callable[[str], Story]
@@ -105,7 +105,7 @@ def rows(tokens: list[Token]) -> Iterator[list[str]]:
     ],
 )
 def test_a_hostile_cell_stays_one_cell_of_text(hostile: str) -> None:
-    paper = "\n".join(_table(("a", "b"), [(text(hostile), "end")]))
+    paper = "\n".join(table(("a", "b"), [(text(hostile), "end")]))
     tokens = list(walk(MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(paper)))
     head, row = rows(tokens)
     assert (len(head), len(row), row[-1]) == (2, 2, "end"), "a bar that ends the cell would push the others out"

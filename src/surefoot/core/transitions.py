@@ -97,7 +97,7 @@ RUN_TRANSITIONS: dict[Stage, dict[Stage, str]] = {
     },
     Stage.WAITING: {**dict.fromkeys(WORKING, "answered"), Stage.FAILED: "denied or out of time"},
     Stage.FAILED: dict.fromkeys(WORKING, "resumed by a person"),
-    Stage.COMPLETED: {},
+    Stage.COMPLETED: {Stage.VALIDATION: "a person changed the result"},
 }
 
 

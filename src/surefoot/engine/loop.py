@@ -65,16 +65,19 @@ async def start_run(
     last: Stage | None = None,
     given: Sequence[e.Event] = (),
     based_on: str = "",
+    branch: tuple[str, str] = ("", ""),
 ) -> RunState:
     """Start a run and drive it to its end, or to where it waits for a person.
 
     `given` are results of earlier phases, made by hand or taken from the run `based_on`. With `last`, the run stops
-    after that stage.
+    after that stage. `branch` is the git branch that was made for it, and the one that it was made from.
     """
     require_usable(task)
     run_id = run_id or new_run_id()
     with WorkspaceLock(task.folder, services.home, run_id):
-        run = await create_run(services, task, config, run_id, first=first, given=given, based_on=based_on)
+        run = await create_run(
+            services, task, config, run_id, first=first, given=given, based_on=based_on, branch=branch
+        )
         return await drive(run, last, check_before)
 
 
@@ -87,6 +90,7 @@ async def create_run(
     first: Stage = Stage.UNDERSTANDING,
     given: Sequence[e.Event] = (),
     based_on: str = "",
+    branch: tuple[str, str] = ("", ""),
 ) -> Run:
     """Record the start of a run. The caller holds the lock of the workspace."""
     refuse_secrets(services.redactor, task, given)
@@ -110,6 +114,8 @@ async def create_run(
         model_address=_address_of(services.model),
         isolation=run.sandbox.name if run.sandbox else "",
         system=_system(),
+        branch=branch[0],
+        branched_from=branch[1],
     )
     await run.record(created, *given)
     note_incidents(run, finished)

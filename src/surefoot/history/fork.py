@@ -28,6 +28,7 @@ _NOT_COPIED = (
     e.ModelAnswered,
     e.ModelRetried,
     e.Applied,
+    e.Committed,
     e.UndoIncomplete,
 )
 

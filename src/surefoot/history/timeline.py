@@ -71,6 +71,10 @@ class Timeline:
     between two snapshots were made by someone else during the run."""
     last_unlisted_change: int = 0
     """The number of the last event that recorded changes without listing the paths."""
+    reviewed: bool = False
+    """Whether a person undid or edited parts of the result. `end` is what is left then."""
+    committed: bool = False
+    """Whether changes of the run were committed to git. From then on no undo touches the repository."""
     check_leftovers_until: float | None = None
     """If checks changed the workspace after the last snapshot: the time of the last such change."""
 
@@ -86,8 +90,13 @@ class Timeline:
     def touched_since(self, event: int) -> Callable[[str], bool]:
         """A predicate: whether the run changed a path, or something above or below it, after an event."""
         if self.last_unlisted_change > event:
-            return lambda path: True
-        return around({path for path, last in self.touched.items() if last > event})
+            return lambda path: not (self.committed and _is_repository(path))
+        found = {path for path, last in self.touched.items() if last > event}
+        return around({path for path in found if not (self.committed and _is_repository(path))})
+
+
+def _is_repository(path: str) -> bool:
+    return path == ".git" or path.startswith(".git/")
 
 
 def around(paths: Set[str]) -> Callable[[str], bool]:
@@ -128,7 +137,7 @@ def build_timeline(records: Iterable[e.Record]) -> Timeline:
                 timeline.steps[event.step_id].after = timeline.last_known
             case e.RolledBack() if event.snapshot:  # otherwise it undid only effects outside the workspace
                 _roll_back(timeline, seq, event)
-            case e.Applied() | e.WorkspaceStored():
+            case e.Applied() | e.WorkspaceStored() | e.Committed():
                 _apply(timeline, event)
     return timeline
 
@@ -148,8 +157,11 @@ def _touch(timeline: Timeline, event: int, paths: Sequence[str]) -> None:
         timeline.last_unlisted_change = event
 
 
-def _apply(timeline: Timeline, event: e.Applied | e.WorkspaceStored) -> None:
+def _apply(timeline: Timeline, event: e.Applied | e.WorkspaceStored | e.Committed) -> None:
     """The folder to which the changes are applied is not the workspace of the run."""
+    if isinstance(event, e.Committed):
+        timeline.committed = True
+        return
     if isinstance(event, e.WorkspaceStored):
         _reach(timeline, event.snapshot)
         return
@@ -169,7 +181,8 @@ def _roll_back(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
 
 
 def _undo(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
-    """An undo by a person after the run. It concerns the whole workspace and does not change the end of the run."""
+    """An undo by a person after the run. It concerns the whole workspace and does not change the end of the run, unless
+    it is a review: then what is left is the end of the run."""
     end, possible = timeline.end, timeline.possible
     _touch(timeline, seq, event.paths)
     _reach(timeline, event.snapshot)
@@ -178,6 +191,8 @@ def _undo(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
     if event.towards:
         timeline.snapshots[event.towards] = None
         timeline.possible = [*possible, WorkspaceState(event.towards)]
+    if event.scope == "review":
+        timeline.end, timeline.reviewed = WorkspaceState(event.towards), True
 
 
 def _is_refuted(event: e.StepFinished) -> bool:

@@ -48,6 +48,8 @@ class UndoHistory:
                 self.start = event.snapshot
             case e.RunResumed():
                 self.current = None
+                # What is restored from before this is not the result of the run any more.
+                self._points.clear()
             case e.RolledBack(step_id="") if event.scope or event.paths or event.towards:
                 self.current = self._after(event, at)
             case e.RolledBack(step_id=""):
@@ -62,13 +64,13 @@ class UndoHistory:
                 self.current = None
 
     def _after(self, event: e.RolledBack, at: float) -> Undone | None:
-        if event.redoes or not (event.towards or event.scope):
+        if event.redoes in self._points or not (event.towards or event.scope or event.redoes):
             return self._points.get(event.redoes)
         whole = event.scope == "run" or (not event.scope and event.towards == self.start)
         return Undone(
             at,
             event.by,
             step=event.from_step,
-            snapshot="" if whole or event.from_step else event.towards,
+            snapshot="" if whole or event.from_step else event.towards or event.redoes,
             redo=self._before,
         )

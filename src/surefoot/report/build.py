@@ -88,6 +88,8 @@ class _Builder:
             "notes": clean.value(facts.notes(state)),
             "unproven_steps": list(state.outcome.unproven_steps) if state.outcome else [],
             "undone": clean.value(state.undone.as_object()) if state.undone else None,
+            "branch": state.branch,
+            "commits": [commit.commit for commit in state.commits],
             "recoveries": clean.value(facts.recoveries(view)),
             "usage": facts.usage(state, self.shown),
             "environment": clean.value(facts.environment(state, self.shown)),

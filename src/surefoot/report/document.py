@@ -150,6 +150,10 @@ class Report(TypedDict):
     unproven_steps: list[str]
     """Steps that are done by all that is known, but that no check could prove."""
     undone: dict[str, Any] | None
+    branch: str
+    """The git branch that was made for the run; empty if none was."""
+    commits: list[str]
+    """The ids of the commits with its changes."""
     recoveries: list[Recovery]
     usage: list[Usage]
     environment: Environment

@@ -65,7 +65,7 @@ def block(value: str, lines: int = OUTPUT_LINES) -> Iterator[str]:
     yield fence
 
 
-def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+def table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     listed = list(rows)
     yield f"| {' | '.join(titles)} |"
     yield f"|{' --- |' * len(titles)}"
@@ -127,8 +127,7 @@ def _checks(words: Words) -> Iterator[str]:
     if checks:
         yield "#### Checks"
         yield ""
-        rows = ((code(c["label"][:300]), check_flow(c), text(c["origin"])) for c in checks)
-        yield from _table(("check", "before → now", "from"), rows)
+        yield from table(("check", "before → now", "from"), check_rows(words))
     outputs: dict[str, list[str]] = {}
     for check in checks:
         if check["now"] == "red" and check["detail"]:
@@ -160,7 +159,7 @@ def _steps(words: Words) -> Iterator[str]:
         (str(number), text(step["name"]), words.step_state(step), step_flow(step), step_seconds(step))
         for number, step in enumerate(words.steps, 1)
     )
-    yield from _table(("", "step", "state", "checks", "time"), rows)
+    yield from table(("", "step", "state", "checks", "time"), rows)
 
 
 def _recoveries(words: Words) -> Iterator[str]:
@@ -178,7 +177,7 @@ def _recoveries(words: Words) -> Iterator[str]:
         )
         for each in words.report["recoveries"]
     )
-    yield from _table(("failed", "cause", "then", "used", "cost"), rows)
+    yield from table(("failed", "cause", "then", "used", "cost"), rows)
 
 
 def _revisions(words: Words) -> Iterator[str]:
@@ -201,11 +200,20 @@ def _files(words: Words) -> Iterator[str]:
         return
     yield "#### Files"
     yield ""
-    rows = []
-    for file in files:
+    yield from table(("file", "", "lines"), changed_rows(words))
+
+
+def check_rows(words: Words) -> Iterator[tuple[str, ...]]:
+    """The final checks, for a table."""
+    for check in words.report["checks"]:
+        yield code(check["label"][:300]), check_flow(check), text(check["origin"])
+
+
+def changed_rows(words: Words) -> Iterator[tuple[str, ...]]:
+    """The changed files, for a table."""
+    for file in words.report["diff"]:
         added, removed = changed_lines(file)
-        rows.append((code(file["path"][:300]), file["status"], "binary" if file["binary"] else f"+{added} −{removed}"))
-    yield from _table(("file", "", "lines"), rows)
+        yield code(file["path"][:300]), file["status"], "binary" if file["binary"] else f"+{added} −{removed}"
 
 
 def _facts(words: Words) -> Iterator[str]:
@@ -213,6 +221,8 @@ def _facts(words: Words) -> Iterator[str]:
     where = report["environment"]
     facts = [
         ("Run", [run["id"]]),
+        ("Branch", [report["branch"]] if report["branch"] else []),
+        ("Commits", [commit[:10] for commit in report["commits"]]),
         ("Model", where["model"]),
         ("Surefoot", where["surefoot"]),
         ("System", where["system"]),

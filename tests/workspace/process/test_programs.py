@@ -176,6 +176,7 @@ STARTS_PROCESSES = {
     "models/local/weights_sources.py": "pip",
     "server/launch.py": "Surefoot's Python with a run that the page started",
     "tools/builtin/search_worker.py": "ripgrep, found outside the workspace",
+    "workspace/git/program.py": "git, found outside the workspace, with the settings of the repository switched off",
     "tools/mcp/transport.py": "the supervisor with a server that the user has configured",
 }
 

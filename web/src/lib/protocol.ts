@@ -489,6 +489,8 @@ export interface Report {
   notes: string[];
   unproven_steps: string[];
   undone: Record<string, unknown> | null;
+  branch: string;
+  commits: string[];
   recoveries: Recovery[];
   usage: Usage[];
   environment: Environment;

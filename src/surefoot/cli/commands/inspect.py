@@ -176,7 +176,7 @@ def show(
     elif proofs:
         _proofs(state, as_json)
     elif diff:
-        _print_diff(state, as_json)
+        _print_diff(state, records, as_json)
     else:
         from surefoot.cli.session.status import current_status
 
@@ -284,6 +284,8 @@ def _as_json(state: "RunState", current: "CurrentStatus") -> None:
         "applied_to": state.applied[-1].folder if state.applied else None,
         "check_count": count_checks(state.outcome.checks if state.outcome else ())._asdict(),
         "open_points": [point._replace(question=hide(point.question)).as_object() for point in open_points(state)],
+        "branch": state.branch or None,
+        "commits": [as_json(commit) for commit in state.commits],
         "questions": [
             {"id": q.id, "kind": q.kind, "text": hide(q.text), "answer": hide(q.answer or "") or q.answer}
             for q in state.questions.values()
@@ -292,10 +294,10 @@ def _as_json(state: "RunState", current: "CurrentStatus") -> None:
     click.echo(json.dumps(fields, indent=2 if sys.stdout.isatty() else None))
 
 
-def _print_diff(state: "RunState", as_json: bool) -> None:
+def _print_diff(state: "RunState", records: "list[Record]", as_json: bool) -> None:
     from surefoot.cli.report.formatting import block
 
-    text = _diff(state)
+    text = _diff(state, records)
     if as_json:
         import json
 
@@ -305,10 +307,13 @@ def _print_diff(state: "RunState", as_json: bool) -> None:
     click.echo(block(text, len(text)) if sys.stdout.isatty() else text, nl=False)
 
 
-def _diff(state: "RunState") -> str:
-    """The changes from before the run to after its last step; if the run did not end well, to the workspace now."""
+def _diff(state: "RunState", records: "list[Record]") -> str:
+    """The changes from before the run to after its last step; if the run did not end well, to the workspace now.
+
+    After a review they are those that were kept.
+    """
     from surefoot.config import paths
-    from surefoot.history.timeline import workspace_of
+    from surefoot.history.timeline import build_timeline, workspace_of
 
     if state.task is None or not state.snapshot or not state.task.folder.is_dir():
         raise UsageError(
@@ -317,4 +322,7 @@ def _diff(state: "RunState") -> str:
     last = max((run for run in state.steps.values() if run.after), key=lambda run: run.started_at, default=None)
     ended_well = state.outcome is not None and last is not None and state.outcome.diagnosis is None
     workspace = workspace_of(state, paths.state_home())
-    return workspace.unified_diff(state.snapshot, last.after if ended_well and last else None)
+    after = last.after if ended_well and last else None
+    if (timeline := build_timeline(records)).reviewed:
+        after = timeline.end.resolve(workspace)
+    return workspace.unified_diff(state.snapshot, after)

@@ -5,6 +5,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from surefoot.cli.git.options import WithOptionalValues, git_options
 from surefoot.cli.options import (
     PHASE_NAMES,
     all_option,
@@ -34,10 +35,11 @@ task_options = combine(
 common_options = combine(isolation_options, interaction_options, limit_options, display_options)
 
 
-@click.command()
+@click.command(cls=WithOptionalValues)
 @click.argument("task", nargs=-1)
 @task_options
 @proof_options
+@git_options
 @worktree_option
 @phases_option
 @phase_options
@@ -61,10 +63,11 @@ def run(task: tuple[str, ...], **options: Any) -> int:
         from surefoot.cli.remote.starting import run_remotely
 
         return run_remotely(task, options)
+    from surefoot.cli.git.session import with_git
     from surefoot.cli.session.foreground import run_in_foreground
     from surefoot.cli.session.prepare import prepare_start
 
-    return asyncio.run(run_in_foreground(prepare_start(task, options)))
+    return asyncio.run(run_in_foreground(with_git(prepare_start(task, options), options)))
 
 
 @click.command()

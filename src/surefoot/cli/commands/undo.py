@@ -35,6 +35,7 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
     """
     import asyncio
 
+    from surefoot.cli.git.committed import after_undo, before_undo, committed_in
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
@@ -48,6 +49,9 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
         found = find_run(journal, run_id, all_folders=all_folders)
         run_id = found.run_id
         _name_folder(found, "undoing", yes)
+        committed = committed_in(journal, run_id)
+        for line in before_undo(committed):
+            click.echo(line, err=True)
         confirm = _confirmation("These files will be restored", yes)
         given = f" --step {step}" if step else f" --to {to}" if to else ""
         by = who(f"surefoot undo {run_id}{given}")
@@ -64,6 +68,8 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
         click.echo(f"{plan.folder} is {'now' if plan.report else 'already'} in that state")
         return 0
     click.echo(f"done; to undo this: surefoot undo {run_id} --to {plan.current[:12]}")
+    for line in after_undo(run_id, committed):
+        click.echo(line)
     return 0
 
 

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from surefoot.journal.events import Record
     from surefoot.journal.state import RunState
 
-_LOCAL_ONLY = {"worktree": "--worktree", "until_phase": "--until-phase", "cassette": "--cassette"}
+_LOCAL_ONLY = {
+    "worktree": "--worktree",
+    "until_phase": "--until-phase",
+    "cassette": "--cassette",
+    "branch": "--branch",
+    "commit": "--commit",
+    "review": "--review",
+}
 
 
 def run_remotely(words: tuple[str, ...], options: Mapping[str, Any]) -> int:
@@ -23,7 +30,7 @@ def run_remotely(words: tuple[str, ...], options: Mapping[str, Any]) -> int:
     from surefoot.integrations.temporal.starting import clone
 
     for name, option in _LOCAL_ONLY.items():
-        if options.get(name):
+        if options.get(name) not in (None, False):
             raise UsageError(f"{option} is not possible with --remote", remedy=f"leave {option} out")
     if options["ref"] and not options["git"]:
         raise UsageError("--ref is the branch or tag of --git", remedy="name the repository with --git URL")

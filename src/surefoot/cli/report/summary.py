@@ -48,6 +48,7 @@ def summary(state: RunState, marks: Marks, *, status: RunStatus | None = None, b
         *_unproven(state, outcome),
         *(_files(outcome) if outcome else ()),
         *(_not_captured(outcome) if outcome else ()),
+        *_git(state),
         _row("spent", Text(f"{fmt.duration(state.active_seconds)}, {usage_of_state(state)}")),
         *_open_points(state),
         *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(state, outcome)),
@@ -174,6 +175,18 @@ def _files(outcome: Outcome) -> Iterator[Text]:
 def _not_captured(outcome: Outcome) -> Iterator[Text]:
     if outcome.not_captured:
         yield _row("no undo", Text(f"not in snapshots: {fmt.join_limited(outcome.not_captured)}", style="dim"))
+
+
+def _git(state: RunState) -> Iterator[Text]:
+    """The branch that was made for the run, and the commits with its changes."""
+    if state.branch:
+        yield _row("branch", Text(f"{fmt.line(state.branch)}, made from {fmt.line(state.branched_from)}"))
+    for index, commit in enumerate(state.commits[:_MAX_CHECKS]):
+        step = f"  {fmt.line(commit.step)}" if commit.step else ""
+        text = f"{commit.commit[:10]} on {fmt.line(commit.branch)}, {fmt.count(len(commit.paths), 'file')}{step}"
+        yield _row("commit" if index == 0 else "", Text(text))
+    if len(state.commits) > _MAX_CHECKS:
+        yield _row("", Text(f"and {len(state.commits) - _MAX_CHECKS} more", style="dim"))
 
 
 def _warnings(state: RunState, outcome: Outcome | None) -> list[str]:

@@ -31,7 +31,8 @@ class Display:
     isolation: str = ""
 
 
-def report_end(state: RunState, watcher: Watcher, display: Display) -> int:
+def report_end(state: RunState, watcher: Watcher, display: Display, *, at_least: int = 0) -> int:
+    """Print the result. `at_least` is the exit code if the run went well and what came after it did not."""
     if state.outcome is not None:
         verdict = state.outcome.verdict
     else:
@@ -42,6 +43,7 @@ def report_end(state: RunState, watcher: Watcher, display: Display) -> int:
     code = state.outcome.exit_code if ended and state.outcome else EXIT_CODES[verdict]
     # A run that was asked for a plan only succeeds when it has made one, although a plan proves nothing.
     code = 0 if is_plan(state) else code
+    code = code or at_least
     _print_result(state, verdict, code, watcher, display)
     return code
 

@@ -24,6 +24,7 @@ from surefoot.config import paths
 from surefoot.config.integrations import Integrations
 from surefoot.config.mcp import ConfiguredServer
 from surefoot.config.model import AlertSettings, ModelSettings
+from surefoot.core.task import Task
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import LeaseLost, NoModel, UsageError, WeightsError
 from surefoot.history.requests import send_control
@@ -34,6 +35,17 @@ from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
 from surefoot.models.select import choose_model
 from surefoot.tools.registry import Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a run after its end."""
+
+    state: RunState
+    records: Sequence[Record] = ()
+    """What was recorded since its end."""
+    exit_code: int = 0
+    """The exit code if the run itself went well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +65,12 @@ class PreparedRun:
     """Called before the engine starts, once a model is available."""
     after: Callable[[], None] | None = None
     """Called after the result of a run that has begun was printed."""
+    settle: Callable[[RunState], Awaitable[Settled]] | None = None
+    """Called after the run has ended and before its result is printed: review, commit."""
+    run_id: str = ""
+    """The id of a new run."""
+    task: Task | None = None
+    """The task of a new run."""
     folder: Path
     """Where the run works."""
     mcp_servers: Sequence[ConfiguredServer] = ()
@@ -84,7 +102,11 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
     except (asyncio.CancelledError, KeyboardInterrupt):
         code = report_interruption(watcher, display)
     else:
-        code = report_end(state, watcher, display)
+        settled = await prepared.settle(state) if prepared.settle is not None else Settled(state)
+        if display.as_json:
+            for record in settled.records:
+                watcher.on_record(record)
+        code = report_end(settled.state, watcher, display, at_least=settled.exit_code)
     if prepared.after is not None and watcher.follower.state.run_id:
         prepared.after()
     return code

@@ -111,6 +111,8 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any]) -> Prepare
             verbose=config.verbose_logging,
             isolation=describe_isolation(config, folder),
         ),
+        run_id=run_id,
+        task=new.task,
         folder=new.task.folder,
         mcp_servers=tuple(settings.mcp_servers.values()),
         before=copy if in_copy else None,

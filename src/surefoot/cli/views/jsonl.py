@@ -68,6 +68,8 @@ def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = No
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,
         **({"plan": as_json(state.plan)} if state.plan and is_plan(state) else {}),
+        "branch": state.branch or None,
+        "commits": [as_json(commit) for commit in state.commits],
     }
 
 

@@ -4,6 +4,7 @@ view, if files were changed that decide what checks do."""
 import asyncio
 import time
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict, evidence_of
 from surefoot.core.phases import (
@@ -25,7 +26,7 @@ from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.engine.verifier.hollow import hollow_checks
 from surefoot.engine.verifier.judged_view import judge
-from surefoot.engine.verifier.suite.evidence import weigh_tests
+from surefoot.engine.verifier.suite.evidence import Weighed, weigh_tests
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
 from surefoot.workspace.errors import as_text
@@ -36,6 +37,36 @@ MAX_NAMED = 8
 
 
 async def validate(run: Run) -> None:
+    """Run every check on the final tree. What is red goes to recovery."""
+    found = await _look_at_result(run, may_feed_back=_may_feed_back(run))
+    if found.red:
+        message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in found.red)
+        await _refute(run, found.red, FailureKind.REFUTED, message)
+    elif found.regressed and found.weighed is not None:
+        check = CommandCheck(command=found.weighed.evidence.command, origin="project")
+        failing = CheckResult(check=check, passed=False, detail=found.weighed.output)
+        await _refute(run, [failing], FailureKind.REGRESSION, _regression_message(found.weighed.evidence))
+    else:
+        await run.enter(Stage.COMPLETED, "every check was looked at on the final tree")
+
+
+async def validate_reviewed(run: Run) -> None:
+    """Run every check once more after a person changed the result. What is red ends the run and is not mended."""
+    found = await _look_at_result(run, may_feed_back=False)
+    if found.red:
+        labels = "; ".join(r.check.label for r in found.red)
+        raise Stopped(Verdict.FAILED, f"after the review these checks fail: {labels}")
+    await run.enter(Stage.COMPLETED, "every check was looked at after the review")
+
+
+class _Found(NamedTuple):
+    red: list[CheckResult]
+    weighed: Weighed | None
+    regressed: bool
+
+
+async def _look_at_result(run: Run, *, may_feed_back: bool) -> _Found:
+    """Run the final checks, and record what they show."""
     assert run.state.plan is not None
     started = time.perf_counter()
     await run.record(e.PhaseStarted(phase="validation"))
@@ -44,22 +75,14 @@ async def validate(run: Run) -> None:
     view = None if red else await _judge_view(run, results)
     hollow = () if red else await _hollow(run, results, view.left_out if view else ())
     weighed = None if red else await weigh_tests(run, results)
-    regressed = weighed is not None and bool(weighed.evidence.regressions) and _may_feed_back(run)
+    regressed = weighed is not None and bool(weighed.evidence.regressions) and may_feed_back
     evidence = weighed.evidence if weighed else None
     criteria = await _criteria(run, results, evidence)
     output = ValidationOutput(checks=results, criteria=criteria, hollow=hollow, view=view, tests=evidence)
     error = "; ".join(r.check.label for r in red) or (_regression_message(evidence) if regressed else "")
     result = _result(run, output, error)
     await run.record(e.Validated(result=result.with_(duration_ms=round((time.perf_counter() - started) * 1000))))
-    if red:
-        message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in red)
-        await _refute(run, red, FailureKind.REFUTED, message)
-    elif regressed and weighed is not None:
-        check = CommandCheck(command=weighed.evidence.command, origin="project")
-        failing = CheckResult(check=check, passed=False, detail=weighed.output)
-        await _refute(run, [failing], FailureKind.REGRESSION, _regression_message(weighed.evidence))
-    else:
-        await run.enter(Stage.COMPLETED, "every check was looked at on the final tree")
+    return _Found(red, weighed, regressed)
 
 
 def _result(run: Run, output: ValidationOutput, error: str) -> PhaseResult[ValidationOutput]:

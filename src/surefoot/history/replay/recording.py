@@ -228,10 +228,17 @@ def _ended_outside(records: Sequence[e.Record]) -> bool:
 
 
 def segments(records: Iterable[e.Record]) -> list[Recording]:
-    """Split a journal into the processes that wrote it. A process starts with RunCreated or RunResumed."""
+    """Split a journal into the processes that wrote it. A process starts with RunCreated or RunResumed.
+
+    It ends with a review: what a person made of the result cannot be decided again.
+    """
     parts: list[list[e.Record]] = []
+    reviewed = False
     for record in records:
+        reviewed = reviewed or (isinstance(record.event, e.RolledBack) and record.event.scope == "review")
         if isinstance(record.event, e.RunCreated | e.RunResumed):
+            if reviewed:
+                break
             parts.append([])
         parts[-1].append(record)
     return [Recording(part, is_last=part is parts[-1]) for part in parts]

@@ -33,6 +33,7 @@ from surefoot.journal.events.run import (
     AlertStarted,
     Applied,
     ApproachChosen,
+    Committed,
     GateRefused,
     PhaseStarted,
     PlanMade,
@@ -89,6 +90,7 @@ Event: TypeAlias = Annotated[
     | RolledBack
     | UndoIncomplete
     | Applied
+    | Committed
     | WorkKept
     | CompensationStarted
     | CompensationFinished

@@ -45,6 +45,10 @@ class RunCreated(Value):
     remote: bool = False
     """Whether workers drive it, perhaps on other machines than the one where it was created. Its snapshots are then
     stored with the journal."""
+    branch: str = ""
+    """The git branch that was made for the run; empty if none was asked for."""
+    branched_from: str = ""
+    """The branch that it was made from."""
 
 
 class RunResumed(Value):
@@ -155,6 +159,21 @@ class Applied(Value):
     paths: tuple[str, ...] = ()
     reverts: bool = False
     """Whether the changes were removed again."""
+    by: str = ""
+
+
+class Committed(Value):
+    """The changes of the run, or of one of its steps, were committed to the user's git repository."""
+
+    type: Literal["committed"] = "committed"
+    commit: str
+    branch: str = ""
+    parent: str = ""
+    """The commit before it; empty if it is the first one of the repository."""
+    paths: tuple[str, ...] = ()
+    """The committed files, relative to the top folder of the repository."""
+    step: str = ""
+    """The step whose changes they are; empty if it is the whole run."""
     by: str = ""
 
 

@@ -50,6 +50,8 @@ def apply(state: RunState, record: e.Record) -> None:
     by_person = kind in _AFTER_RUN and not getattr(event, "step_id", "")
     if kind is e.PlanRevised and state.outcome is not None:
         by_person = True
+    if kind is e.Warned:
+        by_person = state.outcome is not None  # such as why the result was not committed
     if at > before and before and kind not in _AFTER_WAITING and not by_person:
         # Time between two processes, or spent waiting for a person, or until an undo, an alert or an edit of an ended
         # run, is not active time.
@@ -61,7 +63,7 @@ def apply(state: RunState, record: e.Record) -> None:
         handler(state, event, at)
 
 
-_AFTER_RUN = (e.RolledBack, e.UndoIncomplete, e.Applied, e.AlertFinished)
+_AFTER_RUN = (e.RolledBack, e.UndoIncomplete, e.Applied, e.AlertFinished, e.Committed)
 _AFTER_WAITING = (e.RunResumed, e.QuestionAnswered)
 _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     **run.HANDLERS,

@@ -16,6 +16,7 @@ def _created(state: RunState, event: e.RunCreated, at: float) -> None:
     state.snapshot, state.protected, state.stage = event.snapshot, event.protected, event.starts_at
     state.started_at, state.model_address, state.remote = at, event.model_address, event.remote
     state.based_on = event.based_on
+    state.branch, state.branched_from = event.branch, event.branched_from
     state.undo_history.apply(event, at)
 
 
@@ -105,6 +106,10 @@ def _applied(state: RunState, event: e.Applied, at: float) -> None:
     state.applied = [] if event.reverts else [*state.applied, event]
 
 
+def _committed(state: RunState, event: e.Committed, at: float) -> None:
+    state.commits.append(event)
+
+
 def _undo_incomplete(state: RunState, event: e.UndoIncomplete, at: float) -> None:
     state.undo_history.apply(event, at)
 
@@ -139,6 +144,7 @@ HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     e.Validated: _validated,
     e.ModelAnswered: _model_answered,
     e.Applied: _applied,
+    e.Committed: _committed,
     e.UndoIncomplete: _undo_incomplete,
     e.Warned: _warned,
     e.AlertStarted: _alert_started,

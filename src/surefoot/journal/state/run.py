@@ -117,6 +117,11 @@ class RunState:
     outcome: Outcome | None = None
     applied: list[e.Applied] = field(default_factory=list)
     """For a run in a copy: how its changes came into the original folder, if they are there."""
+    branch: str = ""
+    """The git branch that was made for the run."""
+    branched_from: str = ""
+    commits: list[e.Committed] = field(default_factory=list)
+    """How its changes were committed to the user's repository, in order."""
     undo_history: UndoHistory = field(default_factory=UndoHistory)
     answers: dict[str, str] = field(default_factory=dict)
     """The answers of the model, by the fingerprint of the request."""

@@ -106,7 +106,7 @@ def _all_guarded(root: Path) -> list[GuardedPath]:
     # Not "block": stand-ins for all of these would crowd every listing.
     found += [GuardedPath(root / name, "remove") for name in AGENT_SETTINGS]
     found += _guarded_in_git(root)
-    found += _named_by_git(root)
+    found += named_by_git(root)
     found.append(GuardedPath(root / ".husky", "ignore"))
     found += [GuardedPath(root / name, "ignore") for name in RC_FILES]
     found += [GuardedPath(path, "block") for path in _startup_below(root)]
@@ -140,7 +140,7 @@ def _guarded_in_git(root: Path) -> Iterable[GuardedPath]:
     ]
 
 
-def _named_by_git(root: Path) -> Iterable[GuardedPath]:
+def named_by_git(root: Path) -> Iterable[GuardedPath]:
     """Yield what the settings of the repository around the workspace, or of the user, make git run or read in it."""
     for top in (root, *root.parents):
         if os.path.lexists(top / ".git"):

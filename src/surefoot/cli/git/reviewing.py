@@ -1,0 +1,143 @@
+"""The review of a run's result: what a person decides about each part, carrying it out, and checking what is left."""
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from surefoot.cli.git.dialogue import ask_about
+from surefoot.cli.report import formatting as fmt
+from surefoot.cli.report.stdout import print_lines, stdout_marks
+from surefoot.core.transitions import Stage
+from surefoot.engine.runtime.services import Services
+from surefoot.engine.verifier.recheck import AbsentModel, recheck
+from surefoot.errors import UsageError
+from surefoot.history.restoring import who
+from surefoot.history.review.parts import Replacement
+from surefoot.history.review.review import (
+    ChangedFile,
+    Decision,
+    carry_out_review,
+    changed_files,
+    require_reviewable,
+)
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.journal.store.base import Journal
+
+
+def require_terminal(as_json: bool = False) -> None:
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "a review needs a terminal to ask you about each part",
+            remedy="leave --review out, and review later: surefoot review RUN --list, --undo FILE or --undo FILE:HUNK",
+        )
+
+
+async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[str] = ()) -> RunState:
+    """Review the result of a run: as `undo` says, or in a dialogue. Returns the state after that."""
+    records = list(journal.read(run_id))
+    require_reviewable(fold(records))
+    files = changed_files(records, home)
+    if not files:
+        click.echo("the run changed no files: there is nothing to review", err=True)
+        return fold(records)
+    with _interruptible():
+        decisions = _as_told(files, undo) if undo else ask_about(files)
+    if not decisions:
+        click.echo("everything is kept", err=True)
+        return fold(records)
+    given = "".join(f" --undo {name}" for name in undo)
+    plan = await carry_out_review(journal, home, run_id, decisions, by=who(f"surefoot review {run_id}{given}"))
+    if not plan.changes:
+        click.echo("the files are already like that", err=True)
+        return fold(list(journal.read(run_id)))
+    undone = sum(decision.content is None for decision in decisions.values())
+    counts = [(undone, "undone"), (len(decisions) - undone, "changed")]
+    said = ", ".join(f"{fmt.count(number, 'file')} {what}" for number, what in counts if number)
+    click.echo(f"{said}; to take this back: surefoot undo {run_id} --to {plan.current[:12]}", err=True)
+    return await _check_again(journal, home, run_id)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a prompt. Within asyncio it would only be noticed after the prompt."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+async def _check_again(journal: Journal, home: Path, run_id: str) -> RunState:
+    """Run the checks on what is left, if the run had come to its end."""
+    records = list(journal.read(run_id))
+    state = fold(records)
+    if state.stage is not Stage.COMPLETED or state.validation is None:
+        return state
+    click.echo("the checks run again on what is left ...", err=True)
+    services = Services(journal=journal, model=AbsentModel.of(records), home=home)
+    return await recheck(services, run_id)
+
+
+def _as_told(files: Sequence[ChangedFile], undo: Sequence[str]) -> dict[str, Decision]:
+    """The decisions that options name: FILE, or FILE:HUNK."""
+    by_path = {file.path: file for file in files}
+    whole: set[str] = set()
+    parts: dict[str, list[Replacement]] = {}
+    for name in undo:
+        path, colon, number = name.rpartition(":")
+        if name in by_path:
+            whole.add(name)
+        elif colon and number.isdecimal() and path in by_path:
+            parts.setdefault(path, []).extend(_hunk(by_path[path], int(number)))
+        else:
+            listed = fmt.join_limited([fmt.path(path) for path in by_path])
+            raise UsageError(f"the run changed no file {name!r}", remedy=f"it changed: {listed}")
+    found = {path: Decision() for path in whole}
+    for path in parts.keys() - whole:
+        text = by_path[path].text
+        assert text is not None
+        found[path] = Decision(text.with_(list(dict.fromkeys(parts[path]))))
+    return found
+
+
+def _hunk(file: ChangedFile, number: int) -> list[Replacement]:
+    hunks = file.hunks
+    if file.text is None or not 0 < number <= len(hunks):
+        count = fmt.count(len(hunks), "hunk") if hunks else "no hunks: it can only be undone as a whole"
+        raise UsageError(
+            f"there is no hunk {number} in {fmt.path(file.path)}", remedy=f"it has {count}; see surefoot review --list"
+        )
+    return file.text.undone(hunks[number - 1])
+
+
+def print_files(files: Sequence[ChangedFile]) -> None:
+    """Every file with its hunks, under the names that --undo takes."""
+    from surefoot.cli.git.dialogue import hunk_lines, title
+
+    for file in files:
+        print_lines([title(file)])
+        for number, hunk in enumerate(file.text.hunks() if file.text else (), 1):
+            assert file.text is not None
+            if file.hunks:
+                click.echo(f"{fmt.path(file.path)}:{number}")
+            print_lines(hunk_lines(file.text, hunk))
+
+
+def print_summary(state: RunState) -> None:
+    from surefoot.cli.report.summary import summary
+
+    print_lines(summary(state, stdout_marks()))
+
+
+def exit_code_of(state: RunState) -> int:
+    from surefoot.core.outcome import EXIT_CODES, Verdict
+
+    if state.outcome is None:
+        return EXIT_CODES[Verdict.UNVERIFIED]
+    gone = state.undone is not None and state.outcome.verdict is Verdict.VERIFIED
+    return EXIT_CODES[Verdict.UNVERIFIED] if gone else state.outcome.exit_code

@@ -1,0 +1,50 @@
+"""Checks the result of a completed run again, after a person has changed it. No model is asked."""
+
+from surefoot.core.transitions import Stage
+from surefoot.engine.loop import drive, require_usable, resumed_by
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.runtime.services import Services
+from surefoot.engine.verifier.validate import validate_reviewed
+from surefoot.errors import NoModel, UsageError
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.models.base import ModelReply, ModelRequest, ModelTraits, OnText
+from surefoot.workspace.lock import WorkspaceLock
+
+
+class AbsentModel:
+    """Stands for the model of a run where none is needed."""
+
+    def __init__(self, name: str, traits: ModelTraits) -> None:
+        self.name, self.traits = name, traits
+
+    @staticmethod
+    def of(records: list[e.Record]) -> "AbsentModel":
+        """With the name and the traits of the model that the run used last."""
+        last = next(r.event for r in reversed(records) if isinstance(r.event, e.RunCreated | e.RunResumed))
+        return AbsentModel(last.model, ModelTraits.model_validate(last.model_traits))
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
+        raise NoModel("checking a result again asks no model", remedy="continue the run: surefoot resume")
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def recheck(services: Services, run_id: str) -> RunState:
+    """Run the final checks of a completed run on the tree as it is now. The verdict is that of this tree."""
+    state = fold(list(services.journal.read(run_id)))
+    if state.stage is not Stage.COMPLETED or state.plan is None or state.validation is None:
+        raise UsageError(
+            f"run {run_id} has no result that could be checked again", remedy=f"continue it: surefoot resume {run_id}"
+        )
+    task = require_usable(state.task)
+    with WorkspaceLock(task.folder, services.home, run_id):
+        run = Run(services, state)
+        await run.record(resumed_by(run), e.StageEntered(stage=Stage.VALIDATION, reason="a person changed the result"))
+        return await drive(run, None, _nothing, validate_reviewed)
+
+
+async def _nothing(run: Run) -> None:
+    pass

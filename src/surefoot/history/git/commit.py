@@ -1,0 +1,263 @@
+"""Commits what a run changed, in one commit or one for each step, and records that.
+
+Only a verified run is committed, and only files that the user had not changed before. The user's tree and what they had
+staged stay as they are, also if a hook refuses or changes files.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from surefoot.core.outcome import Verdict
+from surefoot.core.transitions import StepStatus
+from surefoot.engine.verifier.deciding.names import CACHE
+from surefoot.errors import GitError, NothingToCommit, UsageError
+from surefoot.history.git.message import message_of
+from surefoot.history.restoring import who
+from surefoot.history.timeline import Timeline, build_timeline, workspace_of
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.journal.store.base import Journal
+from surefoot.workspace.errors import as_text, printable
+from surefoot.workspace.git.commit import Made, Part, adopt, changed_before, commit_parts, has_all, take_back
+from surefoot.workspace.git.hooks import active_hooks, changed_hook_files
+from surefoot.workspace.git.repository import Repository, changes_of_user, require_identity, require_repository
+from surefoot.workspace.git.staging import States, ignored, nested, staging
+from surefoot.workspace.lock import WorkspaceLock
+from surefoot.workspace.snapshots.manifest import Entry
+from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.worktrees import worktree_of
+
+_MAX_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What was committed, and what was left out."""
+
+    events: tuple[e.Committed, ...]
+    nested: tuple[str, ...] = ()
+    """Changed files that belong to a submodule or to another repository."""
+    notes: tuple[str, ...] = ()
+
+
+async def commit_run(
+    journal: Journal,
+    home: Path,
+    run_id: str,
+    *,
+    by_step: bool = False,
+    by: str = "",
+    hide: Callable[[str], str] = lambda text: text,
+) -> Committed:
+    """Commit what a run changed to the current branch of the repository around its folder.
+
+    `hide` removes secrets from messages. Raises GitError or UsageError if nothing can be committed; then nothing has
+    changed.
+    """
+    records = list(journal.read(run_id))
+    state, timeline = fold(records), build_timeline(records)
+    require_committable(state)
+    folder = _folder(state, home)
+    with WorkspaceLock(folder, home, run_id):
+        work = _Work.of(state, timeline, folder, home)
+        work.refuse_if_committed()
+        # After a review, commits of steps would have what was undone: then it is one commit.
+        made, notes = work.commit(by_step=by_step and not timeline.reviewed, hide=hide)
+        events = tuple(
+            e.Committed(
+                commit=each.commit,
+                branch=work.repository.branch,
+                parent=each.parent,
+                paths=tuple(map(as_text, each.paths)),
+                step=each.step,
+                by=by or who(),
+            )
+            for each in made
+        )
+        await journal.append(run_id, events)
+    return Committed(events, tuple(sorted(work.nested)), tuple(notes))
+
+
+def require_committable(state: RunState) -> None:
+    """Raise UsageError unless the run is verified and its result is there."""
+    outcome = state.outcome
+    if state.undone is not None:
+        raise UsageError(f"the changes of run {state.run_id} were undone", remedy="there is nothing to commit")
+    if outcome is None or not (outcome.verdict is Verdict.VERIFIED or outcome.accepted):
+        level = f" (proof {outcome.proof.letter})" if outcome else ""
+        remedy = "to commit it all the same: git add FILE... && git commit"
+        if outcome is not None and outcome.proof.letter == "B":
+            remedy += "; with --accept own-tests a run with proof B is committed"
+        raise UsageError(f"run {state.run_id} is not verified{level}, so it is not committed", remedy=remedy)
+
+
+def _folder(state: RunState, home: Path) -> Path:
+    assert state.task is not None
+    if state.applied:
+        return Path(state.applied[-1].folder).resolve()
+    if state.remote or worktree_of(home, state.run_id) is not None:
+        raise UsageError(
+            f"run {state.run_id} worked in a copy, and its changes are not in your folder",
+            remedy=f"bring them there first: surefoot apply {state.run_id}",
+        )
+    return state.task.folder.resolve()
+
+
+@dataclass(slots=True)
+class _Work:
+    state: RunState
+    timeline: Timeline
+    repository: Repository
+    workspace: Workspace
+    prefix: str
+    """Where the workspace is in the repository, with a slash; empty if it is the top folder."""
+    before: Mapping[str, Entry]
+    after: Mapping[str, Entry]
+    paths: list[str]
+    """The changed files that belong into a commit, relative to the workspace."""
+    nested: set[str]
+
+    @classmethod
+    def of(cls, state: RunState, timeline: Timeline, folder: Path, home: Path) -> "_Work":
+        repository = require_repository(folder, "a commit")
+        require_identity(repository)
+        if state.branch and not state.applied and state.branch != repository.branch:
+            raise UsageError(
+                f"run {state.run_id} began on the branch {state.branch}, and {repository.branch} is checked out now",
+                remedy=f"go back to it: git switch {state.branch}; then: surefoot commit {state.run_id}",
+            )
+        workspace = workspace_of(state, home, folder)
+        start, end = timeline.start.resolve(workspace), timeline.end.resolve(workspace)
+        is_own = timeline.touched_since(0)
+        changed = [change for change in workspace.changes(start, end) if is_own(change.path)]
+        relative = os.path.relpath(folder, repository.top)
+        prefix = "" if relative == "." else f"{relative}/"
+        _refuse_changed_hooks(state, repository, folder, {*(c.path for c in changed), *timeline.touched})
+        files = [
+            change.path
+            for change in changed
+            if not _is_folder(change.before, change.after)
+            and ".git" not in change.path.split("/")
+            and not CACHE.search(change.path)
+        ]
+        places = {prefix + path: path for path in files}
+        inner = nested(repository, places)
+        left_out = inner | ignored(repository, [place for place in places if place not in inner])
+        return cls(
+            state=state,
+            timeline=timeline,
+            repository=repository,
+            workspace=workspace,
+            prefix=prefix,
+            before=workspace.manifest(start).entries,
+            after=workspace.manifest(end).entries,
+            paths=[path for place, path in places.items() if place not in left_out],
+            nested=inner,
+        )
+
+    def refuse_if_committed(self) -> None:
+        for event in reversed(self.state.commits):
+            found = self.repository.git.ask("merge-base", "--is-ancestor", event.commit, "HEAD")
+            if found.returncode == 0:
+                raise UsageError(
+                    f"run {self.state.run_id} is committed already, as {event.commit[:10]}",
+                    remedy=f"see it: git show {event.commit[:10]}",
+                )
+
+    def commit(self, *, by_step: bool, hide: Callable[[str], str]) -> tuple[list[Made], list[str]]:
+        with staging(self.repository, self.workspace.blobs.get) as stage:
+            if has_all(self.repository, stage, self._states(self.after)):
+                raise NothingToCommit(
+                    f"what run {self.state.run_id} changed is in the last commit already, or git ignores it",
+                    remedy=f"see what it changed: surefoot diff {self.state.run_id}",
+                )
+            mixed = changed_before(self.repository, stage, self._states(self.before))
+            if mixed:
+                raise GitError(
+                    f"you had changed {_listed(mixed)} before the run, and the run changed it too: "
+                    "a commit would have both, so nothing was committed",
+                    remedy="commit it yourself, part by part: git add -p && git commit; "
+                    "next time, commit or stash your changes first",
+                )
+            parts = self._parts(by_step, hide)
+            made = self._watched(lambda: commit_parts(self.repository, stage, parts))
+        problem = adopt(self.repository, made)
+        return made, [problem] if problem else []
+
+    def _states(self, entries: Mapping[str, Entry]) -> States:
+        return {self.prefix + path: entries.get(path) for path in self.paths}
+
+    def _parts(self, by_step: bool, hide: Callable[[str], str]) -> Iterator[Part]:
+        mine = set(self._states(self.after))
+        others = {change.path for change in changes_of_user(self.repository, self.repository.top, all_files=True)}
+        also = sorted(path for path in others - mine if not CACHE.search(path))
+        if not by_step:
+            yield Part(hide(message_of(self.state, also_changed=also)), self._states(self.after))
+            return
+        ended = [
+            (step_id, timeline.after)
+            for step_id, timeline in self.timeline.steps.items()
+            if timeline.after is not None and self.state.steps[step_id].status is StepStatus.SUCCEEDED
+        ]
+        for number, (step_id, state) in enumerate(ended, 1):
+            # What was done after the last step, such as by a check, belongs to it.
+            snapshot = state.resolve(self.workspace) if number < len(ended) else None
+            entries = self.workspace.manifest(snapshot).entries if snapshot else self.after
+            yield Part(hide(message_of(self.state, step=step_id, also_changed=also)), self._states(entries), step_id)
+
+    def _watched(self, commit: Callable[[], list[Made]]) -> list[Made]:
+        """Commit, and put back what hooks change in the user's tree."""
+        if not active_hooks(self.repository):
+            return commit()
+        top = self.workspace
+        if self.prefix:
+            top = Workspace(self.repository.top, top.home, excludes=top.excludes.patterns, quota_bytes=top.quota_bytes)
+        before = top.capture()
+        try:
+            made = commit()
+        except BaseException as error:
+            if changed := self._put_back(top, before):
+                error.add_note(f"a hook had changed {_listed(changed)}: put back as they were")
+            raise
+        if changed := self._put_back(top, before):
+            take_back(self.repository, made)
+            raise GitError(
+                f"a hook changed {_listed(changed)}, which the checks have not seen: the commit was taken back and "
+                "the files were put back",
+                remedy="nothing was committed; let the hook run before the checks, or commit yourself",
+            )
+        return made
+
+    def _put_back(self, top: Workspace, before: str) -> list[str]:
+        """Undo what a hook changed in files that git does not ignore. Returns their paths."""
+        found = [change.path for change in top.changes(before) if ".git" not in change.path.split("/")]
+        files = [path for path in found if path != "." and not CACHE.search(path)]
+        skipped = ignored(self.repository, files)
+        paths = [path for path in files if path not in skipped]
+        changed = [path for path in paths if not (top.root / path).is_dir()]
+        if changed:
+            current = top.capture([before])
+            top.restore(top.with_paths_from(current, before, paths), known=current, unrecorded=True)
+        return changed
+
+
+def _refuse_changed_hooks(state: RunState, repository: Repository, folder: Path, changed: set[str]) -> None:
+    found = changed_hook_files(repository, folder, changed, active_hooks(repository))
+    if found:
+        raise GitError(
+            f"the run changed {_listed(found)}, which your git hooks run or obey, outside the sandbox: "
+            "nothing was committed",
+            remedy=f"look at it first: surefoot diff {state.run_id}; then commit yourself: git add FILE && git commit",
+        )
+
+
+def _is_folder(before: Entry | None, after: Entry | None) -> bool:
+    return not any(entry is not None and entry.kind in ("file", "symlink") for entry in (before, after))
+
+
+def _listed(paths: list[str]) -> str:
+    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+    return ", ".join(printable(path) for path in paths[:_MAX_NAMED]) + more

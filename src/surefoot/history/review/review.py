@@ -1,0 +1,145 @@
+"""Undoes or edits parts of the result of a run, as an undo: it is recorded, and changes by others stay."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from surefoot.engine.verifier.deciding.names import CACHE
+from surefoot.errors import UsageError
+from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, who
+from surefoot.history.review.parts import Hunk, TextChange
+from surefoot.history.timeline import around, build_timeline, workspace_of
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.journal.store.base import Journal
+from surefoot.workspace.lock import WorkspaceLock
+from surefoot.workspace.snapshots.diff import MAX_DIFF_BYTES, Change
+from surefoot.workspace.snapshots.snapshot import Workspace
+
+
+class ChangedFile(NamedTuple):
+    """A file that the run changed."""
+
+    path: str
+    kind: str
+    """`added`, `removed`, `modified`, `mode` or `type`."""
+    text: TextChange | None
+    """The lines before and after; None if they are not text."""
+
+    @property
+    def hunks(self) -> list[Hunk]:
+        """The parts that can be kept or undone one by one. A new or a deleted file has none."""
+        return self.text.hunks() if self.text is not None and self.kind == "modified" else []
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to become of a file: the state before the run, or this content."""
+
+    content: bytes | None = None
+
+
+def require_reviewable(state: RunState) -> None:
+    """Raise UsageError unless the run has ended and its result is there."""
+    run_id = state.run_id
+    if state.outcome is None:
+        raise UsageError(f"run {run_id} has not ended", remedy=f"see its state: surefoot show {run_id}")
+    if state.undone is not None and not state.undone.is_partial:
+        raise UsageError(f"the changes of run {run_id} were undone", remedy="there is nothing to review")
+    if state.commits:
+        raise UsageError(
+            f"the changes of run {run_id} are committed, as {state.commits[-1].commit[:10]}",
+            remedy=f"change them with git: git revert {state.commits[-1].commit[:10]}",
+        )
+    if state.applied or state.remote:
+        raise UsageError(
+            f"run {run_id} worked in a copy, and its changes are applied as a whole",
+            remedy=f"review it before `surefoot apply`, or take all of it back: surefoot undo {run_id}",
+        )
+    if state.task is None or not state.task.folder.is_dir():
+        raise UsageError(f"the workspace of run {run_id} is gone", remedy="there is nothing to review")
+
+
+def changed_files(records: list[e.Record], home: Path) -> list[ChangedFile]:
+    """The files that a run changed, with their parts. Caches and the repository itself are not among them."""
+    state, timeline = fold(records), build_timeline(records)
+    workspace = workspace_of(state, home)
+    start, end = timeline.start.resolve(workspace), timeline.end.resolve(workspace)
+    is_own = timeline.touched_since(0)
+    return [
+        ChangedFile(change.path, change.kind, _text(change, workspace))
+        for change in workspace.changes(start, end)
+        if is_own(change.path) and _is_file(change) and ".git" not in change.path.split("/")
+        if not CACHE.search(change.path)
+    ]
+
+
+def _is_file(change: Change) -> bool:
+    return any(entry is not None and entry.kind in ("file", "symlink") for entry in (change.before, change.after))
+
+
+def _text(change: Change, workspace: Workspace) -> TextChange | None:
+    entries = [entry for entry in (change.before, change.after) if entry is not None]
+    if change.kind in ("mode", "type") or any(entry.kind != "file" or entry.is_unstored for entry in entries):
+        return None
+    if any(entry.size > MAX_DIFF_BYTES for entry in entries):
+        return None
+    before, after = (workspace.blobs.get(f.digest) if f is not None else b"" for f in (change.before, change.after))
+    return TextChange.of(before, after)
+
+
+async def carry_out_review(
+    journal: Journal, home: Path, run_id: str, decisions: Mapping[str, Decision], *, by: str = ""
+) -> RestorePlan:
+    """Change the files as decided. Raises RestoreConflict if one of them was changed since by someone else.
+
+    What was verified is not there any more after that: `engine/verifier/recheck.py` checks what is left.
+    """
+    records = list(journal.read(run_id))
+    state, timeline = fold(records), build_timeline(records)
+    require_reviewable(state)
+    assert state.task is not None
+    with WorkspaceLock(state.task.folder, home, run_id):
+        workspace = workspace_of(state, home)
+        workspace.finish_restore()
+        start, end = timeline.start.resolve(workspace), timeline.end.resolve(workspace)
+        target = _target(workspace, start, end, decisions)
+        plan = plan_restore(
+            workspace,
+            target,
+            possible=[possible.resolve(workspace) for possible in timeline.possible],
+            is_own=around(set(decisions)),
+            check_leftovers_until=timeline.check_leftovers_until,
+        )
+        refuse_conflicts(plan)
+        before = e.RolledBack(step_id="", snapshot=plan.current)
+        reviewed = e.RolledBack(
+            step_id="",
+            snapshot=plan.target,
+            paths=plan.paths,
+            towards=target,
+            by=by or who(),
+            scope="review",
+        )
+        if plan.changes:
+            await carry_out(journal, run_id, workspace, plan, [before, reviewed])
+        return plan
+
+
+def _target(workspace: Workspace, start: str, end: str, decisions: Mapping[str, Decision]) -> str:
+    """The snapshot of the end of the run with the files as decided."""
+    undone = [path for path, decision in decisions.items() if decision.content is None]
+    target = workspace.with_paths_from(end, start, undone) if undone else end
+    edited = {path: decision.content for path, decision in decisions.items() if decision.content is not None}
+    if not edited:
+        return target
+    manifest = workspace.manifest(target)
+    entries = dict(manifest.entries)
+    for path, content in edited.items():
+        # With a new time, so that tools that look at times see that it changed.
+        digest = workspace.blobs.put(content)
+        entries[path] = entries[path]._replace(digest=digest, size=len(content), group="", mtime_ns=time.time_ns())
+    return workspace.save_manifest(entries, manifest.excludes, manifest.excluded)

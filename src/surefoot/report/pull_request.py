@@ -1,0 +1,92 @@
+"""The body of a pull request, from the report of a run: what and why, changes, proof, what was not verified."""
+
+from collections.abc import Iterable, Iterator
+
+from surefoot.report.document import Report
+from surefoot.report.markdown import changed_rows, check_rows, code, table, text
+from surefoot.report.words import Words
+
+MAX_STEPS = 20
+
+
+def as_pull_request(report: Report) -> str:
+    """In Markdown. Shorter than the report: no costs, no recoveries, no environment."""
+    words = Words(report)
+    parts: list[Iterable[str]] = [
+        _what(words),
+        _changes(words),
+        _proof(words),
+        _not_verified(words),
+        _origin(words),
+    ]
+    return "\n".join(line for part in parts for line in part).rstrip() + "\n"
+
+
+def _what(words: Words) -> Iterator[str]:
+    yield "## What and why"
+    yield ""
+    yield text(words.run["title"], 2_000)
+    yield ""
+    names = [step["name"] for step in words.steps if step["status"] == "succeeded"]
+    if len(names) > 1:
+        yield from (f"- {text(name)}" for name in names[:MAX_STEPS])
+        yield from [f"- and {len(names) - MAX_STEPS} more steps"] if len(names) > MAX_STEPS else []
+        yield ""
+
+
+def _changes(words: Words) -> Iterator[str]:
+    yield "## Changes"
+    yield ""
+    if words.report["diff_problem"]:
+        yield f"What the run changed is not known: {text(words.report['diff_problem'], 400)}"
+        yield ""
+    elif not words.report["diff"]:
+        yield "No file was changed."
+        yield ""
+    else:
+        yield from table(("file", "", "lines"), changed_rows(words))
+
+
+def _proof(words: Words) -> Iterator[str]:
+    yield "## Proof"
+    yield ""
+    if words.proof:
+        yield f"**{words.verdict}. Proof {words.proof}.**"
+    else:
+        yield f"**{words.verdict}.**"
+    if words.summary:
+        yield text(words.summary, 600)
+    if words.state:
+        yield f"**{words.state}**"
+    yield ""
+    if words.report["checks"]:
+        yield from table(("check", "before → now", "from"), check_rows(words))
+    tests = words.report["tests"]
+    if tests and (tests["before"] or tests["after"]):
+        yield f"Tests of the project, before: {tests['before'] or 'unknown'}; now: {tests['after'] or 'unknown'}."
+        yield ""
+
+
+def _not_verified(words: Words) -> Iterator[str]:
+    report, tests = words.report, words.report["tests"]
+    names = {step["id"]: step["name"] for step in words.steps}
+    found = [f"no check could prove the step {names.get(step, step)}" for step in report["unproven_steps"]]
+    if tests:
+        found += [f"regressed: {name}" for name in tests["regressions"]]
+        found += [f"no longer run: {name}" for name in tests["no_longer_run"]]
+        found += tests["problems"]
+    found += report["notes"]
+    found += [f"open question: {question['text']}" for question in words.questions]
+    yield "## Not verified"
+    yield ""
+    yield from (f"- {text(line, 400)}" for line in dict.fromkeys(found))
+    yield "- what the checks above do not cover"
+    yield ""
+
+
+def _origin(words: Words) -> Iterator[str]:
+    commits = words.report["commits"]
+    made = (
+        f", commit{'s' if len(commits) > 1 else ''} {', '.join(commit[:10] for commit in commits)}" if commits else ""
+    )
+    yield f"Made by Surefoot {words.report['version']}, run {code(words.run['id'])}{made}."

@@ -1,0 +1,137 @@
+"""Starts the user's git in a repository.
+
+Reading a repository runs nothing that its settings name: no hooks, no file monitor, no filters of its own.
+Only a commit and a new branch respect hooks, because the user asked for them.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from surefoot.errors import GitError
+from surefoot.journal.redact import neutralise
+from surefoot.workspace.process.programs import find_program
+
+_DROPPED = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS", "GIT_CEILING_DIRECTORIES",
+)  # fmt: skip
+"""Variables that make git work elsewhere than in the folder. They are set where Surefoot is started from a hook."""
+_QUIET = {"core.hooksPath": os.devnull, "core.fsmonitor": "false", "core.pager": "cat", "submodule.recurse": "false"}
+_NO_UPKEEP = {"gc.auto": "0", "maintenance.auto": "false", "core.fsmonitor": "false"}
+MAX_MESSAGE = 2_000
+STATUS_SECONDS = 20.0
+"""A repository that needs longer than this to be looked at is not looked at."""
+
+
+@dataclass(frozen=True)
+class Git:
+    """git in one folder of a repository."""
+
+    program: Path
+    folder: Path
+
+    @staticmethod
+    def find(folder: Path) -> "Git | None":
+        """The user's git, started in this folder. None if there is none outside the workspace."""
+        program = find_program("git", folder)
+        return Git(program, folder) if program else None
+
+    def at(self, folder: Path) -> "Git":
+        return Git(self.program, folder)
+
+    def ask(
+        self,
+        *arguments: str,
+        send: bytes = b"",
+        variables: Mapping[str, str] | None = None,
+        timeout: float | None = STATUS_SECONDS,
+    ) -> "subprocess.CompletedProcess[bytes]":
+        """Run git without anything that the repository's settings name, whatever the result."""
+        settings = {**_QUIET, **_NO_UPKEEP, **self._no_filters}
+        return self._run(["--no-optional-locks", *arguments], settings, send, variables, timeout)
+
+    def read(
+        self,
+        *arguments: str,
+        send: bytes = b"",
+        variables: Mapping[str, str] | None = None,
+        timeout: float | None = STATUS_SECONDS,
+    ) -> bytes:
+        """Like `ask`; raises GitError if git fails."""
+        done = self.ask(*arguments, send=send, variables=variables, timeout=timeout)
+        if done.returncode != 0:
+            raise failure(arguments[0], done)
+        return done.stdout
+
+    def look_up(self, *arguments: str) -> bytes:
+        """Read what the settings of user and repository say, with a command that runs nothing itself."""
+        done = self._run(arguments, {}, b"", None, STATUS_SECONDS)
+        if done.returncode != 0:
+            raise failure(arguments[0], done)
+        return done.stdout
+
+    def act(
+        self, *arguments: str, send: bytes = b"", variables: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[bytes]":
+        """Run git as the user would: with hooks, filters and signing, but without an editor and without upkeep."""
+        return self._run(arguments, _NO_UPKEEP, send, {"GIT_EDITOR": "true", **(variables or {})}, None)
+
+    def _run(
+        self,
+        arguments: Sequence[str],
+        settings: Mapping[str, str],
+        send: bytes,
+        variables: Mapping[str, str] | None,
+        timeout: float | None,
+    ) -> "subprocess.CompletedProcess[bytes]":
+        environ = {name: value for name, value in os.environ.items() if name not in _DROPPED}
+        environ |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(variables or {})}
+        given = [word for name, value in settings.items() if "=" not in name for word in ("-c", f"{name}={value}")]
+        environ |= _as_variables({name: value for name, value in settings.items() if "=" in name}, environ)
+        argv = [str(self.program), *given, *arguments]
+        try:
+            return subprocess.run(
+                argv, cwd=self.folder, env=environ, input=send, capture_output=True, check=False, timeout=timeout
+            )
+        except subprocess.TimeoutExpired as error:
+            raise GitError(
+                f"git took longer than {timeout:g} seconds", remedy="see what `git status` does there"
+            ) from error
+        except OSError as error:
+            raise GitError(f"git could not be started: {error.strerror}", remedy="see whether `git` works") from error
+
+    @cached_property
+    def _no_filters(self) -> dict[str, str]:
+        """Settings that switch off the filters which the repository itself defines. Reading settings runs nothing."""
+        listing = ["config", "--local", "--includes", "-z", "--name-only", "--get-regexp", r"^filter\."]
+        names = self._run(listing, {}, b"", None, STATUS_SECONDS).stdout.split(b"\0")
+        found = {os.fsdecode(name).rpartition(".")[0] for name in names if name}
+        off = {"clean": "", "smudge": "", "process": "", "required": "false"}
+        return {f"{name}.{key}": value for name in found for key, value in off.items()}
+
+
+def _as_variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Settings as variables, for names that `-c` cannot express. Those of the user stay."""
+    if not settings:
+        return {}
+    start = int(environ.get("GIT_CONFIG_COUNT") or 0) if environ.get("GIT_CONFIG_COUNT", "0").isdecimal() else 0
+    found = {"GIT_CONFIG_COUNT": str(start + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), start):
+        found |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return found
+
+
+def failure(command: str, done: "subprocess.CompletedProcess[bytes]", remedy: str = "") -> GitError:
+    """The error for a command of git that failed, with what git said."""
+    return GitError(f"git {command} failed: {said_by(done)}", remedy=remedy or "see what `git status` says there")
+
+
+def said_by(done: "subprocess.CompletedProcess[bytes]") -> str:
+    """The end of what git and its hooks printed, safe to show."""
+    text = b"\n".join(part.strip() for part in (done.stdout, done.stderr) if part.strip()).decode(errors="replace")
+    return neutralise(text[-MAX_MESSAGE:]).strip() or f"exit code {done.returncode}"

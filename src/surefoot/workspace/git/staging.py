@@ -1,0 +1,153 @@
+"""An index of its own for a commit: the last commit plus some files, with contents from snapshots.
+
+The user's index is not read for it and not written. The files are put in a scratch folder, so that git does with them
+what it does on `git add`: line endings, filters, modes, symbolic links.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from surefoot.errors import GitError
+from surefoot.workspace.errors import printable
+from surefoot.workspace.git.program import failure
+from surefoot.workspace.git.repository import Repository
+from surefoot.workspace.snapshots.manifest import Entry
+from surefoot.workspace.snapshots.tree import ancestors
+
+States = Mapping[str, Entry | None]
+"""By path in the repository: what is there, None if nothing is. Folders and special files count as nothing."""
+
+
+class Staging:
+    """A temporary index of a repository."""
+
+    def __init__(self, repository: Repository, read: Callable[[str], bytes], place: Path) -> None:
+        self._repository, self._read = repository, read
+        self.index = place / "index"
+        self._tree = place / "tree"
+        self._tree.mkdir()
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Makes git use this index."""
+        return {"GIT_INDEX_FILE": str(self.index)}
+
+    def reset(self, tree: str) -> None:
+        """Begin with the files of a commit or tree; with none if it is empty."""
+        self.index.unlink(missing_ok=True)
+        self._repository.git.read("read-tree", tree or "--empty", variables=self.variables, timeout=None)
+
+    def stage(self, states: States) -> None:
+        """Take over the state of these paths."""
+        shutil.rmtree(self._tree)
+        self._tree.mkdir()
+        self._copy_attributes(states)
+        for path, entry in states.items():
+            if entry is not None and entry.kind in ("file", "symlink"):
+                self._write(path, entry)
+        gone = [path for path in states if not os.path.lexists(self._tree / path)]
+        there = [path for path in states if os.path.lexists(self._tree / path)]
+        variables = {**self.variables, "GIT_DIR": str(self._repository.folder), "GIT_WORK_TREE": str(self._tree)}
+        git = self._repository.git.at(self._tree)
+        if gone:
+            git.read("update-index", "-z", "--force-remove", "--stdin", send=_list(gone), variables=variables)
+        if there:
+            # With the user's filters, as `git add` has them.
+            arguments = ("update-index", "-z", "--add", "--replace", "--stdin")
+            done = git.act(*arguments, send=_list(there), variables=variables)
+            if done.returncode != 0:
+                raise failure("update-index", done)
+
+    def tree(self) -> str:
+        return self._repository.git.read("write-tree", variables=self.variables, timeout=None).decode().strip()
+
+    def differences(self, commit: str) -> list[str]:
+        """The paths in which this index differs from a commit."""
+        against = commit or self._repository.git.read("hash-object", "-t", "tree", os.devnull).decode().strip()
+        arguments = ("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=all", against)
+        return split(self._repository.git.read(*arguments, variables=self.variables, timeout=None))
+
+    def _write(self, path: str, entry: Entry) -> None:
+        if entry.is_unstored:
+            raise GitError(
+                f"the content of {printable(path)} is in no snapshot, because it was too large",
+                remedy="commit it yourself: git add and git commit",
+            )
+        place = self._tree / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if entry.kind == "symlink":
+            place.symlink_to(entry.target)
+            return
+        place.write_bytes(self._read(entry.digest))
+        place.chmod(0o755 if entry.mode & 0o100 else 0o644)
+
+    def _copy_attributes(self, paths: Iterable[str]) -> None:
+        """Put the `.gitattributes` that concern the files beside them, as far as they are not among the files."""
+        folders = {"", *(folder for path in paths for folder in ancestors(path))}
+        for name in (f"{folder}/.gitattributes".lstrip("/") for folder in folders):
+            source = self._repository.top / name
+            if source.is_file() and not source.is_symlink():
+                (self._tree / name).parent.mkdir(parents=True, exist_ok=True)
+                (self._tree / name).write_bytes(source.read_bytes())
+
+
+@contextmanager
+def staging(repository: Repository, read: Callable[[str], bytes]) -> Iterator[Staging]:
+    """A temporary index. `read` gives the content of a digest."""
+    with tempfile.TemporaryDirectory(prefix="surefoot-git-") as place:
+        yield Staging(repository, read, Path(place))
+
+
+def staged_by_user(repository: Repository, paths: Collection[str]) -> list[str]:
+    """Those of these paths that differ between the user's index and the last commit."""
+    against = repository.head or repository.git.read("hash-object", "-t", "tree", os.devnull).decode().strip()
+    arguments = ("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=all", against)
+    wanted = set(paths)
+    return [path for path in split(repository.git.read(*arguments, timeout=None)) if path in wanted]
+
+
+def ignored(repository: Repository, paths: Collection[str]) -> set[str]:
+    """Those of these paths that git ignores. A tracked file is never ignored."""
+    if not paths:
+        return set()
+    # With a folder before it, no name has a special meaning.
+    done = repository.git.ask("check-ignore", "-z", "--stdin", send=_list(f"./{path}" for path in paths))
+    if done.returncode in (0, 1):
+        return {path.removeprefix("./") for path in split(done.stdout)}
+    if len(paths) == 1:
+        # It cannot be told, such as of a file in a folder that is a link now. Then it is not ignored.
+        return set()
+    return {path for each in paths for path in ignored(repository, [each])}
+
+
+def nested(repository: Repository, paths: Collection[str]) -> set[str]:
+    """Those of these paths that belong to a submodule, or to another repository in a subfolder."""
+    listed = split(repository.git.read("ls-files", "--stage", "-z", timeout=None))
+    links = {entry.partition("\t")[2] for entry in listed if entry.startswith("160000 ")}
+    folders = {folder for path in paths for folder in (*ancestors(path), path)}
+    inner = {folder for folder in folders if folder in links or os.path.lexists(repository.top / folder / ".git")}
+    return {path for path in paths if path in inner or not inner.isdisjoint(ancestors(path))}
+
+
+def take_over(repository: Repository, commit: str, paths: Collection[str]) -> None:
+    """Let the user's index have these paths as in a commit. All else in it stays as it is."""
+    listed = repository.git.read("ls-tree", "-r", "-z", "--full-tree", commit, timeout=None)
+    wanted = {os.fsencode(path) for path in paths}
+    found = {line.partition(b"\t")[2]: line for line in listed.split(b"\0") if line}
+    empty = b"0" * len(commit)
+    lines = [found.get(path) or b"0 " + empty + b"\t" + path for path in sorted(wanted)]
+    send = b"".join(line + b"\0" for line in lines)
+    repository.git.read("update-index", "-z", "--index-info", send=send, timeout=None)
+
+
+def split(output: bytes) -> list[str]:
+    """Names that are separated by NUL."""
+    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+
+
+def _list(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)

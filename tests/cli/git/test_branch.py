@@ -1,0 +1,79 @@
+"""`run --branch`: a new branch before the run, and kind refusals."""
+
+import json
+import re
+
+import pytest
+
+from cli.conftest import Surefoot
+from cli.git.stories import TASK, git, make_repository, run, state_of_user, story
+
+
+def test_a_branch_is_made_from_the_words_of_the_task_and_everything_stays(surefoot: Surefoot) -> None:
+    work = surefoot.workspace
+    make_repository(work)
+    (work / "kept.txt").write_text("staged\n")
+    git(work, "add", "kept.txt")
+    (work / "mine").write_text("mine\n")
+    before, index = state_of_user(work), (work / ".git/index").read_bytes()
+    arguments = story(surefoot)
+    done = surefoot("run", "--branch", *arguments[1:])
+    assert done.code == 0, done.err
+    branch = git(work, "symbolic-ref", "--short", "HEAD").strip()
+    assert re.fullmatch(r"surefoot/make-the-notes-ready-[0-9a-f]{4}", branch)
+    assert json.loads(surefoot("show", "--json").out)["task"]["text"] == TASK, "the task is not taken for a name"
+    assert f"git: the run works on a new branch, {branch}" in done.err
+    assert f"branch  {branch}, made from main" in done.out
+    assert state_of_user(work) == before
+    assert (work / ".git/index").read_bytes() == index
+    assert git(work, "log", "--format=%s", "--all").splitlines() == ["Begin"], "nothing is committed without --commit"
+
+
+def test_after_a_failed_run_the_way_back_is_named(surefoot: Surefoot) -> None:
+    work = surefoot.workspace
+    make_repository(work)
+    done = run(surefoot, "--branch=topic", check="true")
+    assert done.code == 3
+    way = "git switch main && git branch -d topic"
+    assert f"git: you are on the branch topic; back to where you were: {way}" in done.err
+    git(work, "switch", "--quiet", "main")
+    git(work, "branch", "-d", "topic")
+    empty = surefoot("run", "  ", "-m", surefoot.script("x"), "--branch=other")
+    assert empty.code == 2
+    assert git(work, "branch", "--format=%(refname:short)") == "main\n" or "git branch -d other" in empty.err
+
+
+@pytest.mark.parametrize("case", ["exists", "no repository", "damaged", "detached", "merge", "rebase", "no name"])
+def test_a_branch_is_refused_with_a_remedy(surefoot: Surefoot, case: str) -> None:
+    work = surefoot.workspace
+    name, expected, remedy = "topic", "", ""
+    if case != "no repository":
+        make_repository(work)
+    match case:
+        case "exists":
+            git(work, "branch", "topic")
+            expected, remedy = "the branch topic exists already", "git switch topic"
+        case "no repository":
+            expected, remedy = "needs a git repository", "git init"
+        case "damaged":
+            (work / ".git/HEAD").unlink()
+            expected, remedy = "git cannot use the repository around", "not a git repository"
+        case "detached":
+            git(work, "checkout", "--quiet", "--detach")
+            expected, remedy = "no branch is checked out", "git switch"
+        case "merge" | "rebase":
+            git(work, "switch", "--quiet", "-c", "side")
+            (work / "kept.txt").write_text("side\n")
+            git(work, "commit", "--quiet", "-am", "Side")
+            git(work, "switch", "--quiet", "main")
+            (work / "kept.txt").write_text("main\n")
+            git(work, "commit", "--quiet", "-am", "Main")
+            git(work, case, "side", check=False)
+            expected, remedy = f"a {case} is under way", "finish or abort it first"
+        case _:
+            name, expected, remedy = "not..a name", "is no name for a branch", "--branch=NAME"
+    done = run(surefoot, f"--branch={name}")
+    assert done.code == 2
+    assert expected in done.err
+    assert remedy in done.err
+    assert not surefoot.journal_file.exists() or not surefoot("list", "--json").objects
