@@ -8,6 +8,7 @@ from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.criteria import decisive
+from surefoot.errors import NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
 from surefoot.prompting.project.asked_for import missing_parts
 from surefoot.prompting.project.task_text import to_be_left_alone
@@ -136,29 +137,49 @@ def _refuted(view: JudgedView) -> str:
     )
 
 
-def stopped(state: RunState, observed: Observed, verdict: Verdict, reason: str) -> Outcome:
-    """Return the outcome of a run that did not finish its plan."""
+def stopped(
+    state: RunState, observed: Observed, verdict: Verdict, reason: str, error: SurefootError | None = None
+) -> Outcome:
+    """Return the outcome of a run that did not finish its plan. `error` ended it, unless the ladder or a limit did."""
     output = state.validation.output if state.validation else None
-    return _outcome(
-        state, observed, verdict, reason, output.checks if output else (), _diagnosis(state, observed, verdict, reason)
-    )
+    diagnosis = _diagnosis(state, observed, verdict, reason, error)
+    return _outcome(state, observed, verdict, reason, output.checks if output else (), diagnosis)
 
 
-def _diagnosis(state: RunState, observed: Observed, verdict: Verdict, reason: str) -> Diagnosis:
+def _diagnosis(
+    state: RunState, observed: Observed, verdict: Verdict, reason: str, error: SurefootError | None
+) -> Diagnosis:
     failed = _failed_step(state)
-    root_cause = evidence = ""
-    if failed is not None and failed.failures:
-        evidence = failed.failures[-1].evidence[:1500]
+    last = failed.failures[-1] if failed is not None and failed.failures else None
+    root_cause = evidence = cause = remedy = ""
+    if error is not None:
+        cause, remedy = error.cause, error.remedy
+    elif verdict is Verdict.FAILED and last is not None and last.kind is FailureKind.MODEL_ERROR:
+        cause, remedy = last.cause, last.remedy
+    if failed is not None and last is not None and not remedy:
+        evidence = last.evidence[:1500]
         root_cause = failed.reflections[-1].root_cause if failed.reflections else ""
+    next_steps = _repair_set_up(state, cause, remedy) if remedy else _next_steps(state, verdict)
     return Diagnosis(
         what_failed=reason,
+        cause=cause,
         root_cause=root_cause,
         evidence=evidence,
         tried=tuple(_tried(state)),
         left_behind=tuple(_left(state, observed.all)),
         left_outside=tuple(state.left_outside.values()),
-        next_steps=tuple(_next_steps(state, verdict)),
+        next_steps=tuple(next_steps),
     )
+
+
+_OTHER_SPEC = (UnknownModel.cause, NotAModelServer.cause)
+"""Problems with the model's spec itself. A resumed run takes its spec from the journal unless it is given another."""
+
+
+def _repair_set_up(state: RunState, cause: str, remedy: str) -> Iterable[str]:
+    """Say what the error's own remedy is. Neither a stronger model nor another step would help."""
+    yield remedy
+    yield f"then go on from here: surefoot resume {state.run_id}{' -m MODEL' if cause in _OTHER_SPEC else ''}"
 
 
 def _failed_step(state: RunState) -> StepRun | None:

@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from surefoot.config.extras import install_remedy
 from surefoot.config.workers import TEMPORAL_REMEDY, Workers, read_workers
 from surefoot.errors import ConfigError, WorkersUnreachable
 from surefoot.integrations.temporal.names import WAKE, WORKFLOW, workflow_id
@@ -22,7 +23,7 @@ async def connect(workers: Workers) -> "Client":
     except ImportError as error:
         raise ConfigError(
             f"workers need temporalio, which is not installed or does not load: {error}",
-            remedy="pip install 'surefoot[temporal]'",
+            remedy=install_remedy("temporal"),
         ) from error
     config = ClientConfig.load_client_connect_config()
     address = workers.temporal or config.get("target_host")
