@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.loopback import Loopback, Request, Response, closed_port, event_stream, json_response, serving
+from surefoot.config.extras import install_remedy
 from surefoot.errors import ModelRateLimited, ModelRejected, ModelRuntimeMissing, ModelUnavailable
 from surefoot.models.base import Message, ModelRequest, Usage
 from surefoot.models.providers.anthropic import MIN_CACHED_CHARS, Anthropic
@@ -311,7 +312,7 @@ async def test_without_a_key_no_request_is_sent(monkeypatch: pytest.MonkeyPatch)
         client = Anthropic("claude-x", base_url=server.address)
         with pytest.raises(ModelRejected, match="requires an API key") as caught:
             await client.complete(request_for())
-        assert caught.value.remedy == "set ANTHROPIC_API_KEY"
+        assert caught.value.remedy == "export ANTHROPIC_API_KEY=..."
         assert server.requests == []
 
 
@@ -361,7 +362,7 @@ async def test_a_missing_sdk_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ModelRuntimeMissing, match="not installed") as caught:
         await Anthropic("claude-x", KEY).complete(request_for())
-    assert "surefoot[anthropic]" in caught.value.remedy
+    assert caught.value.remedy == install_remedy("anthropic")
 
 
 def test_name_and_context_tokens() -> None:

@@ -69,8 +69,8 @@ def report_error(error: Exception, watcher: Watcher, display: Display) -> None:
     """Write the error as the last JSON line. As text it is printed by `main`, which it reaches as an exception."""
     if display.as_json:
         hide = redactor().redact
-        remedy = hide(getattr(error, "remedy", ""))
-        _write_json(watcher, {"type": "error", "message": hide(str(error)), "remedy": remedy})
+        remedy, cause = hide(getattr(error, "remedy", "")), getattr(error, "cause", "")
+        _write_json(watcher, {"type": "error", "message": hide(str(error)), "remedy": remedy, "cause": cause})
 
 
 def _print_result(state: RunState, verdict: Verdict, code: int, watcher: Watcher, display: Display) -> None:

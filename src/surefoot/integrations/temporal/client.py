@@ -15,16 +15,22 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 15.0
 
 
-async def connect(workers: Workers) -> "Client":
-    """Connect to the server. Namespace, TLS and key come from Temporal's own variables and profile."""
+def require_library() -> None:
     try:
-        from temporalio.client import Client
-        from temporalio.envconfig import ClientConfig
+        import temporalio.client  # noqa: F401
     except ImportError as error:
         raise ConfigError(
             f"workers need temporalio, which is not installed or does not load: {error}",
             remedy=install_remedy("temporal"),
         ) from error
+
+
+async def connect(workers: Workers) -> "Client":
+    """Connect to the server. Namespace, TLS and key come from Temporal's own variables and profile."""
+    require_library()
+    from temporalio.client import Client
+    from temporalio.envconfig import ClientConfig
+
     config = ClientConfig.load_client_connect_config()
     address = workers.temporal or config.get("target_host")
     if not address:

@@ -275,11 +275,7 @@ def _no_access(endpoint: Endpoint, status: int, text: str, suffix: str) -> Model
     variable = endpoint.key_variable
     if status == 403 and not _KEY.search(text):
         key = f"the key in {variable}" if variable else "your key" if endpoint.api_key else ""
-        allow = (
-            f"allow {key} to use the model, in the account's settings"
-            if key
-            else f"ask its operator, or {NAME_THE_KEY}"
-        )
+        allow = f"allow {key} to use the model, in the account's settings" if key else NAME_THE_KEY
         return NotPermitted(
             f"{endpoint.url} does not permit the use of {endpoint.model}{suffix}", remedy=f"{allow}, {OTHER_MODEL}"
         )

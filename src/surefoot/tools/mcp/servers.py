@@ -67,7 +67,7 @@ def require_library() -> None:
         import mcp  # noqa: F401
     except ImportError as error:
         raise ToolError(
-            "tools of MCP servers need the extra mcp", remedy=f"{install_remedy('mcp')}; or remove [mcp.servers]"
+            "MCP needs a package that is not installed: mcp", remedy=f"{install_remedy('mcp')}; or remove [mcp.servers]"
         ) from error
 
 

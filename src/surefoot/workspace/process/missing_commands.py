@@ -116,8 +116,9 @@ def _missing(name: str, root: Path) -> MissingCommand:
         file = root / folder / name
         if file.is_file():
             return MissingCommand(name, NOT_FOUND, _call_of(f"./{name}" if folder == "." else f"{folder}/{name}", file))
-    close = difflib.get_close_matches(name, _programs(), n=1, cutoff=0.75)
-    return MissingCommand(name, NOT_FOUND, close[0] if close else "")
+    close = difflib.get_close_matches(name, sorted({*_BUILT_IN, *_names()}), n=5, cutoff=0.75)
+    meant = (word for word in close if word in _BUILT_IN or any(_is_program(entry / word) for entry in _path()))
+    return MissingCommand(name, NOT_FOUND, next(meant, ""))
 
 
 def _call_of(path: str, file: Path) -> str:
@@ -132,10 +133,6 @@ def _path() -> list[Path]:
 
 def _is_program(file: Path) -> bool:
     return os.access(file, os.X_OK) and file.is_file()
-
-
-def _programs() -> list[str]:
-    return sorted({*_BUILT_IN, *_names()})
 
 
 def _names() -> Iterator[str]:
