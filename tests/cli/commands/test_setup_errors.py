@@ -88,7 +88,7 @@ async def test_a_run_that_ends_by_the_set_up_says_what_to_repair(
 async def test_the_text_is_short_and_the_run_goes_on_when_it_is_repaired(surefoot: Surefoot) -> None:
     with_key(surefoot)
     async with serving(listing(failing(404, NO_MODEL))) as server:
-        failed = await run(surefoot, server, "--check", "test -f a.py")
+        failed = await run(surefoot, server, "--check", "grep -q 1 a.py")
     assert failed.code == 1
     shown = failed.out[failed.out.index("What failed") :].splitlines()
     run_id = failed.lines[0].split(" run ")[1].split(":")[0]
