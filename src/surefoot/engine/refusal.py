@@ -49,7 +49,7 @@ def refuse_missing_commands(task: Task) -> None:
         if not isinstance(check, CommandCheck) or check.expect_exit in _CANNOT_RUN:
             continue
         if missing := find_missing(check.command, task.folder):
-            raise _not_found(check.label, missing)
+            raise _not_found(missing)
 
 
 def refuse_unstarted(task: Task, result: CheckResult) -> None:
@@ -60,7 +60,7 @@ def refuse_unstarted(task: Task, result: CheckResult) -> None:
     if result.passed or result.check.origin != "user" or result.exit_code not in _CANNOT_RUN:
         return
     if missing := named_by_shell(result.detail, task.folder):
-        raise _not_found(result.check.label, missing)
+        raise _not_found(missing)
     if result.exit_code == _NOT_EXECUTABLE:
         raise CommandNotFound(
             f"the check {result.check.label!r} cannot be run: {result.detail}",
@@ -73,14 +73,15 @@ _CANNOT_RUN = (_NOT_EXECUTABLE, 127)
 """The exit codes of a shell that could not start a command."""
 
 
-def _not_found(check: str, missing: MissingCommand) -> CommandNotFound:
+def _not_found(missing: MissingCommand) -> CommandNotFound:
+    """Name the command alone: the rest of the check may hold a secret that is not known yet."""
     name = missing.name
     if missing.problem != NOT_FOUND:
         remedy = f"allow it: {missing.instead}" if missing.instead else "name a program in it"
     else:
         meant = f"did you mean {missing.instead}? Otherwise " if missing.instead else ""
-        remedy = f"{meant}install {name}, or if the task is to make it, write: command -v {name} && {check}"
-    return CommandNotFound(f"the check {check!r} cannot be run: {name} {missing.problem}", remedy=remedy)
+        remedy = f"{meant}install {name}, or if the task is to make it, write: command -v {name} && {name} ..."
+    return CommandNotFound(f"the check cannot be run: {name} {missing.problem}", remedy=remedy)
 
 
 def _refused(what: str, found: str, remedy: str) -> UsageError:

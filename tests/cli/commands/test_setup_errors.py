@@ -228,13 +228,13 @@ def test_a_check_that_is_no_command_is_refused_before_anything_begins(surefoot: 
     misspelt = surefoot("run", "x", "--check", "pyhton3 -V", "-m", "openai/gpt-x", "--worktree")
     assert misspelt.code == 2
     assert misspelt.lines == [
-        "surefoot: the check 'pyhton3 -V' cannot be run: pyhton3 is not a command on this machine",
+        "surefoot: the check cannot be run: pyhton3 is not a command on this machine",
         "          did you mean python3? Otherwise install pyhton3, or if the task is to make it, write: command -v "
-        "pyhton3 && pyhton3 -V",
+        "pyhton3 && pyhton3 ...",
     ]
     closed = surefoot("run", "x", "--check", "./plain.sh")
     assert closed.lines == [
-        "surefoot: the check './plain.sh' cannot be run: ./plain.sh may not be executed",
+        "surefoot: the check cannot be run: ./plain.sh may not be executed",
         "          allow it: chmod +x ./plain.sh",
     ]
     assert "plain.sh" in surefoot("plan", "x", "--check", "plain.sh").lines[1]

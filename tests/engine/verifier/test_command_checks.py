@@ -67,7 +67,7 @@ def test_detection_of_runs_without_tests(command: str, output: str, no_test: boo
 
 
 async def test_unrunnable_check_fails_before_any_model_call(bench: Bench) -> None:
-    with pytest.raises(CommandNotFound, match="'pytset -q' cannot be run: pytset is not a command") as refused:
+    with pytest.raises(CommandNotFound, match="the check cannot be run: pytset is not a command") as refused:
         await bench.run(TASK, [], checks=["pytset -q"])
     assert refused.value.remedy.startswith("did you mean pytest? ")
     assert bench.events(e.RunCreated) == []
