@@ -8,7 +8,7 @@ from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.criteria import decisive
-from surefoot.errors import NotAModelServer, SurefootError, UnknownModel
+from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
 from surefoot.prompting.project.asked_for import missing_parts
 from surefoot.prompting.project.task_text import to_be_left_alone
@@ -179,6 +179,9 @@ _OTHER_SPEC = (UnknownModel.cause, NotAModelServer.cause)
 def _repair_set_up(state: RunState, cause: str, remedy: str) -> Iterable[str]:
     """Say what the error's own remedy is. Neither a stronger model nor another step would help."""
     yield remedy
+    if cause == CommandNotFound.cause:
+        yield f"a corrected check needs a new run; once the command is installed: surefoot resume {state.run_id}"
+        return
     yield f"then go on from here: surefoot resume {state.run_id}{' -m MODEL' if cause in _OTHER_SPEC else ''}"
 
 
