@@ -172,8 +172,10 @@ def _diagnosis(
     )
 
 
-_OTHER_SPEC = (UnknownModel.cause, NotAModelServer.cause)
-"""Problems with the model's spec itself. A resumed run takes its spec from the journal unless it is given another."""
+def _needs_other_spec(state: RunState, cause: str) -> bool:
+    """Whether the model's spec is wrong. A resumed run takes it from the journal unless it is given another."""
+    by_address = cause == NotAModelServer.cause and bool(state.model_address)
+    return by_address or cause == UnknownModel.cause
 
 
 def _repair_set_up(state: RunState, cause: str, remedy: str) -> Iterable[str]:
@@ -182,7 +184,8 @@ def _repair_set_up(state: RunState, cause: str, remedy: str) -> Iterable[str]:
     if cause == CommandNotFound.cause:
         yield f"a corrected check needs a new run; once the command is installed: surefoot resume {state.run_id}"
         return
-    yield f"then go on from here: surefoot resume {state.run_id}{' -m MODEL' if cause in _OTHER_SPEC else ''}"
+    other = " -m MODEL" if _needs_other_spec(state, cause) else ""
+    yield f"then go on from here: surefoot resume {state.run_id}{other}"
 
 
 def _failed_step(state: RunState) -> StepRun | None:

@@ -237,6 +237,7 @@ def test_a_check_that_is_no_command_is_refused_before_anything_begins(surefoot: 
         "surefoot: the check cannot be run: ./plain.sh may not be executed",
         "          allow it: chmod +x ./plain.sh",
     ]
+    assert surefoot("run", "x", "--check", " ").lines[0] == "surefoot: a --check is empty"
     assert "plain.sh" in surefoot("plan", "x", "--check", "plain.sh").lines[1]
     assert not surefoot.state.exists()
 

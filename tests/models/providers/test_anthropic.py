@@ -9,7 +9,7 @@ import pytest
 
 from support.loopback import Loopback, Request, Response, closed_port, event_stream, json_response, serving
 from surefoot.config.extras import install_remedy
-from surefoot.errors import ModelRateLimited, ModelRejected, ModelRuntimeMissing, ModelUnavailable
+from surefoot.errors import ModelRateLimited, ModelRejected, ModelRuntimeMissing, ModelUnavailable, NotAModelServer
 from surefoot.models.base import Message, ModelRequest, Usage
 from surefoot.models.providers.anthropic import MIN_CACHED_CHARS, Anthropic
 
@@ -330,6 +330,13 @@ async def test_an_unknown_model_is_permanent(start: Start) -> None:
     client, _ = await start(lambda request: failing(404, "not_found_error", "model: claude-x"))
     with pytest.raises(ModelRejected, match="does not know the model claude-x"):
         await client.complete(request_for())
+
+
+async def test_an_address_without_a_model_server(start: Start) -> None:
+    client, _ = await start(lambda request: json_response({"detail": "Not Found"}, 404))
+    with pytest.raises(NotAModelServer, match="status 404") as caught:
+        await client.complete(request_for())
+    assert caught.value.remedy == "correct the address, from the program; it does not end in /v1"
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,8 @@ def _checks(commands: tuple[str, ...], base: RunState | None) -> tuple[CommandCh
     """The checks given on the command line, else those of the run that this one is based on."""
     if not commands and base is not None and base.task:
         return tuple(check for check in base.task.checks if isinstance(check, CommandCheck))
+    if not all(command.strip() for command in commands):
+        raise UsageError("a --check is empty", remedy='give a command, such as --check "pytest -q"')
     return tuple(CommandCheck(command=command, origin="user") for command in commands)
 
 

@@ -47,13 +47,14 @@ class Anthropic:
     ) -> None:
         """The key and address default to ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."""
         configured = base_url or os.environ.get(BASE_URL_VARIABLE) or BASE_URL
+        source = "" if configured == BASE_URL else "the program" if base_url else BASE_URL_VARIABLE
         self._endpoint = Endpoint(
             base_url=configured,
             model=model,
             api_key=api_key or os.environ.get(key_variable) or None,
             key_variable=key_variable,
             provider="anthropic",
-            address_from=address_from or ("" if configured == BASE_URL else BASE_URL_VARIABLE),
+            address_from=address_from or source,
         )
         features = Features(model=model, family=family_of(model))
         self._features = _features_of.setdefault((self._endpoint.base_url, model), features)

@@ -89,6 +89,8 @@ class Endpoint:
         """A remedy for an address at which something else answers, or nothing."""
         if not self.address_from:
             return "check the network and the proxy settings"
+        if self.provider == "anthropic":
+            return f"correct the address, from {self.address_from}; it does not end in /v1"
         example = "" if urlsplit(self.base_url).path.rstrip("/") else f", such as {self.url}/v1"
         return f"correct the address, from {self.address_from}; most end in /v1{example}"
 
