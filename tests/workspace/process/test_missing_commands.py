@@ -15,7 +15,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("#!/bin/sh\n")
         file.chmod(0o755)
-    for file in (programs / "readme", root / "plain.sh", root / "app.py", root / "sub/plain.sh"):
+    for file in (programs / "zz-notes", root / "plain.sh", root / "app.py", root / "sub/plain.sh"):
         file.parent.mkdir(exist_ok=True)
         file.write_text("x")
     monkeypatch.setenv("PATH", str(programs))
@@ -38,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("timeout 60 env A=1 pytset", "pytset", "pytest"),
         ("> log pytset", "pytset", "pytest"),
         ("{ mkae; }", "mkae", "make"),
-        ("readme", "readme", ""),
+        ("zz-notes", "zz-notes", ""),
         ("build.sh --fast", "build.sh", "./build.sh"),
         ("plain.sh", "plain.sh", "sh plain.sh"),
         ("app.py", "app.py", "python3 app.py"),
