@@ -18,6 +18,7 @@ from surefoot import (
     SequentialExecutor,
     Verdict,
 )
+from surefoot.errors import CommandNotFound
 from surefoot.results import ApproachOutput, UnderstandingOutput
 
 TASK = "创建一个用户认证系统，包括注册、登录、密码重置功能"
@@ -198,3 +199,12 @@ async def test_every_phase_has_a_typed_output(bench: Bench) -> None:
     assert record.plan is not None
     assert record.plan.output is not None
     assert record.plan.output.success_criteria == ("the import works",)
+
+
+async def test_a_check_that_is_no_command_is_refused_and_nothing_is_asked(bench: Bench) -> None:
+    model = ScriptedModel([])
+    runner = SequentialExecutor(model, bench.config(), workspace=bench.root, home=bench.home)
+    with pytest.raises(CommandNotFound, match="pyhton3 is not a command on this machine") as refused:
+        await runner.execute_task(TASK, checks=["pyhton3 -m unittest"])
+    assert refused.value.remedy.startswith("did you mean python3? ")
+    assert model.requests == []

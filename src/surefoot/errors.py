@@ -2,16 +2,26 @@
 
     SurefootError
     ├── UsageError                 the request is invalid (empty task, missing folder)
-    │   └── UnknownRun
+    │   ├── UnknownRun
+    │   └── CommandNotFound        a check names a command that is not on this machine
     ├── ConfigError                a setting or a config file is invalid; names file and line
     ├── ModelError
     │   ├── NoModel                no model is configured
-    │   ├── ModelUnavailable       temporary: connection refused, timeout, 5xx
+    │   │   └── KeyMissing         the variable that holds the provider's key is not set
+    │   ├── ModelUnavailable       temporary: timeout, 5xx
+    │   │   └── ServerUnreachable  temporary: connection refused, unknown host
     │   ├── ModelRateLimited       temporary: 429
-    │   ├── ModelRejected          permanent: wrong key, unknown model, bad request
+    │   ├── ModelRejected          permanent: bad request, and others without a class of their own
+    │   │   ├── KeyRequired        the server asks for a key, and none is configured
+    │   │   ├── KeyRejected        the server does not accept the key
+    │   │   ├── NotPermitted       the key is valid and may not use the model
+    │   │   ├── QuotaExhausted     the account has no credit or quota left
+    │   │   ├── UnknownModel       the server does not have the model
+    │   │   ├── NotAModelServer    something else answers at the address
+    │   │   ├── UntrustedServer    no encrypted connection: certificate, or no TLS at all
     │   │   └── ContextOverflow    the request is longer than the model's context
     │   ├── UnreadableAnswer       the answer could not be parsed
-    │   ├── ModelRuntimeMissing    the runtime of the embedded model is not installed or does not load
+    │   ├── ModelRuntimeMissing    a provider's SDK, or the embedded model's runtime, is missing or does not load
     │   ├── WeightsError           the weights of the embedded model are missing, damaged or could not be downloaded
     │   └── CassetteMiss           a replayed session has no recording of this request
     ├── TaskImpossible             the model shows that the task cannot be done as asked
@@ -45,6 +55,7 @@
 
 `str(error)` says what happened, `error.remedy` what to do about it.
 `temporary` says whether the same call may succeed later.
+`cause` is a stable name for a problem of the set-up, which no other model or plan would solve; it is in --json.
 """
 
 from collections.abc import Sequence
@@ -54,6 +65,7 @@ _MAX_LISTED = 50
 
 class SurefootError(Exception):
     temporary = False
+    cause = ""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)
@@ -68,6 +80,10 @@ class UnknownRun(UsageError):
     pass
 
 
+class CommandNotFound(UsageError):
+    cause = "command_not_found"
+
+
 class ConfigError(SurefootError):
     pass
 
@@ -77,15 +93,25 @@ class ModelError(SurefootError):
 
 
 class NoModel(ModelError):
-    pass
+    cause = "no_model"
+
+
+class KeyMissing(NoModel):
+    cause = "key_missing"
 
 
 class ModelUnavailable(ModelError):
     temporary = True
+    cause = "server_failing"
+
+
+class ServerUnreachable(ModelUnavailable):
+    cause = "server_unreachable"
 
 
 class ModelRateLimited(ModelError):
     temporary = True
+    cause = "rate_limited"
 
     def __init__(self, message: str, *, remedy: str = "", retry_after: float | None = None) -> None:
         super().__init__(message, remedy=remedy)
@@ -93,11 +119,41 @@ class ModelRateLimited(ModelError):
 
 
 class ModelRejected(ModelError):
-    pass
+    cause = "request_rejected"
+
+
+class KeyRequired(ModelRejected):
+    cause = "key_missing"
+
+
+class KeyRejected(ModelRejected):
+    cause = "key_rejected"
+
+
+class NotPermitted(ModelRejected):
+    cause = "not_permitted"
+
+
+class QuotaExhausted(ModelRejected):
+    cause = "quota_exhausted"
+
+
+class UnknownModel(ModelRejected):
+    cause = "unknown_model"
+
+
+class NotAModelServer(ModelRejected):
+    cause = "not_a_model_server"
+
+
+class UntrustedServer(ModelRejected):
+    cause = "untrusted_server"
 
 
 class ContextOverflow(ModelRejected):
     """`limit` is the context in tokens, and `needed` the length of the request, as far as the server says."""
+
+    cause = "context_overflow"
 
     def __init__(self, message: str, *, remedy: str = "", limit: int | None = None, needed: int | None = None) -> None:
         super().__init__(message, remedy=remedy)
@@ -115,11 +171,11 @@ class UnreadableAnswer(ModelError):
 
 
 class ModelRuntimeMissing(ModelError):
-    pass
+    cause = "package_missing"
 
 
 class WeightsError(ModelError):
-    pass
+    cause = "weights_missing"
 
 
 class CassetteMiss(ModelError):
@@ -209,7 +265,7 @@ class CheckpointAhead(JournalError):
 
 
 class JournalFull(JournalError):
-    pass
+    cause = "disk_full"
 
 
 class WorkspaceError(SurefootError):
@@ -250,7 +306,7 @@ class RestoreIncomplete(WorkspaceError):
 
 
 class SandboxUnavailable(WorkspaceError):
-    pass
+    cause = "no_sandbox"
 
 
 class GitError(SurefootError):

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 
 from cli.conftest import Surefoot
 from surefoot.cli.demo import playing
+from surefoot.config.extras import install_command
 
 
 async def test_the_demo_shows_a_check_that_heals_and_a_verified_result_on_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(playing, "has_page", lambda: True)
+    monkeypatch.setattr(playing, "no_page", str)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("SUREFOOT_HOME", str(tmp_path / "own"))
     playing_it = asyncio.create_task(playing.play(1000, open_page=False, exit_after=True))
@@ -76,9 +78,8 @@ def test_a_demo_that_is_ended_leaves_nothing_behind(surefoot: Surefoot, number: 
 
 def test_without_the_page_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("surefoot.server.page.FOLDER", tmp_path)
-    assert not playing.has_page()
+    assert "make web" in playing.no_page()
     (tmp_path / "index.html").touch()
-    assert playing.has_page()
-    monkeypatch.setattr(playing, "_SERVER_PACKAGES", ("no_such_package",))
-    assert not playing.has_page()
-    assert "surefoot[server]" in playing.NO_PAGE
+    assert playing.no_page() == ""
+    monkeypatch.setitem(sys.modules, "socketio", None)
+    assert install_command("server") in playing.no_page()

@@ -152,7 +152,8 @@ async def test_permanent_model_error_ends_with_a_diagnosis_and_can_be_resumed(be
     state = await bench.run("Write adder.py with add(a, b).", answers, checks=[CHECK])
     assert state.outcome is not None
     assert "the key is wrong" in state.outcome.summary
-    assert "OPENAI_API_KEY" in state.outcome.summary
+    assert state.outcome.diagnosis is not None
+    assert "OPENAI_API_KEY" in state.outcome.diagnosis.next_steps[0]
     state = await bench.resume(state.run_id, [fenced(GOOD)])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED

@@ -12,14 +12,14 @@ import pytest
 from support.fake_weights import CONTENT, tiny_weights
 from support.loopback import Request, Response, closed_port, event_stream, json_response, serving
 from surefoot.config.model import ModelSettings
-from surefoot.errors import ConfigError, NoModel, UsageError, WeightsError
+from surefoot.errors import ConfigError, NoModel, ServerUnreachable, UsageError, WeightsError
 from surefoot.models.base import MIN_CONVERSATION_TOKENS, LanguageModel, Message, ModelRequest
 from surefoot.models.local.model import LocalModel
 from surefoot.models.local.weights import DEFAULT, KNOWN
 from surefoot.models.providers.anthropic import Anthropic
 from surefoot.models.providers.catalog import DISCOVERED_SERVERS, PROVIDERS
 from surefoot.models.providers.openai_compatible import OpenAICompatible
-from surefoot.models.select import Choice, choose_model, create_model, find_choice
+from surefoot.models.select import Choice, choose_model, create_model, find_choice, require_reachable
 from surefoot.prompting.choose import how_asked
 
 REQUEST = ModelRequest(messages=(Message(role="user", content="hello"),))
@@ -210,10 +210,31 @@ async def test_the_context_window_reported_by_llama_cpp() -> None:
 
 
 async def test_a_server_that_lists_no_model_is_refused_unless_one_is_named() -> None:
+    async with serving(lambda request: json_response({"data": []})) as server:
+        with pytest.raises(NoModel, match="does not list any model"):
+            await choose_model(f"{server.address}/v1")
+        await (await choose_model(f"{server.address}/v1#m")).aclose()
+
+
+async def test_a_server_that_does_not_run_has_its_own_error() -> None:
     address = await closed_port()
-    with pytest.raises(NoModel, match="does not list any model"):
+    with pytest.raises(ServerUnreachable, match="nothing listens on this port"):
         await choose_model(f"{address}/v1")
-    await (await choose_model(f"{address}/v1#m")).aclose()
+    model = await choose_model(f"{address}/v1#m")
+    with pytest.raises(ServerUnreachable, match="nothing listens on this port"):
+        await require_reachable(model)
+    limited = await choose_model(f"{address}/v1#m", ModelSettings(concurrent_calls=1))
+    with pytest.raises(ServerUnreachable):
+        await require_reachable(limited)
+    await limited.aclose()
+
+
+async def test_only_a_server_on_this_machine_is_asked_before_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others cost time, and what they say comes with the first question."""
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    model = await choose_model("openai/gpt-x")
+    await require_reachable(model)
+    await model.aclose()
 
 
 async def test_the_embedded_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

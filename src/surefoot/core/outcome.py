@@ -101,6 +101,9 @@ class Failure(Value):
     """Quoted output: the failing assertion, the error line."""
     tool: str = ""
     temporary: bool = False
+    cause: str = ""
+    """The `cause` of the error, if it is a problem of the set-up."""
+    remedy: FreeText = ""
     made: tuple[str, ...] = ()
     """Files that the attempt made although others are missing."""
     missing: tuple[str, ...] = ()
@@ -148,6 +151,8 @@ class Diagnosis(Value):
     """Why a run did not finish, and what to do about it. Every view shows the same text."""
 
     what_failed: FreeText
+    cause: str = ""
+    """The `cause` of the error that ended the run, if it is a problem of the set-up (`surefoot.errors`)."""
     root_cause: FreeText = ""
     evidence: FreeText = ""
     tried: tuple[FreeText, ...] = ()
@@ -168,7 +173,8 @@ class Diagnosis(Value):
             ("What to do next", self.next_steps),
         ):
             if lines:
-                parts.append(f"{title}:\n" + "\n".join(f"  - {line}" for line in lines))
+                indented = [line.replace("\n", "\n    ") for line in lines]
+                parts.append(f"{title}:\n" + "\n".join(f"  - {line}" for line in indented))
         return "\n".join(parts)
 
 

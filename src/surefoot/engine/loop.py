@@ -25,7 +25,7 @@ from surefoot.engine.planner.understand import understand
 from surefoot.engine.reflector.recover import recover
 from surefoot.engine.reflector.restore import note_incidents
 from surefoot.engine.reflector.rollback import abandon_running
-from surefoot.engine.refusal import refuse_secrets
+from surefoot.engine.refusal import refuse_missing_commands, refuse_secrets
 from surefoot.engine.resume import check_before, pick_up, settle_conflict
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
@@ -95,6 +95,7 @@ async def create_run(
     """Record the start of a run. The caller holds the lock of the workspace."""
     refuse_secrets(services.redactor, task, given)
     config = config_from(first, config)
+    refuse_missing_commands(task)
     run = Run(services, RunState(run_id=run_id, task=task, config=config))
     run.budget.require_enforceable(config)
     # An undo that was killed here has to end before anything else begins.
@@ -290,9 +291,8 @@ async def _drive_watched(run: Run, begin: Work, work: Work) -> None:
         # Nothing here may be recorded or undone any more: another process goes on with the run.
         raise
     except SurefootError as error:
-        remedy = f" ({error.remedy})" if error.remedy else ""
         what = "the model could not be asked: " if isinstance(error, ModelError) else ""
-        await _stop(run, Verdict.FAILED, f"{what}{error}{remedy}")
+        await _stop(run, Verdict.FAILED, f"{what}{error}", error)
     except BaseException as error:
         await _cut_short(run, error)
     finally:
@@ -322,13 +322,13 @@ def _current_task() -> asyncio.Task[Any]:
     return task
 
 
-async def _stop(run: Run, verdict: Verdict, reason: str) -> None:
+async def _stop(run: Run, verdict: Verdict, reason: str, error: SurefootError | None = None) -> None:
     if verdict is Verdict.WAITING:
         waiting = Outcome(verdict=verdict, summary=reason)
         await run.record(e.StageEntered(stage=Stage.WAITING, reason=reason), *alert_on(run, waiting))
         return
     await abandon_running(run)
-    outcome = stopped(run.state, await _compare_with_start(run), verdict, reason)
+    outcome = stopped(run.state, await _compare_with_start(run), verdict, reason, error)
     ended = e.RunEnded(outcome=outcome)
     await run.record(e.StageEntered(stage=Stage.FAILED, reason=reason), ended, *alert_on(run, outcome))
 

@@ -1,12 +1,19 @@
-"""Refuses a task with a secret in it. The journal stores what the engine acts on as it is, so it must hold none."""
+"""Refuses tasks before anything is recorded: with a secret in them, or with a check that cannot be run.
+
+The journal stores what the engine acts on as it is, so it must hold no secret. A check that no shell can start would
+fail before and after any work, whatever a model does.
+"""
 
 from collections.abc import Sequence
 
+from surefoot.core.outcome import CheckResult
+from surefoot.core.plan import CommandCheck
 from surefoot.core.task import Task
-from surefoot.errors import UsageError
+from surefoot.errors import CommandNotFound, UsageError
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
 from surefoot.prompting.project.folder import list_files
+from surefoot.workspace.process.missing_commands import NOT_FOUND, MissingCommand, find_missing, named_by_shell
 
 _VALUE_REMEDY = "write the variable's name instead of its value; if it is no secret, give the variable another name"
 _FORMAT_REMEDY = "keep it in a file or in a variable of the environment, and name that instead"
@@ -34,6 +41,47 @@ def refuse_secret_answer(redactor: Redactor, answer: str, what: str = "the answe
     """Raise if an answer to a question, or other words of a person, contain a known secret: they would be stored."""
     if found := redactor.find_known(answer):
         raise _refused(what, found, _VALUE_REMEDY)
+
+
+def refuse_missing_commands(task: Task) -> None:
+    """Raise if a check names a command that is not on this machine, or a file that may not be executed."""
+    for check in task.checks:
+        if not isinstance(check, CommandCheck) or check.expect_exit in _CANNOT_RUN:
+            continue
+        if missing := find_missing(check.command, task.folder):
+            raise _not_found(missing)
+
+
+def refuse_unstarted(task: Task, result: CheckResult) -> None:
+    """Raise if the shell of a check of the user could not start a command, now that it was run.
+
+    A script that is not there yet is not refused: the task may be to write it.
+    """
+    if result.passed or result.check.origin != "user" or result.exit_code not in _CANNOT_RUN:
+        return
+    if missing := named_by_shell(result.detail, task.folder):
+        raise _not_found(missing)
+    if result.exit_code == _NOT_EXECUTABLE:
+        raise CommandNotFound(
+            f"the check {result.check.label!r} cannot be run: {result.detail}",
+            remedy="correct the command; a check has to be able to fail and to pass",
+        )
+
+
+_NOT_EXECUTABLE = 126
+_CANNOT_RUN = (_NOT_EXECUTABLE, 127)
+"""The exit codes of a shell that could not start a command."""
+
+
+def _not_found(missing: MissingCommand) -> CommandNotFound:
+    """Name the command alone: the rest of the check may hold a secret that is not known yet."""
+    name = missing.name
+    if missing.problem != NOT_FOUND:
+        remedy = f"allow it: {missing.instead}" if missing.instead else "name a program in it"
+    else:
+        meant = f"did you mean {missing.instead}? Otherwise " if missing.instead else ""
+        remedy = f"{meant}install {name}, or if the task is to make it, write: command -v {name} && {name} ..."
+    return CommandNotFound(f"the check cannot be run: {name} {missing.problem}", remedy=remedy)
 
 
 def _refused(what: str, found: str, remedy: str) -> UsageError:

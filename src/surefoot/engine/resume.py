@@ -7,9 +7,10 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.executor.step import task_checks
 from surefoot.engine.reflector.restore import note_incidents, restore_step, rolled_back, undo_interrupted, was_done
+from surefoot.engine.refusal import refuse_unstarted
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
-from surefoot.errors import RestoreConflict, UsageError
+from surefoot.errors import RestoreConflict
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
 from surefoot.workspace.errors import printable
@@ -35,11 +36,7 @@ async def check_before(run: Run) -> None:
     if run.state.baseline_taken or run.config.phases is PhasePolicy.PLAN:
         return
     for result in await run.verifier.check(task_checks(run), "before"):
-        if result.check.origin == "user" and result.exit_code in (126, 127):
-            raise UsageError(
-                f"the check {result.check.label!r} cannot be run: {result.detail}",
-                remedy="mend the command; a check has to be able to fail and to pass",
-            )
+        refuse_unstarted(run.task, result)
 
 
 async def settle_conflict(run: Run, conflict: RestoreConflict) -> None:

@@ -8,6 +8,7 @@ from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.criteria import decisive
+from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
 from surefoot.prompting.project.asked_for import missing_parts
 from surefoot.prompting.project.task_text import to_be_left_alone
@@ -134,29 +135,55 @@ def _refuted(view: JudgedView) -> str:
     )
 
 
-def stopped(state: RunState, observed: Observed, verdict: Verdict, reason: str) -> Outcome:
-    """Return the outcome of a run that did not finish its plan."""
+def stopped(
+    state: RunState, observed: Observed, verdict: Verdict, reason: str, error: SurefootError | None = None
+) -> Outcome:
+    """Return the outcome of a run that did not finish its plan. `error` ended it, unless the ladder or a limit did."""
     output = state.validation.output if state.validation else None
-    return _outcome(
-        state, observed, verdict, reason, output.checks if output else (), _diagnosis(state, observed, verdict, reason)
-    )
+    diagnosis = _diagnosis(state, observed, verdict, reason, error)
+    return _outcome(state, observed, verdict, reason, output.checks if output else (), diagnosis)
 
 
-def _diagnosis(state: RunState, observed: Observed, verdict: Verdict, reason: str) -> Diagnosis:
+def _diagnosis(
+    state: RunState, observed: Observed, verdict: Verdict, reason: str, error: SurefootError | None
+) -> Diagnosis:
     failed = _failed_step(state)
-    root_cause = evidence = ""
-    if failed is not None and failed.failures:
-        evidence = failed.failures[-1].evidence[:1500]
+    last = failed.failures[-1] if failed is not None and failed.failures else None
+    root_cause = evidence = cause = remedy = ""
+    if error is not None:
+        cause, remedy = error.cause, error.remedy
+    elif verdict is Verdict.FAILED and last is not None and last.kind is FailureKind.MODEL_ERROR:
+        cause, remedy = last.cause, last.remedy
+    if failed is not None and last is not None and not remedy:
+        evidence = last.evidence[:1500]
         root_cause = failed.reflections[-1].root_cause if failed.reflections else ""
+    next_steps = _repair_set_up(state, cause, remedy) if remedy else _next_steps(state, verdict)
     return Diagnosis(
         what_failed=reason,
+        cause=cause,
         root_cause=root_cause,
         evidence=evidence,
         tried=tuple(_tried(state)),
         left_behind=tuple(_left(state, observed.all)),
         left_outside=tuple(state.left_outside.values()),
-        next_steps=tuple(_next_steps(state, verdict)),
+        next_steps=tuple(next_steps),
     )
+
+
+def _needs_other_spec(state: RunState, cause: str) -> bool:
+    """Whether the model's spec is wrong. A resumed run takes it from the journal unless it is given another."""
+    by_address = cause == NotAModelServer.cause and bool(state.model_address)
+    return by_address or cause == UnknownModel.cause
+
+
+def _repair_set_up(state: RunState, cause: str, remedy: str) -> Iterable[str]:
+    """Say what the error's own remedy is. Neither a stronger model nor another step would help."""
+    yield remedy
+    if cause == CommandNotFound.cause:
+        yield f"a corrected check needs a new run; once the command is installed: surefoot resume {state.run_id}"
+        return
+    other = " -m MODEL" if _needs_other_spec(state, cause) else ""
+    yield f"then go on from here: surefoot resume {state.run_id}{other}"
 
 
 def _failed_step(state: RunState) -> StepRun | None:

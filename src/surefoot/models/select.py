@@ -17,6 +17,7 @@ import asyncio
 import os
 from urllib.parse import urlsplit
 
+from surefoot.config.extras import install_command, is_installed
 from surefoot.config.model import ModelSettings
 from surefoot.core.values import Value
 from surefoot.errors import NoModel, UsageError
@@ -30,7 +31,7 @@ MODEL_VARIABLE = "SUREFOOT_MODEL"
 
 _NO_MODEL_REMEDY = """\
 get one in one of these ways:
-  surefoot model pull                  the embedded model (1.1 GB); no key. It runs with: pip install 'surefoot[local]'
+  surefoot model pull                  the embedded model (1.1 GB); no key{runtime}
   export OPENAI_API_KEY=...            or ANTHROPIC_API_KEY, DEEPSEEK_API_KEY, OPENROUTER_API_KEY, DASHSCOPE_API_KEY
   -m http://127.0.0.1:8000/v1#NAME     any OpenAI-compatible server; Ollama and llama.cpp are found automatically"""
 
@@ -74,6 +75,20 @@ async def _connected(kind: str, name: str, settings: ModelSettings) -> LanguageM
     return await connect(kind, name, settings_for(kind, name, settings))
 
 
+async def require_reachable(model: LanguageModel) -> None:
+    """Raise if the model's server is on this machine and does not run, or does not accept the key."""
+    from surefoot.models.limits.limited import LimitedModel
+    from surefoot.models.providers.openai_compatible import OpenAICompatible
+
+    server = model.inner if isinstance(model, LimitedModel) else model
+    if isinstance(server, OpenAICompatible):
+        try:
+            await server.require_reachable()
+        except BaseException:
+            await model.aclose()
+            raise
+
+
 async def find_choice(spec: str | None = None, settings: ModelSettings | None = None) -> Choice:
     """The first of: `spec`, environment, configuration, an API key, a server on loopback, the embedded model."""
     settings = settings or ModelSettings()
@@ -96,7 +111,12 @@ async def find_choice(spec: str | None = None, settings: ModelSettings | None = 
 
     if await asyncio.to_thread(weights_path) is not None:
         return Choice(spec="local", source="the weights of the embedded model are installed")
-    raise NoModel("no model is configured and none was found", remedy=_NO_MODEL_REMEDY)
+    raise NoModel("no model is configured and none was found", remedy=_no_model_remedy())
+
+
+def _no_model_remedy() -> str:
+    runtime = "" if is_installed("local") else f". It runs with: {install_command('local')}"
+    return _NO_MODEL_REMEDY.format(runtime=runtime)
 
 
 def reusable_spec(name: str, address: str = "") -> str | None:
@@ -109,10 +129,13 @@ def reusable_spec(name: str, address: str = "") -> str | None:
 
 async def _local_model(name: str) -> LanguageModel:
     from surefoot.models.local.model import LocalModel
+    from surefoot.models.local.runtime import not_installed
     from surefoot.models.local.weights import DEFAULT, require_weights
 
     model = LocalModel(name or DEFAULT)
     await asyncio.to_thread(require_weights, name or DEFAULT)
+    if problem := not_installed():
+        raise problem
     return model
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from surefoot.config.extras import install_remedy
 from surefoot.config.integrations import RedisSettings
 from surefoot.config.storage import Storage
 from surefoot.errors import SurefootError, UsageError
@@ -160,4 +161,4 @@ def _require_packages() -> None:
         import uvicorn  # noqa: F401
         import websockets  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"{MISSING}: {error.name}", remedy="pip install 'surefoot[server]'") from error
+        raise UsageError(f"{MISSING}: {error.name}", remedy=install_remedy("server")) from error

@@ -77,6 +77,8 @@ class NextTry(TypedDict):
 
 class DiagnosisRow(TypedDict):
     what_failed: str
+    cause: str
+    """A stable name for a problem of the set-up, such as key_rejected; empty for any other failure."""
     root_cause: str
     evidence: str
     tried: list[str]

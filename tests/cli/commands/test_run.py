@@ -320,7 +320,7 @@ def test_task_with_a_key_is_refused(surefoot: Surefoot) -> None:
     for value, name in (("correct-horse-battery", "MINE"), ("abcdef123456", "SERVICE_TOKEN")):
         for result in (
             surefoot("run", f"Use {value}.", *model),
-            surefoot("run", "Go.", "--check", f"x {value}", *model),
+            surefoot("run", "Go.", "--check", f"echo {value}", *model),
         ):
             assert result.code == 2
             assert f"contains the value of {name}" in result.err

@@ -6,6 +6,7 @@ from support.kit import NO_RETRIES, Bench, act, steps, understanding
 from surefoot.core.outcome import Verdict
 from surefoot.core.plan import CommandCheck, ExecutionStep, StepType
 from surefoot.engine.verifier.verifier import ran_no_test
+from surefoot.errors import CommandNotFound
 from surefoot.journal import events as e
 
 TEST = """
@@ -66,10 +67,25 @@ def test_detection_of_runs_without_tests(command: str, output: str, no_test: boo
 
 
 async def test_unrunnable_check_fails_before_any_model_call(bench: Bench) -> None:
-    state = await bench.run(TASK, [], checks=["pytset -q"])
+    with pytest.raises(CommandNotFound, match="the check cannot be run: pytset is not a command") as refused:
+        await bench.run(TASK, [], checks=["pytset -q"])
+    assert refused.value.remedy.startswith("did you mean pytest? ")
+    assert bench.events(e.RunCreated) == []
+    # What an earlier command of the line may install is known only when it has run.
+    state = await bench.run(TASK, [], checks=["sh -c : && pytset -q"])
     assert state.outcome is not None
-    assert "'pytset -q' cannot be run" in state.outcome.summary
+    assert state.outcome.diagnosis is not None
+    assert "pytset is not a command" in state.outcome.summary
+    assert state.outcome.diagnosis.cause == "command_not_found"
     assert state.model_calls == 0
+
+
+@pytest.mark.parametrize("command", ["./build.sh", "sh ./build.sh", "python3 app.py", "sh -c ./build.sh"])
+async def test_a_script_that_the_task_is_to_make_is_a_red_check(bench: Bench, command: str) -> None:
+    state = await bench.run(TASK, [], checks=[command])
+    assert state.outcome is not None
+    assert state.baseline_taken
+    assert "cannot be run" not in state.outcome.summary, "the script of answers is empty, and that ends it"
 
 
 async def test_empty_command_is_invalid() -> None:

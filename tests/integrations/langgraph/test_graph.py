@@ -12,6 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from integrations.langgraph.program import CHECK, INPUT, RIGHT, TASK, THREAD, UNDERSTOOD, WRONG, Program
 from support.kit import NO_RETRIES, Bench, steps
 from surefoot.api import Agent
+from surefoot.config.extras import install_remedy
 from surefoot.core.plan import ExecutionStep
 from surefoot.engine import parts
 from surefoot.errors import UsageError, WorkspaceLocked
@@ -219,4 +220,4 @@ def test_a_missing_langgraph_is_named_with_the_remedy(bench: Bench, monkeypatch:
     monkeypatch.setitem(sys.modules, "langgraph.graph", None)
     with pytest.raises(UsageError) as caught:
         create_graph(Agent(ScriptedModel([]), workspace=bench.root, home=bench.home))
-    assert "surefoot[langgraph]" in caught.value.remedy
+    assert caught.value.remedy == install_remedy("langgraph")

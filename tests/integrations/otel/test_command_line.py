@@ -11,6 +11,7 @@ from integrations.otel.conftest import Observed
 from integrations.otel.test_quiet import LOOK, closed_port
 from support.kit import fenced, understanding
 from support.otlp import Receiver
+from surefoot.config.extras import install_remedy
 from surefoot.errors import ConfigError
 from surefoot.integrations.otel import names as n
 from surefoot.integrations.otel.ids import trace_id_of
@@ -63,7 +64,7 @@ async def test_missing_packages_are_named_with_the_remedy(observed: Observed, mo
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(ConfigError, match="packages that are not installed") as error:
         await observed.run("look", [], plan=LOOK)
-    assert "surefoot[otel]" in str(error.value.remedy)
+    assert install_remedy("otel") in str(error.value.remedy)
 
 
 def test_the_headers_of_the_receiver_are_secret() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from support.loopback import Loopback, Request, Response, closed_port, event_stream, json_response, serving
-from surefoot.errors import ModelRateLimited, ModelRejected, ModelRuntimeMissing, ModelUnavailable
+from surefoot.config.extras import install_remedy
+from surefoot.errors import ModelRateLimited, ModelRejected, ModelRuntimeMissing, ModelUnavailable, NotAModelServer
 from surefoot.models.base import Message, ModelRequest, Usage
 from surefoot.models.providers.anthropic import MIN_CACHED_CHARS, Anthropic
 
@@ -311,7 +312,7 @@ async def test_without_a_key_no_request_is_sent(monkeypatch: pytest.MonkeyPatch)
         client = Anthropic("claude-x", base_url=server.address)
         with pytest.raises(ModelRejected, match="requires an API key") as caught:
             await client.complete(request_for())
-        assert caught.value.remedy == "set ANTHROPIC_API_KEY"
+        assert caught.value.remedy == "export ANTHROPIC_API_KEY=..."
         assert server.requests == []
 
 
@@ -329,6 +330,13 @@ async def test_an_unknown_model_is_permanent(start: Start) -> None:
     client, _ = await start(lambda request: failing(404, "not_found_error", "model: claude-x"))
     with pytest.raises(ModelRejected, match="does not know the model claude-x"):
         await client.complete(request_for())
+
+
+async def test_an_address_without_a_model_server(start: Start) -> None:
+    client, _ = await start(lambda request: json_response({"detail": "Not Found"}, 404))
+    with pytest.raises(NotAModelServer, match="status 404") as caught:
+        await client.complete(request_for())
+    assert caught.value.remedy == "correct the address, from the program; it does not end in /v1"
 
 
 @pytest.mark.parametrize(
@@ -361,7 +369,7 @@ async def test_a_missing_sdk_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ModelRuntimeMissing, match="not installed") as caught:
         await Anthropic("claude-x", KEY).complete(request_for())
-    assert "surefoot[anthropic]" in caught.value.remedy
+    assert caught.value.remedy == install_remedy("anthropic")
 
 
 def test_name_and_context_tokens() -> None:

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from support.loopback import Loopback, Request, Response, closed_port, event_stream, json_response, serving
-from surefoot.errors import ModelRateLimited, ModelRejected, ModelUnavailable, UsageError
+from surefoot.errors import (
+    ModelRateLimited,
+    ModelRejected,
+    ModelUnavailable,
+    NotAModelServer,
+    UnknownModel,
+    UsageError,
+)
 from surefoot.models.base import Message, ModelRequest, ModelTraits, Usage
 from surefoot.models.providers.openai_compatible import OpenAICompatible
 from surefoot.models.providers.wire.schema import fits_strict_mode
@@ -466,7 +473,7 @@ async def test_an_html_page_is_refused_with_a_hint_at_the_address(start: Start) 
     ("key", "variable", "remedy"),
     [
         (KEY, "OPENAI_API_KEY", "check the key in OPENAI_API_KEY"),
-        (None, "OPENAI_API_KEY", "set OPENAI_API_KEY"),
+        (None, "OPENAI_API_KEY", "export OPENAI_API_KEY=..."),
         (None, "", "model.api_key_env"),
     ],
 )
@@ -504,9 +511,9 @@ async def test_an_unknown_model_lists_the_available_ones(start: Start, status: i
         return json_response(listing) if request.path == "/v1/models" else failing(status, message)
 
     client, _ = await start(respond)
-    with pytest.raises(ModelRejected, match="has no model m") as caught:
+    with pytest.raises(UnknownModel, match="has no model m") as caught:
         await client.complete(request_for())
-    assert caught.value.remedy == "it has qwen, llama"
+    assert caught.value.remedy == "choose one that it has with -m: qwen, llama"
 
 
 @pytest.mark.parametrize(
@@ -519,11 +526,11 @@ async def test_an_unknown_model_lists_the_available_ones(start: Start, status: i
         Response([b"<html>"]),
     ],
 )
-async def test_an_unknown_model_on_a_server_without_a_list(start: Start, listing: Response) -> None:
+async def test_an_address_without_a_model_server(start: Start, listing: Response) -> None:
     client, _ = await start(
         lambda request: listing if request.method == "GET" else json_response({"detail": "Not Found"}, 404)
     )
-    with pytest.raises(ModelRejected, match="does not know the model m: Not Found") as caught:
+    with pytest.raises(NotAModelServer, match=r"no model server answers at .* \(status 404\): Not Found") as caught:
         await client.complete(request_for())
     assert "/v1" in caught.value.remedy
 

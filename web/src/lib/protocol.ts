@@ -59,6 +59,7 @@ export interface NextTry {
 
 export interface DiagnosisRow {
   what_failed: string;
+  cause: string;
   root_cause: string;
   evidence: string;
   tried: string[];

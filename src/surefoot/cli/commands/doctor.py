@@ -97,6 +97,26 @@ def examine(workspace: str, spec: str | None) -> Iterator[Finding]:
             yield Finding(name, None if name == "mcp" else False, str(error), error.remedy)
         except OSError as error:
             yield Finding(name, False, str(error))
+    yield from _extras(settings)
+
+
+def _extras(settings: "Settings | None") -> Iterator[Finding]:
+    """The optional parts: those that are installed in one line, and each of the others with how to install it."""
+    from surefoot.config.extras import EXTRAS, install_command, is_installed
+
+    # A provider's SDK, the runtime of the embedded model and the journal's driver are looked at where they are used.
+    configured = settings.integrations if settings else None
+    needed = {
+        "redis": configured is not None and configured.redis.url is not None,
+        "otel": configured is not None and configured.telemetry.enabled,
+    }
+    there = [name for name in EXTRAS if is_installed(name)]
+    if there:
+        yield Finding("extras", True, f"installed: {', '.join(there)}")
+    for name, extra in EXTRAS.items():
+        if name not in there:
+            ok = False if needed.get(name) else None
+            yield Finding("extra", ok, f"{name} is not installed: {extra.purpose}", install_command(name))
 
 
 def _mcp_server(server: "ConfiguredServer", folder: Path) -> Finding:
@@ -131,13 +151,16 @@ def _workspace(name: str) -> Finding:
 def _model(spec: str | None, settings: "ModelSettings") -> Finding:
     import asyncio
 
-    from surefoot.models.select import choose_model, find_choice
+    from surefoot.models.select import choose_model, find_choice, require_reachable
     from surefoot.prompting.choose import how_asked
 
     async def choose() -> str:
         choice = await find_choice(spec, settings)
         model = await choose_model(spec, settings)
-        await model.aclose()
+        try:
+            await require_reachable(model)
+        finally:
+            await model.aclose()
         return f"{model.name}: {choice.source}; {how_asked(model.traits)}"
 
     return Finding("model", True, asyncio.run(choose()))
@@ -167,12 +190,18 @@ def _keys() -> Finding:
     """The names of the keys that are set, never their values."""
     import os
 
+    from surefoot.config.extras import install_remedy, is_installed
     from surefoot.journal.redact import provider_keys
+    from surefoot.models.providers.catalog import PROVIDERS
 
     names = sorted(provider_keys(os.environ))
-    return Finding(
-        "keys", True if names else None, f"set: {', '.join(names)}" if names else "no key of a provider is set"
-    )
+    if not names:
+        return Finding("keys", None, "no key of a provider is set")
+    text = f"set: {', '.join(names)}"
+    variable = PROVIDERS["anthropic"].key_variable
+    if variable in names and not is_installed("anthropic"):
+        return Finding("keys", None, f"{text}; {variable} cannot be used yet", install_remedy("anthropic"))
+    return Finding("keys", True, text)
 
 
 def _sandbox(folder: Path, settings: "Settings | None") -> Finding:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib.util
 import json
 import os
 import shutil
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 START_SECONDS = 60.0
 END_SECONDS = 10.0
-NO_PAGE = "The page is shown with: pip install 'surefoot[server]'. Here is the run in the terminal."
-_SERVER_PACKAGES = ("socketio", "starlette", "uvicorn", "websockets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +65,23 @@ async def play(speed: float, *, open_page: bool, exit_after: bool) -> int:
         loop.add_signal_handler(number, stop.set)
     with _stage(speed) as stage:
         click.echo(f"Everything of this demo is in {stage.folder}, which is removed at the end.", err=True)
-        if has_page():
+        missing = no_page()
+        if not missing:
             return await _with_page(stage, stop, open_page, exit_after)
-        click.echo(NO_PAGE, err=True)
+        click.echo(f"{missing}\nHere is the run in the terminal.", err=True)
         async with _running(stage) as run:
             await _first(stop.wait(), run.wait())
             return _exit_code(run)
 
 
-def has_page() -> bool:
-    """Whether the packages of the server and the built page are there."""
+def no_page() -> str:
+    """Say why the page cannot be shown, and what to do about it; empty if it can."""
+    from surefoot.config.extras import install_command, is_installed
     from surefoot.server.page import FOLDER
 
-    installed = all(importlib.util.find_spec(name) is not None for name in _SERVER_PACKAGES)
-    return installed and (FOLDER / "index.html").is_file()
+    if not is_installed("server"):
+        return f"The page needs the extra server: {install_command('server')}"
+    return "" if (FOLDER / "index.html").is_file() else "The page is not built. In a checkout: make web"
 
 
 async def _with_page(stage: Stage, stop: asyncio.Event, open_page: bool, exit_after: bool) -> int:

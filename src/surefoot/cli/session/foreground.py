@@ -33,7 +33,7 @@ from surefoot.journal.events import Record
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
-from surefoot.models.select import choose_model
+from surefoot.models.select import choose_model, require_reachable
 from surefoot.tools.registry import Toolbox
 
 
@@ -96,7 +96,8 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
                 async with _tools(prepared, watcher) as services.toolbox:
                     state = await prepared.drive(services)
     except Exception as error:
-        if (run_id := watcher.follower.state.run_id) and not isinstance(error, LeaseLost):
+        run_id = watcher.follower.state.run_id or (fold(prepared.records).run_id if prepared.records else "")
+        if run_id and not isinstance(error, LeaseLost):
             error.add_note(f"then continue with: surefoot resume {run_id}")
         raise
     except (asyncio.CancelledError, KeyboardInterrupt):
@@ -163,7 +164,9 @@ def _secrets(servers: Sequence[ConfiguredServer]) -> dict[str, str]:
 async def _choose_model(prepared: PreparedRun) -> LanguageModel:
     """The model to use. A script or a cassette cannot be found again by its name in the journal."""
     try:
-        return await choose_model(prepared.model_spec, prepared.model_settings)
+        model = await choose_model(prepared.model_spec, prepared.model_settings)
+        await require_reachable(model)
+        return model
     except (NoModel, WeightsError) as error:
         previous = fold(prepared.records).model if prepared.records else ""
         if not previous:

@@ -23,6 +23,7 @@ from surefoot.core.plan import Check, CommandCheck
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
 from surefoot.engine.loop import new_run_id, resume_run, start_run
+from surefoot.engine.refusal import refuse_missing_commands
 from surefoot.errors import UsageError
 from surefoot.history.given import EarlierPhases, from_file, of_run
 from surefoot.history.worktree import make_worktree
@@ -87,6 +88,8 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any]) -> Prepare
     config = settings.execution
     in_copy = options.get("worktree", False)
     new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder)
+    # Before a copy is made or a model is looked for.
+    refuse_missing_commands(new.task.with_(workspace=str(folder)))
     copy = partial(make_worktree, folder, new.task.folder, paths.state_home(), run_id, config)
     return PreparedRun(
         drive=partial(
@@ -215,6 +218,8 @@ def _checks(commands: tuple[str, ...], base: RunState | None) -> tuple[Check, ..
     """The checks given on the command line, else those of the run that this one is based on."""
     if not commands and base is not None and base.task:
         return base.task.checks
+    if not all(command.strip() for command in commands):
+        raise UsageError("a --check is empty", remedy='give a command, such as --check "pytest -q"')
     return tuple(CommandCheck(command=command, origin="user") for command in commands)
 
 

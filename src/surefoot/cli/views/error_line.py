@@ -36,8 +36,8 @@ def write_problem(problem: Problem) -> None:
 
 
 def kind_of(error: BaseException) -> str:
-    """`NoModel` is `no_model`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
+    """The cause that the error names, or its own name: `NoModel` is `no_model`."""
+    return getattr(error, "cause", "") or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
 
 
 def problem_schema() -> dict[str, Any]:

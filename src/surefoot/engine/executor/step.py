@@ -80,7 +80,13 @@ async def run_step(run: Run, step_id: str) -> None:
     except ModelError as error:
         if not error.temporary and step_run.step.fallback is None:
             raise
-        failure = Failure(kind=FailureKind.MODEL_ERROR, message=str(error), temporary=error.temporary)
+        failure = Failure(
+            kind=FailureKind.MODEL_ERROR,
+            message=str(error),
+            temporary=error.temporary,
+            cause=error.cause,
+            remedy=error.remedy,
+        )
     finally:
         # The time of a person who is asked about the step later, while it is undone, is not the step's.
         run.timeouts.end(step_id)

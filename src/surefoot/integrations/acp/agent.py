@@ -10,6 +10,7 @@ from typing import Any
 
 from surefoot._version import __version__
 from surefoot.api import Agent
+from surefoot.config.extras import install_remedy
 from surefoot.core.outcome import Verdict
 from surefoot.errors import SurefootError, UsageError
 from surefoot.integrations.acp.person import EditorPerson
@@ -202,8 +203,6 @@ async def serve_stdio(make_agent: MakeAgent, checks: Sequence[str] = ()) -> None
     try:
         from acp import run_agent
     except ImportError as error:
-        raise UsageError(
-            f"the protocol's library cannot be imported: {error}", remedy="install it: pip install 'surefoot[acp]'"
-        ) from None
+        raise UsageError(f"the protocol's library cannot be imported: {error}", remedy=install_remedy("acp")) from None
     agent: Any = EditorAgent(make_agent, checks)
     await run_agent(agent)

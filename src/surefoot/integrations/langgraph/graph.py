@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from surefoot.api import Agent
+from surefoot.config.extras import install_remedy
 from surefoot.engine.loop import new_run_id
 from surefoot.errors import UsageError
 from surefoot.integrations.langgraph.blocking import LoopThread
@@ -20,9 +21,7 @@ def require_langgraph() -> None:
     try:
         import langgraph.graph  # noqa: F401
     except ImportError as error:
-        raise UsageError(
-            f"LangGraph cannot be imported: {error}", remedy="install it: pip install 'surefoot[langgraph]'"
-        ) from None
+        raise UsageError(f"LangGraph cannot be imported: {error}", remedy=install_remedy("langgraph")) from None
 
 
 def create_graph(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from surefoot._version import __version__
+from surefoot.config.extras import install_remedy
 from surefoot.errors import ConfigError
 from surefoot.integrations.otel import names as n
 from surefoot.integrations.otel.ids import Ids
@@ -83,7 +84,7 @@ def make_providers(environ: Mapping[str, str], timeout: float) -> Providers | No
     except ImportError as error:
         raise ConfigError(
             f"telemetry.enabled needs packages that are not installed: {error.name}",
-            remedy="pip install 'surefoot[otel]', or set telemetry.enabled = false",
+            remedy=f"{install_remedy('otel')}; or set telemetry.enabled = false",
         ) from error
     # Several processes send the same metrics, and a receiver has to tell them apart.
     own = {"service.name": n.AGENT, "service.version": __version__, "service.instance.id": str(uuid.uuid4())}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from surefoot.config.extras import install_remedy
 from surefoot.config.integrations import RedisSettings, shown_url
 from surefoot.errors import ConfigError
 
@@ -17,7 +18,7 @@ def connect(settings: RedisSettings) -> Any:
     except ImportError as error:
         raise ConfigError(
             f"redis.url is set, and a package is not installed: {error.name}",
-            remedy="pip install 'surefoot[redis]', or remove redis.url",
+            remedy=f"{install_remedy('redis')}; or remove redis.url",
         ) from error
     return Redis.from_url(settings.url, socket_connect_timeout=CONNECT_SECONDS, socket_timeout=REPLY_SECONDS)
 

@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from surefoot.config.extras import install_remedy
 from surefoot.config.workers import TEMPORAL_REMEDY, Workers, read_workers
 from surefoot.errors import ConfigError, WorkersUnreachable
 from surefoot.integrations.temporal.names import WAKE, WORKFLOW, workflow_id
@@ -14,16 +15,22 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 15.0
 
 
-async def connect(workers: Workers) -> "Client":
-    """Connect to the server. Namespace, TLS and key come from Temporal's own variables and profile."""
+def require_library() -> None:
     try:
-        from temporalio.client import Client
-        from temporalio.envconfig import ClientConfig
+        import temporalio.client  # noqa: F401
     except ImportError as error:
         raise ConfigError(
             f"workers need temporalio, which is not installed or does not load: {error}",
-            remedy="pip install 'surefoot[temporal]'",
+            remedy=install_remedy("temporal"),
         ) from error
+
+
+async def connect(workers: Workers) -> "Client":
+    """Connect to the server. Namespace, TLS and key come from Temporal's own variables and profile."""
+    require_library()
+    from temporalio.client import Client
+    from temporalio.envconfig import ClientConfig
+
     config = ClientConfig.load_client_connect_config()
     address = workers.temporal or config.get("target_host")
     if not address:

@@ -20,7 +20,7 @@ from surefoot.engine.loop import config_from
 from surefoot.engine.refusal import refuse_secrets
 from surefoot.engine.verifier.protected import files_to_protect
 from surefoot.errors import ConfigError, UsageError
-from surefoot.integrations.temporal.client import hand_over
+from surefoot.integrations.temporal.client import hand_over, require_library
 from surefoot.integrations.temporal.files import open_workspace, putting
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
@@ -53,6 +53,7 @@ class RemoteRun:
 
 async def start_remote(run: RemoteRun) -> None:
     """Create a run and hand it over. Nothing is left in the journal if its files cannot be stored."""
+    require_library()
     await create_remote(run)
     await hand_over(run.run_id)
 

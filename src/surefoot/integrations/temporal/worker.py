@@ -10,7 +10,7 @@ from surefoot.config import paths
 from surefoot.config.storage import read_storage
 from surefoot.config.workers import Workers
 from surefoot.errors import ConfigError
-from surefoot.integrations.temporal.client import connect
+from surefoot.integrations.temporal.client import connect, require_library
 
 RUNS = 4
 
@@ -26,6 +26,7 @@ class WorkerOptions:
 
 async def work(options: WorkerOptions, ready: Callable[[str], None]) -> None:
     """Drive runs until a signal asks this process to end. Runs in progress are then left to other workers."""
+    require_library()
     from temporalio.worker import Worker
 
     from surefoot.integrations.temporal.driving import Driver

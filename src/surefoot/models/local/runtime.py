@@ -6,14 +6,9 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+from surefoot.config.extras import install_remedy
 from surefoot.errors import ModelRuntimeMissing
 from surefoot.workspace.process.programs import python_env
-
-INSTALL_RUNTIME = """\
-install it, in the way that Surefoot was installed:
-  pip install 'surefoot[local]'        with pip
-  pipx inject surefoot xllamacpp       with pipx
-  pip install '.[local]'               from a checkout"""
 
 
 def runtime_problem() -> ModelRuntimeMissing | None:
@@ -48,7 +43,9 @@ def runtime_missing(reason: str) -> ModelRuntimeMissing:
             f"xllamacpp, which runs the embedded model, needs the system's {library[1]}",
             remedy="install it; on Debian and Ubuntu: apt-get install libgomp1 libstdc++6",
         )
-    return ModelRuntimeMissing(f"the runtime of the embedded model cannot be used: {reason}", remedy=INSTALL_RUNTIME)
+    return ModelRuntimeMissing(
+        f"the runtime of the embedded model cannot be used: {reason}", remedy=install_remedy("local")
+    )
 
 
 def describe_exit(status: int) -> str:

@@ -8,10 +8,11 @@ import os
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from surefoot.errors import ModelError, ModelRejected, ModelRuntimeMissing
+from surefoot.config.extras import install_remedy
+from surefoot.errors import KeyRequired, ModelError, ModelRuntimeMissing
 from surefoot.models.base import Live, ModelReply, ModelRequest, ModelTraits, OnText
 from surefoot.models.items import Message
-from surefoot.models.providers import errors
+from surefoot.models.providers import connection_errors, errors
 from surefoot.models.providers.errors import Endpoint
 from surefoot.models.providers.families import family_of
 from surefoot.models.providers.messages import alternate
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 BASE_URL = "https://api.anthropic.com"
+BASE_URL_VARIABLE = "ANTHROPIC_BASE_URL"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 CONNECT_SECONDS = 10.0
 MAX_FORMS = 6
@@ -41,13 +43,18 @@ class Anthropic:
         name: str | None = None,
         timeout: float = 600,
         key_variable: str = KEY_VARIABLE,
+        address_from: str = "",
     ) -> None:
         """The key and address default to ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."""
+        configured = base_url or os.environ.get(BASE_URL_VARIABLE) or BASE_URL
+        source = "" if configured == BASE_URL else "the program" if base_url else BASE_URL_VARIABLE
         self._endpoint = Endpoint(
-            base_url=base_url or os.environ.get("ANTHROPIC_BASE_URL") or BASE_URL,
+            base_url=configured,
             model=model,
             api_key=api_key or os.environ.get(key_variable) or None,
             key_variable=key_variable,
+            provider="anthropic",
+            address_from=address_from or source,
         )
         features = Features(model=model, family=family_of(model))
         self._features = _features_of.setdefault((self._endpoint.base_url, model), features)
@@ -78,9 +85,9 @@ class Anthropic:
                     raise self._status_error(status, error.body, error.response.headers) from error
             # The SDK wraps errors before the stream, but not those within it.
             except (anthropic.APITimeoutError, httpx2.TimeoutException) as error:
-                raise errors.timed_out(self._endpoint, self._timeout) from error
+                raise connection_errors.timed_out(self._endpoint, self._timeout, error, CONNECT_SECONDS) from error
             except (anthropic.APIConnectionError, httpx2.RequestError) as error:
-                raise errors.unreachable(self._endpoint, error) from error
+                raise connection_errors.unreachable(self._endpoint, error) from error
         raise errors.status_error(self._endpoint, 400, "it refuses every form of the request")
 
     async def aclose(self) -> None:
@@ -114,11 +121,11 @@ class Anthropic:
                 async for event in stream:
                     builder.add(event)
             except ValueError as error:
-                raise errors.ended_early(self._endpoint, str(error)) from error
+                raise connection_errors.ended_early(self._endpoint, str(error)) from error
         if not builder.started and "event-stream" not in content_type:
-            raise errors.not_a_stream(self._endpoint, content_type)
+            raise connection_errors.not_a_stream(self._endpoint, content_type)
         if not builder.stop_reason:
-            raise errors.ended_early(self._endpoint)
+            raise connection_errors.ended_early(self._endpoint)
         reply = ModelReply(
             text="".join(builder.pieces),
             finish_reason=finish_reason(builder.stop_reason),
@@ -144,12 +151,10 @@ class Anthropic:
             try:
                 import anthropic
             except ImportError as error:
-                raise ModelRuntimeMissing(
-                    "Anthropic's SDK is not installed", remedy='pip install "surefoot[anthropic]"'
-                ) from error
+                raise sdk_missing() from error
             if not self._endpoint.api_key:
-                raise ModelRejected(
-                    f"{self._endpoint.url} requires an API key", remedy=f"set {self._endpoint.key_variable}"
+                raise KeyRequired(
+                    f"{self._endpoint.url} requires an API key", remedy=f"export {self._endpoint.key_variable}=..."
                 )
             self._sdk = anthropic.AsyncAnthropic(
                 api_key=self._endpoint.api_key,
@@ -157,10 +162,17 @@ class Anthropic:
                 timeout=anthropic.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS)),
                 max_retries=0,
                 http_client=anthropic.DefaultAsyncHttpxClient(
-                    trust_env=not errors.is_loopback(self._endpoint.base_url)
+                    trust_env=not errors.is_loopback(self._endpoint.base_url),
+                    verify=connection_errors.trusted(self._endpoint.base_url),
                 ),
             )
         return self._sdk
+
+
+def sdk_missing() -> ModelRuntimeMissing:
+    return ModelRuntimeMissing(
+        "models of Anthropic need its SDK, which is not installed", remedy=install_remedy("anthropic")
+    )
 
 
 _features_of: dict[tuple[str, str], Features] = {}

@@ -7,8 +7,9 @@ import re
 from typing import Any, Literal
 from urllib.parse import urldefrag, urlsplit
 
+from surefoot.config.extras import is_installed
 from surefoot.config.model import ModelSettings
-from surefoot.errors import ConfigError, NoModel
+from surefoot.errors import ConfigError, KeyMissing, NoModel
 from surefoot.models.base import LanguageModel, ModelTraits
 from surefoot.models.providers.catalog import BASE_URL_VARIABLES, PROVIDERS
 from surefoot.models.providers.families import family_of
@@ -25,7 +26,11 @@ async def connect(kind: str, name: str, settings: ModelSettings) -> LanguageMode
 
     Without a name, the provider's default or the first model that the server lists is used.
     """
-    base_url, name = _address(kind, name, settings)
+    base_url, name, address_from = _address(kind, name, settings)
+    if kind == "anthropic" and not is_installed("anthropic"):
+        from surefoot.models.providers.anthropic import sdk_missing
+
+        raise sdk_missing()
     key_variable, key = _api_key(kind, base_url, settings)
     if not name and (not settings.base_url or kind == "anthropic"):
         name = _default_model(kind, base_url)
@@ -33,18 +38,22 @@ async def connect(kind: str, name: str, settings: ModelSettings) -> LanguageMode
         from surefoot.models.providers.anthropic import Anthropic
 
         traits = _traits(kind, name, settings, {}, ServerFacts()).with_(protocol="messages")
-        return Anthropic(name, key, base_url, traits=traits, key_variable=key_variable)
+        return Anthropic(name, key, base_url, traits=traits, key_variable=key_variable, address_from=address_from)
     from surefoot.models.providers.openai_compatible import OpenAICompatible
 
     entry: dict[str, Any] = {}
     if not name or (kind in ("", "url", "vllm") and settings.context_tokens is None):
-        client = OpenAICompatible(base_url, name, key, key_variable=key_variable)
-        entry = _find_entry(await client.models(), name)
-        await client.aclose()
+        client = OpenAICompatible(
+            base_url, name, key, key_variable=key_variable, provider=kind, address_from=address_from
+        )
+        try:
+            entry = _find_entry(await client.models(required=not name), name)
+        finally:
+            await client.aclose()
     if not name and not entry:
         raise NoModel(
             f"{host_of(base_url)} does not list any model",
-            remedy="start the server, load a model, or name one, as in -m ollama/qwen2.5-coder",
+            remedy="load a model into the server, or name one, as in -m ollama/qwen2.5-coder",
         )
     name = name or str(entry["id"])
     full_name = f"{kind}/{name}" if kind in PROVIDERS else f"{name} at {host_of(base_url)}"
@@ -62,6 +71,7 @@ async def connect(kind: str, name: str, settings: ModelSettings) -> LanguageMode
         provider=provider,
         protocol=protocol,
         address="" if kind in PROVIDERS else _spec_of(base_url, name),
+        address_from=address_from,
     )
 
 
@@ -88,17 +98,19 @@ def probe(base_url: str) -> str:
     return str(_find_entry(entries, "").get("id", ""))
 
 
-def _address(kind: str, name: str, settings: ModelSettings) -> tuple[str, str]:
-    """The base URL, and the name of the model, which may be empty."""
+def _address(kind: str, name: str, settings: ModelSettings) -> tuple[str, str, str]:
+    """The base URL, the name of the model, which may be empty, and where the URL comes from, if the user gave it."""
     if kind == "url":
         url, fragment = urldefrag(name)
-        return url.rstrip("/"), fragment
+        return url.rstrip("/"), fragment, "-m, SUREFOOT_MODEL or model.model"
     if settings.base_url:
-        return settings.base_url.rstrip("/"), name
+        return settings.base_url.rstrip("/"), name, "model.base_url"
     if not kind:
         raise unknown_provider(name)
     variable = BASE_URL_VARIABLES.get(kind, "")
-    return (os.environ.get(variable) or PROVIDERS[kind].base_url).rstrip("/"), name
+    if configured := os.environ.get(variable):
+        return configured.rstrip("/"), name, variable
+    return PROVIDERS[kind].base_url.rstrip("/"), name, ""
 
 
 def _api_key(kind: str, base_url: str, settings: ModelSettings) -> tuple[str, str | None]:
@@ -116,7 +128,7 @@ def _api_key(kind: str, base_url: str, settings: ModelSettings) -> tuple[str, st
             continue
         key = os.environ.get(provider.key_variable, "").strip()
         if not key and kind == other:
-            raise NoModel(
+            raise KeyMissing(
                 f"{kind} requires an API key, and {provider.key_variable} is not set",
                 remedy=f"export {provider.key_variable}=..., or choose another model with -m",
             )

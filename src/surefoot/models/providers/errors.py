@@ -1,5 +1,9 @@
-"""Convert failures of model servers to `ModelError`s with a remedy. Shared by all clients."""
+"""Convert what model servers answer to `ModelError`s with a remedy. Shared by all clients.
 
+`connection_errors.py` has the failures of connections.
+"""
+
+import difflib
 import json
 import re
 import time
@@ -10,12 +14,25 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from surefoot.errors import ContextOverflow, ModelError, ModelRateLimited, ModelRejected, ModelUnavailable
+from surefoot.errors import (
+    ContextOverflow,
+    KeyRejected,
+    KeyRequired,
+    ModelError,
+    ModelRateLimited,
+    ModelRejected,
+    ModelUnavailable,
+    NotAModelServer,
+    NotPermitted,
+    QuotaExhausted,
+    UnknownModel,
+)
 from surefoot.journal.redact import Redactor, neutralise
 
 MAX_QUOTE_CHARS = 300
 MAX_LISTED_MODELS = 12
 OTHER_MODEL = "or choose another model with -m"
+NAME_THE_KEY = "name the variable that holds the key: export SUREFOOT_MODEL__API_KEY_ENV=NAME, or set model.api_key_env"
 
 _CONTEXT = re.compile(
     r"context.?length|context.?window|maximum context|context.?size|exceed\w* .{0,40}context|prompt is too long|"
@@ -44,6 +61,11 @@ _MODEL = re.compile(
     re.IGNORECASE,
 )
 _QUOTA = re.compile(r"insufficient.?(?:quota|balance|funds|credits)|credit balance|spend.?limit", re.IGNORECASE)
+_KEY = re.compile(
+    r"api.?key|authenticat|invalid.?(?:token|credential)|unauthori[sz]ed|not logged in|bearer", re.IGNORECASE
+)
+_PAGE = re.compile(r"^\s*(?:<!doctype html|<html|<head|<body)", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>(.{1,200}?)</title>", re.IGNORECASE | re.DOTALL)
 _ECHO_KEYS = frozenset(("input", "ctx", "body"))
 """Keys under which validation errors repeat the request. Its prompt must not be mistaken for the error."""
 
@@ -57,6 +79,20 @@ class Endpoint:
     api_key: str | None = None
     key_variable: str = ""
     """The environment variable of the key, for remedies."""
+    provider: str = ""
+    """A name of the catalogue, for remedies."""
+    address_from: str = ""
+    """The setting or variable that the address comes from, for remedies; empty for a provider's own address."""
+
+    @property
+    def wrong_address(self) -> str:
+        """A remedy for an address at which something else answers, or nothing."""
+        if not self.address_from:
+            return "check the network and the proxy settings"
+        if self.provider == "anthropic":
+            return f"correct the address, from {self.address_from}; it does not end in /v1"
+        example = "" if urlsplit(self.base_url).path.rstrip("/") else f", such as {self.url}/v1"
+        return f"correct the address, from {self.address_from}; most end in /v1{example}"
 
     @property
     def secrets(self) -> dict[str, str]:
@@ -72,7 +108,10 @@ class Endpoint:
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
     def quote(self, text: str) -> str:
-        """Text from the server on one short line, without keys and control characters."""
+        """Text from the server on one short line, without keys and control characters. A page is named by its title."""
+        if _PAGE.match(text):
+            title = _TITLE.search(text)
+            text = f"a web page, {' '.join(title.group(1).split())!r}" if title else "a web page"
         line = " ".join(neutralise(Redactor(self.secrets).redact(text)).split())
         for secret in self.secrets.values():
             # The redactor skips short values, because they are usually words; this one is known to be a secret.
@@ -120,6 +159,10 @@ def is_about_context(text: str) -> bool:
     return _CONTEXT.search(text) is not None
 
 
+def is_page(body: object) -> bool:
+    return isinstance(body, str) and _PAGE.match(body) is not None
+
+
 def names_unknown_model(status: int, body: object) -> bool:
     return status == 404 or (status in (400, 422) and _MODEL.search(error_text(body)) is not None)
 
@@ -130,22 +173,24 @@ def status_error(endpoint: Endpoint, status: int, body: object, headers: Mapping
     quote = endpoint.quote(error_message(body) or text)
     suffix = f": {quote}" if quote and quote != "null" else ""
     if status == 429 and not _QUOTA.search(text):
-        return ModelRateLimited(
-            f"{endpoint.url} is limiting the rate of requests{suffix}",
-            remedy=f"wait, send fewer requests at once, {OTHER_MODEL}",
-            retry_after=retry_after(headers or {}),
-        )
+        return _rate_limited(endpoint, suffix, retry_after(headers or {}))
     if status in (402, 429) or (status in (400, 403) and _QUOTA.search(text)):
-        return ModelRejected(
-            f"the account at {endpoint.url} has no quota left{suffix}", remedy=f"top it up, {OTHER_MODEL}"
+        key = f"use another key in {endpoint.key_variable}, " if endpoint.key_variable else ""
+        return QuotaExhausted(
+            f"the account at {endpoint.url} has no quota left{suffix}",
+            remedy=f"add credit to the account, {key}{OTHER_MODEL}",
         )
     if status in (401, 403):
-        return _wrong_key(endpoint, suffix)
+        return _no_access(endpoint, status, text, suffix)
     if status == 413 or (status in (400, 422, 500) and is_about_context(text)):
         return _overflow(endpoint, text, suffix)
     if status in (408, 409, 425) or status >= 500:
         return ModelUnavailable(
             f"{endpoint.url} could not answer (status {status}){suffix}", remedy=f"try again later, {OTHER_MODEL}"
+        )
+    if status in (301, 302, 303, 307, 308, 405) or is_page(body):
+        return NotAModelServer(
+            f"no model server answers at {endpoint.url} (status {status}){suffix}", remedy=endpoint.wrong_address
         )
     return ModelRejected(
         f"{endpoint.url} refused the request (status {status}){suffix}",
@@ -154,45 +199,26 @@ def status_error(endpoint: Endpoint, status: int, body: object, headers: Mapping
 
 
 def unknown_model(endpoint: Endpoint, body: object, served: Sequence[str]) -> ModelRejected:
+    """The error for a model that the server does not have, or for an address at which no model server answers."""
+    pull = f"get it: ollama pull {endpoint.model}; or " if endpoint.provider == "ollama" else ""
     if served:
-        listed = ", ".join(served[:MAX_LISTED_MODELS])
+        close = difflib.get_close_matches(endpoint.model, served, n=3)
+        ordered = [*close, *(name for name in served if name not in close)]
+        listed = ", ".join(ordered[:MAX_LISTED_MODELS])
         more = f" and {len(served) - MAX_LISTED_MODELS} more" if len(served) > MAX_LISTED_MODELS else ""
-        return ModelRejected(f"{endpoint.url} has no model {endpoint.model}", remedy=f"it has {listed}{more}")
-    quote = endpoint.quote(error_message(body))
-    return ModelRejected(
-        f"{endpoint.url} does not know the model {endpoint.model}" + (f": {quote}" if quote else ""),
-        remedy="check the name of the model and the address; most addresses end in /v1",
-    )
-
-
-def unreachable(endpoint: Endpoint, error: BaseException) -> ModelUnavailable:
-    """The error for a failed connection. The innermost cause has the reason."""
-    while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause
-    reason = endpoint.quote(str(error)) or type(error).__name__
-    return ModelUnavailable(
-        f"{endpoint.url} cannot be reached: {reason}",
-        remedy=f"check that the server is running and the address is right, {OTHER_MODEL}",
-    )
-
-
-def timed_out(endpoint: Endpoint, seconds: float) -> ModelUnavailable:
-    return ModelUnavailable(
-        f"{endpoint.url} sent nothing for {seconds:g} seconds",
-        remedy=f"check the server, try again later, {OTHER_MODEL}",
-    )
-
-
-def ended_early(endpoint: Endpoint, reason: str = "") -> ModelUnavailable:
-    suffix = f": {endpoint.quote(reason)}" if reason else ""
-    return ModelUnavailable(f"the answer from {endpoint.url} ended early{suffix}", remedy="try again")
-
-
-def not_a_stream(endpoint: Endpoint, content_type: str) -> ModelRejected:
-    kind = endpoint.quote(content_type) or "an unknown content type"
-    return ModelRejected(
-        f"{endpoint.url} answered with {kind} instead of a stream of events",
-        remedy="check the address; most addresses end in /v1",
+        return UnknownModel(
+            f"{endpoint.url} has no model {endpoint.model}",
+            remedy=f"{pull}choose one that it has with -m: {endpoint.quote(listed)}{more}",
+        )
+    quote = endpoint.quote(error_message(body) or error_text(body))
+    suffix = f": {quote}" if quote and quote != "null" else ""
+    if endpoint.address_from and not re.search(r"model", error_text(body), re.IGNORECASE):
+        return NotAModelServer(
+            f"no model server answers at {endpoint.url} (status 404){suffix}", remedy=endpoint.wrong_address
+        )
+    return UnknownModel(
+        f"{endpoint.url} does not know the model {endpoint.model}{suffix}",
+        remedy=f"{pull}correct the name of the model (-m, SUREFOOT_MODEL or model.model)",
     )
 
 
@@ -230,10 +256,33 @@ def _overflow(endpoint: Endpoint, text: str, suffix: str) -> ContextOverflow:
     )
 
 
-def _wrong_key(endpoint: Endpoint, suffix: str) -> ModelRejected:
+def _rate_limited(endpoint: Endpoint, suffix: str, wait: float | None) -> ModelRateLimited:
+    when = f"wait {duration(wait)}" if wait and wait > 1 else "wait some minutes"
+    return ModelRateLimited(
+        f"{endpoint.url} is limiting the rate of requests{suffix}",
+        remedy=f"{when}; or send less at once: model.tokens_per_minute and model.concurrent_calls, {OTHER_MODEL}",
+        retry_after=wait,
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, in words."""
+    if seconds < 120:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
+
+
+def _no_access(endpoint: Endpoint, status: int, text: str, suffix: str) -> ModelRejected:
+    """No key, a wrong key, or a valid key without the right to use the model."""
     variable = endpoint.key_variable
-    if endpoint.api_key:
-        remedy = f"check the key in {variable}" if variable else "check the API key"
-        return ModelRejected(f"{endpoint.url} does not accept the API key{suffix}", remedy=remedy)
-    remedy = f"set {variable}" if variable else "set model.api_key_env to the variable that holds the key"
-    return ModelRejected(f"{endpoint.url} requires an API key{suffix}", remedy=remedy)
+    if status == 403 and not _KEY.search(text):
+        key = f"the key in {variable}" if variable else "your key" if endpoint.api_key else ""
+        allow = f"allow {key} to use the model, in the account's settings" if key else NAME_THE_KEY
+        return NotPermitted(
+            f"{endpoint.url} does not permit the use of {endpoint.model}{suffix}", remedy=f"{allow}, {OTHER_MODEL}"
+        )
+    if not endpoint.api_key:
+        remedy = f"export {variable}=..." if variable else NAME_THE_KEY
+        return KeyRequired(f"{endpoint.url} requires an API key{suffix}", remedy=remedy)
+    remedy = f"check the key in {variable}: export {variable}=..." if variable else "check the API key"
+    return KeyRejected(f"{endpoint.url} does not accept the API key{suffix}", remedy=remedy)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from surefoot.errors import ModelError, UsageError
 from surefoot.models.base import Live, ModelReply, ModelRequest, ModelTraits, OnText
-from surefoot.models.providers import errors
+from surefoot.models.providers import connection_errors, errors
 from surefoot.models.providers.dialect import Dialect, dialect_of
 from surefoot.models.providers.errors import Endpoint
 from surefoot.models.providers.families import family_of
@@ -46,8 +46,10 @@ class OpenAICompatible:
         provider: str = "",
         protocol: Literal["chat", "responses"] = "chat",
         address: str = "",
+        address_from: str = "the program",
     ) -> None:
-        """`timeout` is the longest time without data; `key_variable` names the source of the key in remedies.
+        """`timeout` is the longest time without data; `key_variable` and `address_from` name the sources of the key and
+        of `base_url` in remedies.
 
         `provider` is a name of the catalogue. `protocol` applies to conversations: "responses" is tried first and chat
         completions are used if the server does not have it. `address` is the spec by which a later process finds the
@@ -57,7 +59,7 @@ class OpenAICompatible:
             raise UsageError(
                 f"{base_url!r} is not the address of a server", remedy="write it as http://127.0.0.1:8080/v1"
             )
-        self._endpoint = Endpoint(base_url=base_url, model=model, api_key=api_key, key_variable=key_variable)
+        self._endpoint = Endpoint(base_url, model, api_key, key_variable, provider, address_from)
         self._dialect = dialect_of(base_url, model, provider)
         self._responses = _responses_of(base_url, model) if protocol == "responses" else None
         self._timeout = timeout
@@ -87,26 +89,48 @@ class OpenAICompatible:
                 if not dialect.learn(error.status_code, errors.error_text(error.body), sent, fields):
                     raise await self._status_error(error.status_code, error.body, error.response.headers) from error
             except openai.APITimeoutError as error:
-                raise errors.timed_out(self._endpoint, self._timeout) from error
+                raise connection_errors.timed_out(self._endpoint, self._timeout, error, CONNECT_SECONDS) from error
             except openai.APIConnectionError as error:
-                raise errors.unreachable(self._endpoint, error) from error
+                raise connection_errors.unreachable(self._endpoint, error) from error
             except openai.APIError as error:  # inside the stream
                 status = errors.status_in_body(error.body)
                 raise await self._status_error(status, error.body or error.message) from error
         raise errors.status_error(self._endpoint, 400, "it refuses every form of the request")
 
-    async def models(self) -> list[dict[str, Any]]:
-        """The models that the server lists, as it describes them; empty if it does not list any."""
+    async def require_reachable(self) -> None:
+        """Raise if a server on this machine does not run, or does not accept the key. Other servers are not asked.
+
+        A server on this machine answers in milliseconds, so no run has to begin to find this out.
+        """
+        if errors.is_loopback(self._endpoint.base_url):
+            await self.models(required=True)
+
+    async def models(self, *, required: bool = False) -> list[dict[str, Any]]:
+        """The models that the server lists, as it describes them; empty if it does not list any.
+
+        With `required`, a server that cannot be reached or does not accept the key is an error.
+        """
         import openai
 
-        options: Any = {"timeout": LISTING_SECONDS, "headers": self._headers()}
         try:
-            # Not `models.list`, which does not validate the response: some servers have other pages there.
-            body: Any = await self._client().get("/models", cast_to=object, options=options)
+            body = await self._get_models()
+        except openai.APIStatusError as error:
+            if required and error.status_code in (401, 403):
+                raise errors.status_error(self._endpoint, error.status_code, error.body) from error
+            return []
+        except openai.APIConnectionError as error:
+            if required and not isinstance(error, openai.APITimeoutError):
+                raise connection_errors.unreachable(self._endpoint, error) from error
+            return []
         except (openai.OpenAIError, ValueError):
             return []
         entries = body.get("data") if isinstance(body, dict) else None
         return [entry for entry in entries or () if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+
+    async def _get_models(self) -> Any:
+        # Not `models.list`, which does not validate the response: some servers have other pages there.
+        options: Any = {"timeout": LISTING_SECONDS, "headers": self._headers()}
+        return await self._client().get("/models", cast_to=object, options=options)
 
     async def count_tokens(self, text: str) -> int | None:
         """How many tokens the server counts in a text; None if it has no tokenizer to ask."""
@@ -200,11 +224,11 @@ class OpenAICompatible:
                 if not builder.ended:  # otherwise the answer is complete, and only the usage was lost
                     raise
             except ValueError as error:
-                raise errors.ended_early(self._endpoint, str(error)) from error
+                raise connection_errors.ended_early(self._endpoint, str(error)) from error
         if not builder.started and "event-stream" not in content_type:
-            raise errors.not_a_stream(self._endpoint, content_type)
+            raise connection_errors.not_a_stream(self._endpoint, content_type)
         if not builder.ended:
-            raise errors.ended_early(self._endpoint)
+            raise connection_errors.ended_early(self._endpoint)
 
     def _reply(self, request: ModelRequest, fields: dict[str, Any], builder: ChatBuilder) -> ModelReply:
         text, finish = "".join(builder.pieces), finish_reason(builder.finish)
@@ -244,7 +268,9 @@ class OpenAICompatible:
                 timeout=openai.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS)),
                 max_retries=0,
                 # Proxies are not used for loopback.
-                http_client=openai.DefaultAsyncHttpxClient(trust_env=not errors.is_loopback(address)),
+                http_client=openai.DefaultAsyncHttpxClient(
+                    trust_env=not errors.is_loopback(address), verify=connection_errors.trusted(address)
+                ),
             )
         return self._sdk
 

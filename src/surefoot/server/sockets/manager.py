@@ -8,6 +8,7 @@ import logging
 import sys
 from typing import Any
 
+from surefoot.config.extras import install_remedy
 from surefoot.config.integrations import RedisSettings, shown_url
 from surefoot.errors import UsageError
 
@@ -29,7 +30,7 @@ def client_manager(settings: RedisSettings) -> Any:
     except ImportError as error:
         raise UsageError(
             f"redis.url is set, and a package is not installed: {error.name}",
-            remedy="pip install 'surefoot[redis]', or remove redis.url",
+            remedy=f"{install_remedy('redis')}; or remove redis.url",
         ) from error
     return socketio.AsyncRedisManager(
         settings.url,

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from surefoot.config.extras import install_remedy
 from surefoot.config.mcp import ConfiguredServer
 from surefoot.errors import SurefootError, ToolError
 from surefoot.journal.redact import is_secret_name
@@ -66,7 +67,7 @@ def require_library() -> None:
         import mcp  # noqa: F401
     except ImportError as error:
         raise ToolError(
-            "tools of MCP servers need the extra mcp", remedy="pip install 'surefoot[mcp]', or remove [mcp.servers]"
+            "MCP needs a package that is not installed: mcp", remedy=f"{install_remedy('mcp')}; or remove [mcp.servers]"
         ) from error
 
 

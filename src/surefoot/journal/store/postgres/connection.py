@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from surefoot.config.extras import install_remedy
 from surefoot.config.storage import DATABASE_REMEDY, passwords_in, shown_database
 from surefoot.errors import ConfigError, JournalBroken, JournalBusy, JournalError, JournalFull, JournalUnreachable
 
@@ -52,7 +53,7 @@ def driver() -> Any:
     except ImportError as error:
         raise ConfigError(
             f"a journal in PostgreSQL needs psycopg, which is not installed or does not load: {error}",
-            remedy="pip install 'surefoot[postgres]'",
+            remedy=install_remedy("postgres"),
         ) from error
     return psycopg
 
