@@ -79,9 +79,11 @@ def changed_files(outcome: Outcome | None) -> ChangedFiles:
 def notes(state: RunState) -> list[str]:
     """What a reader should know about the outcome, beside its summary and its diagnosis."""
     outcome = state.outcome
+    continues = [f"continues run {state.context.run}: {state.context.title}"] if state.context else []
     if outcome is None:
-        return list(state.warnings)
+        return [*continues, *state.warnings]
     return [
+        *continues,
         *(f"protected file was modified: {path}" for path in outcome.protected_changes),
         *(f"left outside the workspace: {item}" for item in (() if outcome.diagnosis else outcome.left_outside)),
         *(f"not in snapshots, so no undo restores it: {path}" for path in outcome.not_captured),

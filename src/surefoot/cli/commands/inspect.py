@@ -34,12 +34,13 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
     """
     from surefoot.cli.report import text as fmt
     from surefoot.cli.report.usage import usage_of
-    from surefoot.cli.session.runs import current_folder, open_run_list
+    from surefoot.cli.session.runs import continued_by, current_folder, open_run_list
 
     journal = open_run_list()
     current = current_folder(journal)
     runs = journal.summaries(limit, None if all_folders else current.workspaces)
     usage = {run.run_id: usage_of(journal, run.run_id) for run in runs}
+    continues = {run.run_id: continued_by(journal, run.run_id) for run in runs}
     journal.close()
     if as_json:
         import json
@@ -47,14 +48,15 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
         from surefoot.cli.report.hiding import as_json as exported
 
         for run in runs:
-            click.echo(json.dumps({**exported(run), **usage[run.run_id].as_object()}))
+            more = {"continues": continues[run.run_id] or None}
+            click.echo(json.dumps({**exported(run), **usage[run.run_id].as_object(), **more}))
         return 0
     if runs:
         from surefoot.cli.report.run_list import run_table
         from surefoot.cli.report.stdout import print_lines
 
         costs = [usage[run.run_id].cost for run in runs]
-        print_lines(run_table(runs, costs, with_folders=all_folders))
+        print_lines(run_table(runs, costs, continues, with_folders=all_folders))
     elif all_folders or not current.other_runs:
         click.echo('no runs yet; start one: surefoot run "describe the task"', err=True)
     else:
@@ -258,6 +260,7 @@ def _as_json(state: "RunState") -> None:
         **usage_of_state(state).as_object(),
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,
+        "continues": state.context.run if state.context else None,
         "applied_to": state.applied[-1].folder if state.applied else None,
         "questions": [
             {"id": q.id, "kind": q.kind, "text": hide(q.text), "answer": hide(q.answer or "") or q.answer}

@@ -8,6 +8,7 @@ from surefoot.cli.options import (
     PHASE_NAMES,
     all_option,
     combine,
+    continue_option,
     display_options,
     interaction_options,
     isolation_options,
@@ -36,6 +37,7 @@ common_options = combine(isolation_options, interaction_options, limit_options, 
 @click.command()
 @click.argument("task", nargs=-1)
 @task_options
+@continue_option
 @proof_options
 @worktree_option
 @phases_option
@@ -51,6 +53,8 @@ def run(task: tuple[str, ...], **options: Any) -> int:
     import asyncio
 
     if options["remote"] or options["git"]:
+        if options["continues"] is not None:
+            raise UsageError("--continue works on this machine only", remedy="leave out --remote and --git")
         from surefoot.cli.remote.starting import run_remotely
 
         return run_remotely(task, options)
@@ -63,6 +67,7 @@ def run(task: tuple[str, ...], **options: Any) -> int:
 @click.command()
 @click.argument("task", nargs=-1)
 @task_options
+@continue_option
 @common_options
 def plan(task: tuple[str, ...], **options: Any) -> int:
     """Make a plan for TASK and print it, without changing anything."""

@@ -47,6 +47,8 @@ def _heading(state: RunState) -> Iterator[Text]:
         yield Text(row, style="bold")
     where = fmt.folder(state.task.workspace) if state.task else ""
     yield Text(f"{state.run_id}  {fmt.timestamp(state.started_at)}  {fmt.line(state.model)}  {where}", style="dim")
+    if state.context is not None:
+        yield Text(f"continues {state.context.run}: {fmt.line(state.context.title)}", style="dim")
 
 
 def _phases(state: RunState, marks: Marks) -> Iterator[Text]:

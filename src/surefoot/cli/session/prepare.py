@@ -1,5 +1,6 @@
 """From command-line options to a `PreparedRun`: settings, task, checks, and phases taken over from another run."""
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,10 +10,11 @@ from typing import Any, NamedTuple
 import click
 
 from surefoot.cli.options import PHASE_NAMES
+from surefoot.cli.report import text as fmt
 from surefoot.cli.session.ending import Display
 from surefoot.cli.session.foreground import PreparedRun
 from surefoot.cli.session.resources import resolve_workspace
-from surefoot.cli.session.runs import StoredRun, load_run
+from surefoot.cli.session.runs import StoredRun, load_found_run, load_run
 from surefoot.cli.session.worktree import offer_changes, worktree_path
 from surefoot.config import paths
 from surefoot.config.fields import Sourced, validate
@@ -24,6 +26,7 @@ from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
 from surefoot.engine.loop import new_run_id, resume_run, start_run
 from surefoot.errors import UsageError
+from surefoot.history.continuing import start_continuing
 from surefoot.history.given import EarlierPhases, from_file, of_run
 from surefoot.history.worktree import make_worktree
 from surefoot.journal.events import Event
@@ -62,14 +65,41 @@ class GivenTask(NamedTuple):
     based_on: str
 
 
-def given_task(words: tuple[str, ...], options: Mapping[str, Any], folder: Path, workspace: Path) -> GivenTask:
-    """The task of a new run: that in `words`, or that of the run that --based-on names. It works in `workspace`."""
+def given_task(
+    words: tuple[str, ...],
+    options: Mapping[str, Any],
+    folder: Path,
+    workspace: Path,
+    continued: StoredRun | None = None,
+) -> GivenTask:
+    """The task of a new run: that in `words`, or that of the run that --based-on names. It works in `workspace`.
+
+    Without --check it has the checks of that run, or of the one that it continues.
+    """
     base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
     earlier = _earlier(options.get("given"), base)
     first = _first_stage(options.get("from_phase"), options.get("until_phase"), earlier)
-    task = Task(text=_task_text(words, base), workspace=str(workspace), checks=_checks(options["checks"], base))
+    checks = _checks(options["checks"], base or (continued.state if continued else None))
+    task = Task(text=_task_text(words, base), workspace=str(workspace), checks=checks)
     given = earlier.before(first) if earlier and first else ()
     return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
+
+
+def continued_run(options: Mapping[str, Any], folder: Path) -> StoredRun | None:
+    """The run that --continue names. Raises UsageError if it worked in another folder: its context stays there."""
+    if options.get("continues") is None:
+        return None
+    for other in ("based_on", "given", "from_phase"):
+        if options.get(other) is not None:
+            flag = f"--{other.replace('_', '-')}"
+            raise UsageError(f"--continue and {flag} contradict each other", remedy="give one of them")
+    found, stored = load_found_run(options["continues"], start=folder)
+    if found.folder != str(folder):
+        raise UsageError(
+            f"run {found.run_id} worked in {fmt.folder(found.folder)}; what it knows of that folder stays there",
+            remedy=f"continue it there: -C {shlex.quote(found.folder)}; or start a new run without --continue",
+        )
+    return stored
 
 
 def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_plan: bool = False) -> PreparedRun:
@@ -78,11 +108,12 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
     settings = load_settings(folder, options)
     config = settings.execution
     in_copy = options.get("worktree", False)
-    new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder)
+    earlier = continued_run(options, folder)
+    new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder, earlier)
     copy = partial(make_worktree, folder, new.task.folder, paths.state_home(), run_id, config)
     return PreparedRun(
         drive=partial(
-            start_run,
+            partial(start_continuing, earlier=earlier.records, folder=folder) if earlier else start_run,
             task=new.task,
             config=config,
             run_id=run_id,

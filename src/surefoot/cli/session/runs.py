@@ -62,6 +62,13 @@ def open_run_list() -> Reader:
     return open_reader(paths.state_home())
 
 
+def continued_by(journal: Reader, run_id: str) -> str:
+    """The id of the run that this one continues; empty if it continues none."""
+    import json
+
+    return next((str(json.loads(body)["run"]) for _, body in journal.bodies(run_id, ["context_given"])), "")
+
+
 def current_folder(journal: HasWorkspaces, start: Path | None = None) -> CurrentFolder:
     """The innermost folder around `start`, by default the working directory, in which there were runs.
 

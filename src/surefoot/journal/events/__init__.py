@@ -17,6 +17,7 @@ from surefoot.journal.events.actions import (
 )
 from surefoot.journal.events.conversation import (
     CallAnswered,
+    ContextGiven,
     ConversationGrew,
     ConversationMasked,
     ConversationOpened,
@@ -81,6 +82,7 @@ __all__ = [
     "ChecksRan",
     "CompensationFinished",
     "CompensationStarted",
+    "ContextGiven",
     "ControlCommand",
     "ControlReceived",
     "ControlRefused",

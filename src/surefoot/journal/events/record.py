@@ -23,6 +23,7 @@ from surefoot.journal.events.actions import (
 )
 from surefoot.journal.events.conversation import (
     CallAnswered,
+    ContextGiven,
     ConversationGrew,
     ConversationMasked,
     ConversationOpened,
@@ -97,6 +98,7 @@ Event: TypeAlias = Annotated[
     | QuestionAnswered
     | ControlReceived
     | ControlRefused
+    | ContextGiven
     | ConversationOpened
     | ConversationGrew
     | ConversationMasked

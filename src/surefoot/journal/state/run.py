@@ -51,6 +51,8 @@ class RunState:
     snapshot: str = ""
     remote: bool = False
     """Whether workers drive the run, perhaps on several machines."""
+    context: e.ContextGiven | None = None
+    """What the run knows of the earlier run that it continues."""
     protected: tuple[str, ...] = ()
     red_at_start: set[str] = field(default_factory=set)
     """Keys of the task's checks that failed before the run. Only these can prove the task."""
