@@ -18,7 +18,10 @@ from surefoot.models.items import AssistantTurn, Message, ToolResultMessage
 
 CHECK = "python3 test_calc.py"
 FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})
-MORE = ("edit_file", {"path": "calc.py", "search": "a + b\n", "replace": "a + b\n\n\ndef sub(a, b):\n    return a - b\n"})
+MORE = (
+    "edit_file",
+    {"path": "calc.py", "search": "a + b\n", "replace": "a + b\n\n\ndef sub(a, b):\n    return a - b\n"},
+)
 MUL = ("write_file", {"path": "mul.py", "content": "def mul(a, b):\n    return a * b\n"})
 FINISH = ("finish_step", {"summary": "add now adds"})
 WORK = [[("read_file", {"path": "calc.py"})], [*submit(), FIX, FINISH]]
@@ -59,7 +62,14 @@ async def test_a_follow_up_has_the_conversation_and_the_facts_of_the_run_before(
     results = [item.text for item in asked if isinstance(item, ToolResultMessage)]
     assert "is done" in results[-1]
     told = opening(calc.talker.requests[0])
-    for fact in ("Now also add sub.", first.run_id, "> Fix add.", "done and verified", "~ calc.py", f"{CHECK} (passed)"):
+    for fact in (
+        "Now also add sub.",
+        first.run_id,
+        "> Fix add.",
+        "done and verified",
+        "~ calc.py",
+        f"{CHECK} (passed)",
+    ):
         assert fact in told
     assert "add now adds" in told
     assert "somebody else; read these again:\n- notes.txt" in told
@@ -159,7 +169,12 @@ async def test_secrets_that_are_known_now_are_removed_from_what_was_said_before(
 @pytest.mark.parametrize("small", [False, True])
 async def test_models_that_do_not_converse_get_a_few_lines(bench: Bench, small: bool) -> None:
     bench.write(a__txt="one\n")
-    answers = [understanding("b.txt"), fenced("two\n", "text"), act("write_file", path="b.txt", content="two\n"), done()]
+    answers = [
+        understanding("b.txt"),
+        fenced("two\n", "text"),
+        act("write_file", path="b.txt", content="two\n"),
+        done(),
+    ]
     first = await bench.run("Write b.txt.", answers if not small else answers[:2], checks=["grep -q two b.txt"])
     assert first.outcome is not None
     assert first.outcome.verdict is Verdict.VERIFIED

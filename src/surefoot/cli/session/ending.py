@@ -1,8 +1,11 @@
 """What is printed when a run ends, waits, is interrupted or fails, and the exit code that goes with it."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from rich.text import Text
 
 from surefoot.cli.report.hiding import redactor
 from surefoot.cli.report.stdout import print_lines, stdout_marks
@@ -29,6 +32,8 @@ class Display:
     """Whether the plan is the result, and is printed."""
     until: str = ""
     """The phase after which the run was asked to stop."""
+    result: Callable[[RunState, Verdict], list[Text]] | None = None
+    """Gives the lines to print when the run has ended, instead of the summary."""
 
 
 def report_end(state: RunState, watcher: Watcher, display: Display) -> int:
@@ -61,7 +66,8 @@ def report_interruption(watcher: Watcher, display: Display) -> int:
         print("stopped before the run began", file=sys.stderr)
         return code
     _print_result(state, Verdict.INTERRUPTED, code, watcher, display)
-    print(f"stopped; continue with: surefoot resume {state.run_id}", file=sys.stderr)
+    if display.result is None:
+        print(f"stopped; continue with: surefoot resume {state.run_id}", file=sys.stderr)
     return code
 
 
@@ -81,7 +87,8 @@ def _print_result(state: RunState, verdict: Verdict, code: int, watcher: Watcher
     if display.print_plan and state.plan:
         print_lines(plan_lines(state.plan, marks))
         print()
-    print_lines(summary(state, marks, verdict=verdict, until=display.until))
+    own = display.result(state, verdict) if display.result is not None else None
+    print_lines(summary(state, marks, verdict=verdict, until=display.until) if own is None else own)
 
 
 def _write_json(watcher: Watcher, item: dict[str, Any]) -> None:

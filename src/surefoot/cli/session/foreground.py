@@ -40,6 +40,7 @@ from surefoot.tools.registry import Toolbox
 class PreparedRun:
     """A run that is ready to be started, resumed or retried."""
 
+    run_id: str
     drive: Callable[[Services], Awaitable[RunState]]
     """`start_run`, `resume_run` or `retry_step` with every argument but the services."""
     model_spec: str | None

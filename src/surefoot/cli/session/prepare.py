@@ -79,7 +79,8 @@ def given_task(
     base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
     earlier = _earlier(options.get("given"), base)
     first = _first_stage(options.get("from_phase"), options.get("until_phase"), earlier)
-    checks = _checks(options["checks"], base or (continued.state if continued else None))
+    inherited = continued.state if continued and options.get("inherits_checks", True) else None
+    checks = _checks(options["checks"], base or inherited)
     task = Task(text=_task_text(words, base), workspace=str(workspace), checks=checks)
     given = earlier.before(first) if earlier and first else ()
     return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
@@ -112,6 +113,7 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
     new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder, earlier)
     copy = partial(make_worktree, folder, new.task.folder, paths.state_home(), run_id, config)
     return PreparedRun(
+        run_id=run_id,
         drive=partial(
             partial(start_continuing, earlier=earlier.records, folder=folder) if earlier else start_run,
             task=new.task,
@@ -151,6 +153,7 @@ def prepare_resume(
     settings = load_settings(run.state.task.folder)
     config = _with_limits(run.state.config, options, settings.execution)
     return PreparedRun(
+        run_id=run.run_id,
         drive=partial(resume_run, run_id=run.run_id, last=_stage(until_phase), config=config),
         model_spec=model or reusable_spec(run.state.model, run.state.model_address),
         model_settings=settings.model,
