@@ -97,7 +97,7 @@ def facts(
         *_where(state, folder),
         *_listed("Decided in it", _decisions(state)),
         *_listed("Its steps", _steps(state, records)),
-        *_listed("Files it changed", _files(state), MAX_FILES),
+        *_listed("Files it changed", _files(state), MAX_FILES, mark=""),
         *_listed("Its checks at the end", _checks(state)),
         *_listed("The user answered", _answers(state)),
         *_listed("Noted in it", _notes(state)),
@@ -191,11 +191,11 @@ def _notes(state: RunState) -> list[str]:
     return list(dict.fromkeys([*found, *outcome.warnings, *learnt]))
 
 
-def _listed(title: str, rows: Sequence[str], limit: int = MAX_LINES) -> list[str]:
+def _listed(title: str, rows: Sequence[str], limit: int = MAX_LINES, mark: str = "- ") -> list[str]:
     if not rows:
         return []
-    shown = [f"- {_shortened(' '.join(row.split()), LINE_CHARS)}" for row in rows[:limit]]
-    more = [f"- and {len(rows) - limit} more"] if len(rows) > limit else []
+    shown = [f"{mark}{_shortened(' '.join(row.split()), LINE_CHARS)}" for row in rows[:limit]]
+    more = [f"{mark}and {len(rows) - limit} more"] if len(rows) > limit else []
     return ["\n".join([f"{title}:", *shown, *more])]
 
 

@@ -78,6 +78,15 @@ class Talk:
         self.terminal.type(f"{line}\r")
 
 
+def assert_earlier_context(asked: list[dict[str, Any]], first: str, second: str) -> None:
+    """The model was asked the follow-up behind the conversation of the task before."""
+    assert [item["role"] for item in asked[:3]] == ["system", "user", "assistant"]
+    assert first in asked[1]["content"]
+    assert any("looking" in str(item["content"]) for item in asked if item["role"] == "tool")
+    assert asked[-1]["content"].startswith(f"# Task\n{second}")
+    assert "done and verified" in asked[-1]["content"]
+
+
 def test_a_session_from_the_first_task_to_the_end(calc: Surefoot) -> None:
     first, second, third = "Fix add in calc.py.", "Now also add sub to calc.py.", "Write the word three to three.txt."
     three = ("write_file", {"path": "three.txt", "content": "three\n"})
@@ -109,12 +118,7 @@ def test_a_session_from_the_first_task_to_the_end(calc: Surefoot) -> None:
 
         talk.type(second)
         talk.wait_for("not verified", "/undo")
-        asked = server.bodies("chat")[2]["messages"]
-        assert [item["role"] for item in asked[:3]] == ["system", "user", "assistant"]
-        assert first in asked[1]["content"]
-        assert any("looking" in str(item["content"]) for item in asked if item["role"] == "tool")
-        assert asked[-1]["content"].startswith(f"# Task\n{second}")
-        assert "done and verified" in asked[-1]["content"]
+        assert_earlier_context(server.bodies("chat")[2]["messages"], first, second)
         talk.prompt()
         talk.type("/cost")
         talk.wait_for("output tokens", "output tokens", "in all:")

@@ -1,6 +1,7 @@
 """What a session says at its start: the folder, the model and how it is asked, the sandbox, the checks."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -65,7 +66,7 @@ def welcome(folder: Path) -> Welcome:
     lines += [Text(fmt.line(notice, 400), style="yellow") for notice in settings.notices]
     try:
         name, how = describe_model(folder, None, settings)
-        lines += [_row("model", fmt.line(name)), _row("", fmt.line(how, 300), "dim")]
+        lines += [_row("model", fmt.line(name)), _row("", fmt.line(_without_reason(how), 300), "dim")]
     except NoModel:
         lines += list(_no_model())
     except SurefootError as error:
@@ -79,6 +80,11 @@ def welcome(folder: Path) -> Welcome:
     lines += [_row("checks", said, "" if checks else "dim"), Text()]
     lines.append(Text("Type a task. /help lists the commands, Ctrl-D ends the session.", style="dim"))
     return Welcome(name, checks, lines)
+
+
+def _without_reason(how: str) -> str:
+    """How a model is asked, without the reason, which `/model` tells."""
+    return re.sub(r", because [^;]*", "", how)
 
 
 def _no_model() -> Iterator[Text]:
