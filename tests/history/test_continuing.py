@@ -8,6 +8,7 @@ from support.kit import Bench, act, done, fenced, understanding
 from support.talk import CALC_TEST, TALKING, TalkingModel, submit
 from surefoot.core.outcome import Verdict
 from surefoot.engine.runtime.services import Services
+from surefoot.history import continuing
 from surefoot.history.continuing import start_continuing
 from surefoot.history.undo import undo
 from surefoot.journal import events as e
@@ -84,7 +85,8 @@ async def test_submissions_and_looks_of_the_run_before_do_not_count_in_a_follow_
     understood, approach, plan = submit({"name": "Old step", "description": "Fix add."})
     first = await calc.talk("Fix add.", [[plan], [understood, approach], [FIX, FINISH]], checks=[CHECK])
     look = ("read_file", {"path": "calc.py"})
-    script = [[look], submit({"name": "New step", "description": "Add sub."}), [MORE, FINISH]]
+    understood, approach, plan = submit({"name": "New step", "description": "Add sub."})
+    script = [[look], [understood, approach], [plan], [MORE, FINISH]]
     state = await go_on(calc, first.run_id, "Now also add sub.", script)
     assert [run.step.name for run in state.steps.values()] == ["New step"]
     assert not calc.events(e.GateRefused)
@@ -141,18 +143,19 @@ async def test_a_new_window_of_a_follow_up_has_the_facts_and_not_the_conversatio
     assert "> Fix add." in opening(calc.talker.requests[-1])
 
 
-async def test_a_chain_of_follow_ups_is_bounded(calc: Bench) -> None:
+async def test_a_chain_of_follow_ups_is_bounded(calc: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(continuing, "MAX_BEFORE", 2)
     state = await calc.talk("Task 0.", WORK, checks=["true"])
     first = state.run_id
-    for number in range(1, 9):
+    for number in range(1, 5):
         edit = ("write_file", {"path": f"f{number}.txt", "content": f"{number}\n"})
         state = await go_on(calc, state.run_id, f"Task {number}.", [[*submit(), edit, FINISH]], check="true")
     assert state.context is not None
     assert state.context.session == first
-    assert state.context.before == tuple(f"Task {number}." for number in range(1, 7))
+    assert state.context.before == tuple(f"Task {number}." for number in range(1, 3))
     told = opening(calc.talker.requests[0])
-    assert "> Task 7." in told
-    assert "- Task 6." in told
+    assert "> Task 3." in told
+    assert "- Task 2." in told
     assert "- Task 0." not in told
 
 

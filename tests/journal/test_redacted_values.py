@@ -22,21 +22,10 @@ REDACTOR = Redactor([VALUE])
 
 NEVER_ALTERED = {
     # ids, hashes and names of tools, models and people
-    *(
-        "action_id",
-        "after",
-        "alternative_tool",
-        "answer",
-        "based_on",
-        "body",
-        "brief",
-        "by",
-        "command",
-        "compensation_id",
-    ),
+    *("action_id", "after", "alternative_tool", "answer", "based_on", "body", "by", "command", "compensation_id"),
     *("criterion_checks", "expected_tools"),
     # of a run that continues another: ids, and hashes of what is known of it
-    *("run", "session", "facts"),
+    *("run", "session", "facts", "brief"),
     # of alerts: the id, the host or program, the hash of what is sent
     *("alert_id", "target", "document"),
     *("depends_on", "finish_reason", "fingerprint", "hash", "hollow", "id", "key", "kind", "model", "order", "output"),

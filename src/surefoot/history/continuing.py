@@ -59,7 +59,9 @@ def context_of(
     services: Services, state: RunState, records: Iterable[e.Record], folder: Path, changed: Sequence[str]
 ) -> e.ContextGiven:
     """Store what is known of a run as blobs, without secrets, and return the event that refers to them."""
-    journal, redactor = services.journal, services.redactor
+    # As in a run, the names of the user's own files are shown as they are.
+    redactor = services.redactor.sparing(lambda: "\n".join([str(folder), *list_files(folder)]))
+    journal = services.journal
 
     def stored(text: str) -> str:
         return journal.put_blob(redactor.redact(text).encode())

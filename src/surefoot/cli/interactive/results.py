@@ -1,5 +1,7 @@
 """What a session prints when a run has ended: one line, and the reason if it did not go well."""
 
+import shutil
+import textwrap
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -45,12 +47,20 @@ def _why(outcome: Outcome | None, verdict: Verdict) -> Iterator[Text]:
         return
     diagnosis = outcome.diagnosis
     if diagnosis is None:
-        yield Text(f"  {fmt.line(outcome.summary, 400)}")
+        yield from _wrapped(outcome.summary)
         return
-    yield Text(f"  {fmt.line(diagnosis.what_failed, 400)}")
+    yield from _wrapped(diagnosis.what_failed)
     if diagnosis.root_cause and diagnosis.root_cause != diagnosis.what_failed:
-        yield Text(f"  because: {fmt.line(diagnosis.root_cause, 400)}")
-    yield from (Text(f"  - {fmt.line(step, 300)}") for step in diagnosis.next_steps[:MAX_NEXT])
+        yield from _wrapped(f"because: {diagnosis.root_cause}")
+    for step in diagnosis.next_steps[:MAX_NEXT]:
+        yield from _wrapped(f"- {step}")
+
+
+def _wrapped(text: str) -> Iterator[Text]:
+    """A paragraph, wrapped at words."""
+    columns = max(shutil.get_terminal_size().columns, 40)
+    rows = textwrap.wrap(fmt.line(text, 400), columns - 1, initial_indent="  ", subsequent_indent="  ")
+    yield from (Text(row) for row in rows)
 
 
 def _checks(outcome: Outcome | None) -> Iterator[Text]:

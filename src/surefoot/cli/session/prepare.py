@@ -82,7 +82,9 @@ def given_task(
     inherited = continued.state if continued and options.get("inherits_checks", True) else None
     checks = _checks(options["checks"], base or inherited)
     task = Task(text=_task_text(words, base), workspace=str(workspace), checks=checks)
-    given = earlier.before(first) if earlier and first else ()
+    given = earlier.before(first) if earlier and first else []
+    if base is not None and base.context is not None:
+        given = [*given, base.context]  # a plan for a follow-up is carried out as one
     return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
 
 
