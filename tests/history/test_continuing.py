@@ -16,6 +16,7 @@ from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import ModelRequest, ModelTraits
 from surefoot.models.items import AssistantTurn, Message, ToolResultMessage
+from surefoot.view.conversation import Transcript
 
 CHECK = "python3 test_calc.py"
 FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})
@@ -76,6 +77,9 @@ async def test_a_follow_up_has_the_conversation_and_the_facts_of_the_run_before(
     assert "somebody else; read these again:\n- notes.txt" in told
     assert state.context is not None
     assert (state.context.run, state.context.session) == (first.run_id, first.run_id)
+    transcript = Transcript(calc.journal.get_blob, str)
+    shown = [message["text"] for record in calc.journal.read(state.run_id) for message in transcript.messages(record)]
+    assert [text[:24] for text in shown if text.startswith("# Task")] == ["# Task\nNow also add sub."]
     assert state.outcome is not None
     assert "def sub" in calc.files()["calc.py"]
 

@@ -17,7 +17,10 @@ MAX_FILES = 6
 
 
 def short_result(state: RunState, verdict: Verdict) -> list[Text]:
+    # A Ctrl-C that interrupts a question leaves the cursor behind the question.
+    asked = [Text()] if verdict is Verdict.INTERRUPTED and state.open_questions else []
     return [
+        *asked,
         _headline(state, verdict),
         *_why(state.outcome, verdict),
         *_checks(state.outcome),
@@ -80,7 +83,8 @@ def _files(outcome: Outcome | None) -> Iterator[Text]:
 
 def _questions(state: RunState) -> Iterator[Text]:
     for question in state.open_questions:
-        yield Text(f"  ? {fmt.line(question.text, 400)}")
+        # It was asked in full a moment ago.
+        yield Text(f"  ? {fmt.line(question.text.partition(chr(10))[0], 100)}")
 
 
 def _hint(state: RunState, verdict: Verdict) -> str:
