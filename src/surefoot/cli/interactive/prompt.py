@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PROMPT, CONTINUATION = "> ", ". "
 SEPARATOR = "  ·  "
+MIN_FOLDER = 8
+"""A shorter end of the folder says nothing."""
 MAX_RUNS = 20
 """How many runs are offered as completions."""
 
@@ -183,16 +185,16 @@ def _completer(session: Session) -> Any:
 
 
 def toolbar(session: Session, columns: int) -> str:
-    """Folder, model, checks, and what was used so far, in one line."""
+    """Folder, model, checks, and what was used so far, in one line. A narrow terminal shows less of it."""
     total = session.total
     checks = session.checks or session.found_checks
     share = max(columns // 4, 16)
-    parts = [
-        fmt.line(session.model_name, share) or "no model",
-        fmt.line(f"checks: {', '.join(checks)}", share) if checks else "no checks",
-        f"{total.prompt_tokens + total.output_tokens:,} tokens",
-        *([total.cost] if total.cost else []),
-    ]
-    rest = SEPARATOR.join(parts)
-    room = columns - cell_len(rest) - len(SEPARATOR) - 2
-    return f" {fmt.shorten_start(fmt.folder(session.folder), max(room, 8))}{SEPARATOR}{rest}"
+    model = fmt.line(session.model_name, share) or "no model"
+    checked = fmt.line(f"checks: {', '.join(checks)}", share) if checks else "no checks"
+    used = [f"{total.prompt_tokens + total.output_tokens:,} tokens", *([total.cost] if total.cost else [])]
+    for parts in ([model, checked, *used], [model, *used], used):
+        rest = SEPARATOR.join(parts)
+        room = columns - cell_len(rest) - len(SEPARATOR) - 1
+        if room >= MIN_FOLDER:
+            return f" {fmt.shorten_start(fmt.folder(session.folder), room)}{SEPARATOR}{rest}"
+    return f" {rest}"
