@@ -182,20 +182,24 @@ def test_history_lasts_between_sessions_and_has_no_secrets(calc: Surefoot) -> No
     assert again.terminal.end() == 0
 
 
-def test_a_dumb_terminal_gets_plain_lines(calc: Surefoot) -> None:
-    with chat_server(calls(*submit("Fix add in calc.py."), FIX, FINISH)) as server:
+def test_a_plan_is_made_and_carried_out_on_a_dumb_terminal(calc: Surefoot) -> None:
+    with chat_server(calls(*submit("Fix add in calc.py.")), calls(FIX, FINISH)) as server:
         talk = Talk(calc, server, TERM="dumb")
         talk.wait_for("Type a task", "> ")
         talk.type(f"/check {CHECK}")
         talk.wait_for(CHECK, "\n> ")
-        talk.type("Fix add \\")
+        talk.type("/plan Fix add \\")
         talk.wait_for(". ")
         talk.type("in calc.py.")
-        talk.wait_for("Verified", "\n> ")
+        talk.wait_for("1. Do it", "Plan made", "/go", "\n> ")
+        assert "a - b" in (calc.workspace / "calc.py").read_text()
+        talk.type("/go")
+        talk.wait_for("Verified", "~ calc.py", "\n> ")
         assert "\x1b" not in talk.terminal.output
         talk.terminal.type(CTRL_D)
         assert talk.terminal.end() == 0
     assert "# Task\nFix add \nin calc.py." in server.bodies("chat")[0]["messages"][1]["content"]
+    assert "The plan was given." in server.bodies("chat")[1]["messages"][1]["content"]
 
 
 def test_without_a_terminal_bare_surefoot_prints_its_help(surefoot: Surefoot) -> None:
