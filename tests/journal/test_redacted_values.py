@@ -27,6 +27,8 @@ NEVER_ALTERED = {
     *("criterion_checks", "expected_tools"),
     # of git: the commit, the branches, the step that was committed
     *("commit", "branch", "branched_from", "step"),
+    # of a run that continues another: ids, and hashes of what is known of it
+    *("run", "session", "facts", "brief"),
     # of alerts: the id, the host or program, the hash of what is sent
     *("alert_id", "target", "document"),
     *("depends_on", "finish_reason", "fingerprint", "hash", "hollow", "id", "key", "kind", "model", "order", "output"),

@@ -71,16 +71,31 @@ class Commands(click.Group):
         write_commands(self, ctx, formatter)
 
 
-@click.group(cls=Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    epilog=EXIT_CODES,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, "-V", "--version", prog_name="surefoot", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> int:
     """An agent that proves every step, and gets back up when it slips.
 
     Give it a task in plain words and a command that checks the result:
 
     \b
       surefoot run "add a --json flag to report.py" --check "pytest -q"
+
+    Without a command, in a terminal, it opens a session: type one task after the other.
     """
+    if context.invoked_subcommand is not None:
+        return 0
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.exceptions.NoArgsIsHelpError(context)
+    from surefoot.cli.interactive.opening import open_session
+
+    return open_session(cli, report_error)
 
 
 for command in (

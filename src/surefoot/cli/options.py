@@ -102,6 +102,12 @@ phases_option = click.option(
 worktree_option = click.option(
     "--worktree", is_flag=True, help="Work in a copy of the folder; `surefoot apply` applies the changes."
 )
+continue_option = click.option(
+    "--continue",
+    "continues",
+    metavar="RUN",
+    help="Go on from an earlier run of this folder: its conversation, results and checks are the context.",
+)
 proof_options = combine(
     click.option(
         "--accept",

@@ -44,6 +44,7 @@ def briefing(run: RunView) -> str:
     return render(
         "briefing",
         task=run.task.text,
+        earlier=earlier_facts(run, brief=True),
         listing=listing(files),
         instructions=instructions(run.root, files),
         files=quoted_files(run.root, files_to_show(run, files), budget_chars(run) // 2),
@@ -142,6 +143,14 @@ def _checks(run: RunView) -> str:
     if not run.task.checks:
         return ""
     return "\n# Checked at the end\n" + "\n".join(f"- {check.label}" for check in run.task.checks) + "\n"
+
+
+def earlier_facts(run: RunView, *, brief: bool = False) -> str:
+    """Tell what is known of the run that this one continues; empty if it continues none."""
+    context = run.state.context
+    if context is None:
+        return ""
+    return f"\n{run.journal.get_blob(context.brief if brief else context.facts).decode()}\n"
 
 
 # -- phases --------------------------------------------------------------------------------------------------------

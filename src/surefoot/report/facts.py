@@ -80,10 +80,12 @@ def changed_files(outcome: Outcome | None) -> ChangedFiles:
 def notes(state: RunState) -> list[str]:
     """What a reader should know about the outcome, beside its summary and its diagnosis."""
     outcome = state.outcome
+    continues = [f"continues run {state.context.run}: {state.context.title}"] if state.context else []
     points = [f"open question of the model: {point}" for point in open_points(state) if point.answer is None]
     if outcome is None:
-        return [*points, *other_warnings(state, state.warnings)]
+        return [*continues, *points, *other_warnings(state, state.warnings)]
     return [
+        *continues,
         *points,
         *(f"protected file was modified: {path}" for path in outcome.protected_changes),
         *(f"left outside the workspace: {item}" for item in (() if outcome.diagnosis else outcome.left_outside)),

@@ -31,7 +31,9 @@ class Transcript:
             case e.ModelAnswered() as event:
                 return self._counted(event, self._items(record, (event.item,), event.step_id, str(event.purpose)))
             case e.ConversationOpened() as event:
-                return self._items(record, event.items, event.step_id, "")
+                # What an earlier run said is part of that run.
+                own = (*event.items[:1], *event.items[1 + event.earlier :])
+                return self._items(record, own, event.step_id, "")
             case e.ConversationGrew() as event:
                 return self._items(record, event.items, "", "")
         return []

@@ -37,13 +37,14 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
     """
     from surefoot.cli.report import text as fmt
     from surefoot.cli.report.usage import usage_of
-    from surefoot.cli.session.runs import current_folder, open_run_list
+    from surefoot.cli.session.runs import continued_by, current_folder, open_run_list
 
     journal = open_run_list()
     current = current_folder(journal)
     runs = journal.summaries(limit, None if all_folders else current.workspaces)
     statuses = _statuses(runs, journal)
     usage = usage_of(journal, [run.run_id for run in runs])
+    continues = continued_by(journal, [run.run_id for run in runs])
     journal.close()
     if as_json:
         import json
@@ -51,13 +52,14 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
         from surefoot.cli.report.run_list import run_object
 
         for run, status in zip(runs, statuses, strict=True):
-            click.echo(json.dumps({**run_object(run), "status": status, **usage[run.run_id].as_object()}))
+            more = {"status": status, "continues": continues.get(run.run_id)}
+            click.echo(json.dumps({**run_object(run), **more, **usage[run.run_id].as_object()}))
         return 0
     if runs:
         from surefoot.cli.report.run_list import run_table
 
         costs = [usage[run.run_id].cost for run in runs]
-        click.echo("\n".join(run_table(runs, statuses, costs, with_folders=all_folders)))
+        click.echo("\n".join(run_table(runs, statuses, costs, continues, with_folders=all_folders)))
     elif all_folders or not current.other_runs:
         click.echo('no runs yet; start one: surefoot run "describe the task"', err=True)
     else:
@@ -281,6 +283,7 @@ def _as_json(state: "RunState", current: "CurrentStatus") -> None:
         **usage_of_state(state).as_object(),
         "seconds": round(state.active_seconds, 3),
         "undone": state.undone.as_object() if state.undone else None,
+        "continues": state.context.run if state.context else None,
         "applied_to": state.applied[-1].folder if state.applied else None,
         "check_count": count_checks(state.outcome.checks if state.outcome else ())._asdict(),
         "open_points": [point._replace(question=hide(point.question)).as_object() for point in open_points(state)],

@@ -62,6 +62,7 @@ def retry(
     step_again(state, known_toolbox(servers, state.task.folder, state_home()), step_id, parameters, tool)
     confirm_where(found, "repeating a step of", yes=options["yes"])
     prepared = PreparedRun(
+        run_id=run_id,
         drive=partial(retry_step, run_id=run_id, step_id=step_id, parameters=parameters, tool=tool),
         model_spec=model or reusable_spec(state.model, state.model_address),
         model_settings=settings.model,

@@ -10,6 +10,7 @@ from surefoot.cli.options import (
     PHASE_NAMES,
     all_option,
     combine,
+    continue_option,
     display_options,
     interaction_options,
     isolation_options,
@@ -38,6 +39,7 @@ common_options = combine(isolation_options, interaction_options, limit_options, 
 @click.command(cls=WithOptionalValues)
 @click.argument("task", nargs=-1)
 @task_options
+@continue_option
 @proof_options
 @git_options
 @worktree_option
@@ -60,6 +62,8 @@ def run(task: tuple[str, ...], **options: Any) -> int:
         source = click.get_current_context().get_parameter_source("workspace")
         options = carrying_out(task, options, in_current_folder=source is ParameterSource.DEFAULT)
     if options["remote"] or options["git"]:
+        if options["continues"] is not None:
+            raise UsageError("--continue works on this machine only", remedy="leave out --remote and --git")
         from surefoot.cli.remote.starting import run_remotely
 
         return run_remotely(task, options)
@@ -73,6 +77,7 @@ def run(task: tuple[str, ...], **options: Any) -> int:
 @click.command()
 @click.argument("task", nargs=-1)
 @task_options
+@continue_option
 @common_options
 def plan(task: tuple[str, ...], **options: Any) -> int:
     """Make a plan for TASK and print it, without changing anything.

@@ -56,6 +56,8 @@ def _heading(state: RunState) -> Iterator[Text]:
     yield Text(f"{state.run_id}  {fmt.timestamp(state.started_at)}  {fmt.line(state.model)}  {where}", style="dim")
     if state.based_on:
         yield Text(f"based on run {state.based_on}", style="dim")
+    if state.context is not None:
+        yield Text(f"continues {state.context.run}: {fmt.line(state.context.title)}", style="dim")
 
 
 def _phases(state: RunState, marks: Marks) -> Iterator[Text]:

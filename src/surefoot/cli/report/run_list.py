@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,9 +24,17 @@ def run_object(run: RunSummary) -> dict[str, Any]:
 
 
 def run_table(
-    runs: Sequence[RunSummary], statuses: Sequence[RunStatus], costs: Sequence[str], *, with_folders: bool
+    runs: Sequence[RunSummary],
+    statuses: Sequence[RunStatus],
+    costs: Sequence[str],
+    continues: Mapping[str, str],
+    *,
+    with_folders: bool,
 ) -> Iterator[str]:
-    """One line for each run, in colour on a terminal; `costs` are what they cost, in words."""
+    """One line for each run, in colour on a terminal.
+
+    `costs` are what they cost, in words; `continues` has the runs that they continue.
+    """
     rows = [
         (run, status, _word(run, status), fmt.folder(run.workspace) if with_folders else "")
         for run, status in zip(runs, statuses, strict=True)
@@ -47,7 +55,10 @@ def run_table(
         if with_folders:
             short = fmt.shorten_start(folder, _FOLDER_CELLS)
             columns.append(_styled(short + " " * (widest_folder - _cells(short)), "dim", colours))
-        yield "  ".join([*columns, fmt.line(run.task, 80)]).rstrip()
+        columns.append(fmt.line(run.task, 80))
+        if earlier := continues.get(run.run_id):
+            columns.append(_styled(f"continues {earlier}", "dim", colours))
+        yield "  ".join(columns).rstrip()
 
 
 def _word(run: RunSummary, status: RunStatus) -> str:

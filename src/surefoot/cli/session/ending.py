@@ -4,8 +4,11 @@ An error that ends it is printed by `app.report_error`, which it reaches as an e
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from rich.text import Text
 
 from surefoot.cli.report.stdout import print_lines, stdout_marks
 from surefoot.cli.report.summary import plan_lines, summary
@@ -29,6 +32,8 @@ class Display:
     cassette: str | None = None
     verbose: bool = False
     isolation: str = ""
+    result: Callable[[RunState, Verdict], list[Text]] | None = None
+    """Gives the lines to print when the run has ended, instead of the summary."""
 
 
 def report_end(state: RunState, watcher: Watcher, display: Display, *, at_least: int = 0) -> int:
@@ -63,7 +68,8 @@ def report_interruption(watcher: Watcher, display: Display) -> int:
         stopped = INTERRUPTED._replace(message="stopped before the run began")
         return stop_with(stopped, as_json=display.as_json)
     _print_result(state, Verdict.INTERRUPTED, code, watcher, display)
-    print(f"stopped; continue with: surefoot resume {state.run_id}", file=sys.stderr)
+    if display.result is None:
+        print(f"stopped; continue with: surefoot resume {state.run_id}", file=sys.stderr)
     return code
 
 
@@ -75,7 +81,8 @@ def _print_result(state: RunState, verdict: Verdict, code: int, watcher: Watcher
     if state.plan and is_plan(state):
         print_lines(plan_lines(state.plan, marks))
         print()
-    print_lines(summary(state, marks))
+    own = display.result(state, verdict) if display.result is not None else None
+    print_lines(summary(state, marks) if own is None else own)
 
 
 def _write_json(watcher: Watcher, item: dict[str, Any]) -> None:

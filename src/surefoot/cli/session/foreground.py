@@ -52,6 +52,7 @@ class Settled:
 class PreparedRun:
     """A run that is ready to be started, resumed or retried."""
 
+    run_id: str
     drive: Callable[[Services], Awaitable[RunState]]
     """`start_run`, `resume_run` or `retry_step` with every argument but the services."""
     model_spec: str | None
@@ -67,8 +68,6 @@ class PreparedRun:
     """Called after the result of a run that has begun was printed."""
     settle: Callable[[RunState], Awaitable[Settled]] | None = None
     """Called after the run has ended and before its result is printed: review, commit."""
-    run_id: str = ""
-    """The id of a new run."""
     task: Task | None = None
     """The task of a new run."""
     folder: Path

@@ -1,5 +1,6 @@
 """From command-line options to a `PreparedRun`: settings, task, checks, and phases taken over from another run."""
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,10 +10,11 @@ from typing import Any, NamedTuple
 import click
 
 from surefoot.cli.options import PHASE_NAMES
+from surefoot.cli.report import text as fmt
 from surefoot.cli.session.ending import Display
 from surefoot.cli.session.foreground import PreparedRun
 from surefoot.cli.session.resources import resolve_workspace
-from surefoot.cli.session.runs import StoredRun, load_run
+from surefoot.cli.session.runs import StoredRun, load_found_run, load_run
 from surefoot.cli.session.worktree import offer_changes, worktree_path
 from surefoot.config import paths
 from surefoot.config.fields import Sourced, validate
@@ -25,6 +27,7 @@ from surefoot.core.transitions import Stage
 from surefoot.engine.loop import new_run_id, resume_run, start_run
 from surefoot.engine.refusal import refuse_missing_commands
 from surefoot.errors import UsageError
+from surefoot.history.continuing import start_continuing
 from surefoot.history.given import EarlierPhases, from_file, of_run
 from surefoot.history.worktree import make_worktree
 from surefoot.journal.events import Event, Warned
@@ -64,13 +67,26 @@ class GivenTask(NamedTuple):
     based_on: str
 
 
-def given_task(words: tuple[str, ...], options: Mapping[str, Any], folder: Path, workspace: Path) -> GivenTask:
-    """The task of a new run: that in `words`, or that of the run that --based-on names. It works in `workspace`."""
+def given_task(
+    words: tuple[str, ...],
+    options: Mapping[str, Any],
+    folder: Path,
+    workspace: Path,
+    continued: StoredRun | None = None,
+) -> GivenTask:
+    """The task of a new run: that in `words`, or that of the run that --based-on names. It works in `workspace`.
+
+    Without --check it has the checks of that run, or of the one that it continues.
+    """
     base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
     earlier = _earlier(options.get("given"), base)
     first = _first_stage(options.get("from_phase"), options.get("until_phase"), earlier)
-    task = Task(text=_task_text(words, base), workspace=str(workspace), checks=_checks(options["checks"], base))
+    inherited = continued.state if continued and options.get("inherits_checks", True) else None
+    checks = _checks(options["checks"], base or inherited)
+    task = Task(text=_task_text(words, base), workspace=str(workspace), checks=checks)
     given = [*(earlier.before(first) if earlier and first else ()), *_notes(options)]
+    if base is not None and base.context is not None:
+        given = [*given, base.context]  # a plan for a follow-up is carried out as one
     if options.get("phases") == "plan" and first in _AFTER_PLANNING:
         raise UsageError(f"the run starts with {first}, after planning", remedy="leave out --phases plan")
     return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
@@ -81,19 +97,38 @@ def _notes(options: Mapping[str, Any]) -> list[Event]:
     return [Warned(message=note) for note in options.get("notes", ())]
 
 
+def continued_run(options: Mapping[str, Any], folder: Path) -> StoredRun | None:
+    """The run that --continue names. Raises UsageError if it worked in another folder: its context stays there."""
+    if options.get("continues") is None:
+        return None
+    for other in ("based_on", "given", "from_phase"):
+        if options.get(other) is not None:
+            flag = f"--{other.replace('_', '-')}"
+            raise UsageError(f"--continue and {flag} contradict each other", remedy="give one of them")
+    found, stored = load_found_run(options["continues"], start=folder)
+    if found.folder != str(folder):
+        raise UsageError(
+            f"run {found.run_id} worked in {fmt.folder(found.folder)}; what it knows of that folder stays there",
+            remedy=f"continue it there: -C {shlex.quote(found.folder)}; or start a new run without --continue",
+        )
+    return stored
+
+
 def prepare_start(words: tuple[str, ...], options: Mapping[str, Any]) -> PreparedRun:
     """Prepare a new run of the task in `words`, or of the task of the run that --based-on names."""
     folder, run_id = resolve_workspace(options["workspace"]), new_run_id()
     settings = load_settings(folder, options)
     config = settings.execution
     in_copy = options.get("worktree", False)
-    new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder)
+    earlier = continued_run(options, folder)
+    new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder, earlier)
     # Before a copy is made or a model is looked for.
     refuse_missing_commands(new.task.with_(workspace=str(folder)))
     copy = partial(make_worktree, folder, new.task.folder, paths.state_home(), run_id, config)
     return PreparedRun(
+        run_id=run_id,
         drive=partial(
-            start_run,
+            partial(start_continuing, earlier=earlier.records, folder=folder) if earlier else start_run,
             task=new.task,
             config=config,
             run_id=run_id,
@@ -114,7 +149,6 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any]) -> Prepare
             verbose=config.verbose_logging,
             isolation=describe_isolation(config, folder),
         ),
-        run_id=run_id,
         task=new.task,
         folder=new.task.folder,
         mcp_servers=tuple(settings.mcp_servers.values()),
@@ -131,6 +165,7 @@ def prepare_resume(
     settings = load_settings(run.state.task.folder)
     config = _with_limits(run.state.config, options, settings.execution)
     return PreparedRun(
+        run_id=run.run_id,
         drive=partial(resume_run, run_id=run.run_id, last=_stage(until_phase), config=config),
         model_spec=model or reusable_spec(run.state.model, run.state.model_address),
         model_settings=settings.model,

@@ -6,6 +6,7 @@ id.
 
 import shlex
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -60,6 +61,13 @@ def open_run_list() -> Reader:
     from surefoot.journal.store.opening import open_reader
 
     return open_reader(paths.state_home())
+
+
+def continued_by(journal: Reader, run_ids: Collection[str]) -> dict[str, str]:
+    """The ids of the runs that these continue, by one query. Runs that continue none are not among the keys."""
+    import json
+
+    return {run_id: str(json.loads(body)["run"]) for run_id, _, body in journal.bodies(run_ids, ["context_given"])}
 
 
 def current_folder(journal: HasWorkspaces, start: Path | None = None) -> CurrentFolder:

@@ -215,11 +215,10 @@ class _Replay:
         return Services(self._journal, self._model, self._home, self._toolbox, self._person)
 
     def _given(self) -> Iterator[e.Event]:
-        """The results of earlier phases that the run was given with its start."""
-        if self._created.starts_at is Stage.UNDERSTANDING:
-            return
+        """The results of earlier phases, and the context of an earlier run, that the run was given with its start."""
+        phases = _PHASE_EVENTS if self._created.starts_at is not Stage.UNDERSTANDING else ()
         for record in self._records[1:]:
-            if not isinstance(record.event, _PHASE_EVENTS):
+            if not isinstance(record.event, (*phases, e.ContextGiven)):
                 return
             yield record.event
 

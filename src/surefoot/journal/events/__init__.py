@@ -17,6 +17,7 @@ from surefoot.journal.events.actions import (
 )
 from surefoot.journal.events.conversation import (
     CallAnswered,
+    ContextGiven,
     ConversationGrew,
     ConversationMasked,
     ConversationOpened,
@@ -83,6 +84,7 @@ __all__ = [
     "Committed",
     "CompensationFinished",
     "CompensationStarted",
+    "ContextGiven",
     "ControlCommand",
     "ControlReceived",
     "ControlRefused",

@@ -4,7 +4,28 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from surefoot.core.values import FreeText, Secrecy, Value
+from surefoot.core.values import FreeText, Secrecy, Value, Wording
+
+
+class ContextGiven(Value):
+    """What a run knows of the earlier run that it continues. Recorded when it is created, and not changed later: the
+    earlier run may be undone or removed."""
+
+    type: Literal["context_given"] = "context_given"
+    run: str
+    """The earlier run."""
+    session: str
+    """The first run of the chain that it belongs to."""
+    title: Wording
+    """The first line of the earlier task."""
+    facts: str
+    """The hash of what the engine knows: the task, the plan, the outcome, files, checks, decisions."""
+    brief: str
+    """The hash of the same in a few lines, for prompts that must be short."""
+    items: tuple[str, ...] = ()
+    """The hashes of the items of the earlier conversation, without the system's; empty if there was none."""
+    before: tuple[FreeText, ...] = ()
+    """One line for each of the newest runs before that one, oldest first."""
 
 
 class ConversationOpened(Value):
@@ -24,6 +45,8 @@ class ConversationOpened(Value):
     reason: FreeText = ""
     candidate: int = 0
     """The number of the candidate that is worked out in it; 0 for work in the workspace."""
+    earlier: int = 0
+    """How many items behind the first are of the run that this one continues."""
 
 
 class ConversationGrew(Value):

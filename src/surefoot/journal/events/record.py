@@ -23,6 +23,7 @@ from surefoot.journal.events.actions import (
 )
 from surefoot.journal.events.conversation import (
     CallAnswered,
+    ContextGiven,
     ConversationGrew,
     ConversationMasked,
     ConversationOpened,
@@ -99,6 +100,7 @@ Event: TypeAlias = Annotated[
     | QuestionAnswered
     | ControlReceived
     | ControlRefused
+    | ContextGiven
     | ConversationOpened
     | ConversationGrew
     | ConversationMasked

@@ -7,6 +7,10 @@ from surefoot.journal import events as e
 from surefoot.journal.state import CallResult, Conversation, RunState
 
 
+def _context_given(state: RunState, event: e.ContextGiven, at: float) -> None:
+    state.context = event
+
+
 def _opened(state: RunState, event: e.ConversationOpened, at: float) -> None:
     parent = state.conversations.get(event.parent)
     inherited = parent.items[: event.keep] if parent else []
@@ -19,8 +23,10 @@ def _opened(state: RunState, event: e.ConversationOpened, at: float) -> None:
         [*inherited, *event.items],
         prefix=min(parent.prefix, event.keep) if parent else len(event.items),
         candidate=event.candidate,
+        earlier=event.earlier,
     )
     if parent is not None:
+        conversation.earlier = parent.earlier if event.keep > parent.earlier else 0
         if event.keep == len(parent.items) and not event.items:
             conversation.results = dict(parent.results)
         conversation.masked = {position for position in parent.masked if position < event.keep}
@@ -64,6 +70,7 @@ def interrupted_call(state: RunState, step_id: str, call_id: str) -> None:
 
 
 HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
+    e.ContextGiven: _context_given,
     e.ConversationOpened: _opened,
     e.ConversationGrew: _grew,
     e.ConversationMasked: _masked,

@@ -35,3 +35,6 @@ class Conversation:
     """The window that the server told when a request of it was too long; 0 if none was."""
     turns: int = 0
     """How often the model answered in it."""
+    earlier: int = 0
+    """How many items behind the first are of the run that this one continues. They are part of the prefix, but a new
+    window begins without them."""

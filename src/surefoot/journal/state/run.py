@@ -55,6 +55,8 @@ class RunState:
     """The run whose earlier phases this one reuses."""
     interruption: e.RunInterrupted | None = None
     """How the run was interrupted, if it was and nobody has resumed it since."""
+    context: e.ContextGiven | None = None
+    """What the run knows of the earlier run that it continues."""
     protected: tuple[str, ...] = ()
     red_at_start: set[str] = field(default_factory=set)
     """Keys of the task's checks that failed before the run. Only these can prove the task."""

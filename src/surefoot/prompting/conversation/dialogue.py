@@ -11,8 +11,10 @@ from collections.abc import Iterable, Sequence
 from surefoot.core.purpose import Purpose
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
+from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_stream import RedactedStream
-from surefoot.journal.state import Conversation
+from surefoot.journal.state import Conversation, RunState
+from surefoot.journal.store.base import Journal
 from surefoot.models.base import Live, ModelReply, ModelRequest
 from surefoot.models.items import AssistantTurn, Item, ToolCall, ToolResultMessage, ToolSpec, dump_item, load_item
 from surefoot.prompting.ask import retries_of
@@ -45,8 +47,12 @@ class Dialogue:
         keep: int = 0,
         reason: str = "",
         candidate: int = 0,
+        earlier: int = 0,
     ) -> Conversation:
-        """Open a conversation; with `parent`, as a branch behind its first `keep` items."""
+        """Open a conversation; with `parent`, as a branch behind its first `keep` items.
+
+        `earlier`: so many items behind the first are of the run that this one continues.
+        """
         state = self._run.state
         conversation = f"c{len(state.conversations) + 1}"
         described = json.dumps([tool.model_dump(mode="json") for tool in tools], ensure_ascii=False)
@@ -61,6 +67,7 @@ class Dialogue:
                 tools=self._run.journal.put_blob(described.encode()),
                 reason=reason,
                 candidate=candidate,
+                earlier=earlier,
             )
         )
         return state.conversations[conversation]
@@ -99,10 +106,18 @@ class Dialogue:
         """Return the items as the model is shown them."""
         found = [self._get(key) for key in conversation.items]
         for position in conversation.masked:
-            item = found[position]
-            if isinstance(item, ToolResultMessage):
-                found[position] = item.with_(text=masked_line(item.text))
+            found[position] = as_shown(found[position])
         return found
+
+    def head(self, conversation: Conversation) -> list[Item]:
+        """Return the instructions and the task, which every window begins with."""
+        items = self.items(conversation)
+        return [*items[:1], *items[1 + conversation.earlier : conversation.prefix]]
+
+    def own_turns(self, conversation: Conversation) -> list[AssistantTurn]:
+        """Return what the model said in this run. Calls of an earlier run are over."""
+        items = map(self._get, conversation.items[1 + conversation.earlier :])
+        return [item for item in items if isinstance(item, AssistantTurn)]
 
     def open_calls(self, conversation: Conversation) -> tuple[ToolCall, ...]:
         """Return the calls of the model's last turn, if their results are not yet part of the conversation."""
@@ -122,8 +137,9 @@ class Dialogue:
         """Return the calls of a candidate's conversation that were answered as done, in order, in all its windows."""
         own = [c for c in self._run.state.conversations.values() if _is_same_work(c, conversation)]
         answered = {key: result.ok for c in own for key, result in c.results.items()}
-        turns = [self._get(key) for key in dict.fromkeys(key for c in own for key in c.items)]
-        calls = [call for turn in turns if isinstance(turn, AssistantTurn) for call in turn.calls]
+        keys = dict.fromkeys(key for c in own for key in c.items[1 + c.earlier :])
+        turns = [item for item in map(self._get, keys) if isinstance(item, AssistantTurn)]
+        calls = [call for turn in turns for call in turn.calls]
         return [call for call in calls if answered.get(call.id)]
 
     def last_text(self, conversation: Conversation) -> str:
@@ -132,15 +148,8 @@ class Dialogue:
 
     def result_of(self, conversation: Conversation, call: ToolCall) -> ToolResultMessage | None:
         """Return what is known of a call: its recorded result, or the result of its action; None if nothing is."""
-        if (recorded := conversation.results.get(call.id)) is not None:
-            text = self._run.journal.get_blob(recorded.text).decode() if recorded.text else INTERRUPTED
-            return ToolResultMessage(call_id=call.id, text=self._fitting(text), ok=recorded.ok)
-        step_run = self._run.state.steps.get(conversation.step_id)
-        for action in step_run.actions if step_run else ():
-            if action.call_id == call.id and action.ok is not None:
-                text = self._run.redactor.redact(action.summary) or "(no output)"
-                return ToolResultMessage(call_id=call.id, text=self._fitting(text), ok=action.ok)
-        return None
+        known = known_result(self._run.state, self._run.journal, self._run.redactor, conversation, call)
+        return known and known.with_(text=self._fitting(known.text))
 
     def _fitting(self, text: str) -> str:
         """A result takes at most a sixth of the window."""
@@ -223,7 +232,7 @@ class Dialogue:
             temperature=None,
             max_tokens=limit,
             effort=run.model.traits.effort,
-            cache_key=run.state.run_id,
+            cache_key=run.state.context.session if run.state.context else run.state.run_id,
         )
 
     def _new_part(self, conversation: Conversation) -> str:
@@ -243,6 +252,26 @@ class Dialogue:
         if key not in self._items:
             self._items[key] = load_item(self._run.journal.get_blob(key))
         return self._items[key]
+
+
+def known_result(
+    state: RunState, journal: Journal, redactor: Redactor, conversation: Conversation, call: ToolCall
+) -> ToolResultMessage | None:
+    """Return the recorded result of a call, or the result of its action; None if nothing is known."""
+    if (recorded := conversation.results.get(call.id)) is not None:
+        text = journal.get_blob(recorded.text).decode() if recorded.text else INTERRUPTED
+        return ToolResultMessage(call_id=call.id, text=text, ok=recorded.ok)
+    step_run = state.steps.get(conversation.step_id)
+    for action in step_run.actions if step_run else ():
+        if action.call_id == call.id and action.ok is not None:
+            text = redactor.redact(action.summary) or "(no output)"
+            return ToolResultMessage(call_id=call.id, text=text, ok=action.ok)
+    return None
+
+
+def as_shown(item: Item) -> Item:
+    """Return a masked result as the model is shown it."""
+    return item.with_(text=masked_line(item.text)) if isinstance(item, ToolResultMessage) else item
 
 
 def _is_same_work(one: Conversation, other: Conversation) -> bool:

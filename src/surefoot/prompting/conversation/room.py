@@ -96,7 +96,7 @@ class Room:
     def _rebuilt(self, conversation: Conversation, target: float, restart: Restart) -> Conversation:
         """Open the conversation anew with at most `target` tokens: the task, what is to be done, the newest items."""
         items = self._dialogue.items(conversation)
-        prefix = items[: conversation.prefix]
+        prefix = self._dialogue.head(conversation)
         said = Message(role="user", content=shorten(restart(), target / 4))
         last = max((at for at, item in enumerate(items) if isinstance(item, AssistantTurn)), default=len(items))
         asked = [item for item in items[last:] if isinstance(item, Message)] if last < len(items) else []
@@ -115,7 +115,12 @@ class Room:
         return new
 
     def _reopen(self, conversation: Conversation, items: list[Item], reason: str) -> Conversation:
-        return self._dialogue.start_like(conversation, items, reason, keep=conversation.prefix)
+        """Go on behind the instructions and the task, which tells the facts of a run that is continued."""
+        if not conversation.earlier:
+            return self._dialogue.start_like(conversation, items, reason, keep=conversation.prefix)
+        new = self._dialogue.start_like(conversation, self._dialogue.head(conversation), reason)
+        self._dialogue.append(new, items)
+        return new
 
     def _weight(self, conversation: Conversation) -> float:
         return sum(map(weigh_item, self._dialogue.items(conversation)))

@@ -18,11 +18,12 @@ from surefoot.journal.state import Conversation, StepRun
 from surefoot.models.items import AssistantTurn, Message
 from surefoot.prompting.context import step_text
 from surefoot.prompting.conversation.dialogue import RESULT_SHARE, Dialogue
+from surefoot.prompting.conversation.earlier import Beginning, beginning
 from surefoot.prompting.conversation.proposals import proposal_of
 from surefoot.prompting.conversation.room import Restart, Room
 from surefoot.prompting.conversation.submissions import FullApproachDraft, FullChangeDraft, FullPlanDraft
 from surefoot.prompting.conversation.survey import MAX_SILENT_TURNS, Survey
-from surefoot.prompting.conversation.texts import candidate_start, facts, opening, step_start
+from surefoot.prompting.conversation.texts import candidate_start, facts, step_start
 from surefoot.prompting.conversation.verbs import ChangeStepsDraft, Verb, specifications
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.profile import Profile
@@ -160,10 +161,12 @@ class ConversationStrategy:
     def _branch_off(self, step_run: StepRun, told: str, reason: str, candidate: int = 0) -> Conversation:
         """Open a conversation behind the end of the survey."""
         survey = self._dialogue.newest()
-        items = self._survey.accepted(survey) if survey is not None else opening(self.run, planned=True)
+        begun = beginning(self.run, self._tools, planned=True) if survey is None else Beginning([])
+        items = self._survey.accepted(survey) if survey is not None else begun.items
         return self._dialogue.start(
             self._tools,
             [*items, self._said(told)],
+            earlier=begun.earlier,
             step_id=step_run.step.id,
             attempt=step_run.attempt,
             parent=survey,

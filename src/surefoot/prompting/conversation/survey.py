@@ -15,12 +15,13 @@ from surefoot.core.purpose import Purpose
 from surefoot.core.values import what_is_wrong
 from surefoot.errors import TaskImpossible, UnreadableAnswer
 from surefoot.journal.state import Conversation, StepRun
-from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolResultMessage
+from surefoot.models.items import Item, Message, ToolCall, ToolResultMessage
 from surefoot.prompting.context import approach_text, step_to_replan
 from surefoot.prompting.conversation.dialogue import Dialogue
+from surefoot.prompting.conversation.earlier import beginning
 from surefoot.prompting.conversation.room import Room
 from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft
-from surefoot.prompting.conversation.texts import facts, opening, what_failed
+from surefoot.prompting.conversation.texts import facts, what_failed
 from surefoot.prompting.conversation.verbs import DRAFTS, Verb, specifications
 from surefoot.prompting.schemas import Draft, UnderstandingDraft
 from surefoot.prompting.strategy import Refusal
@@ -104,8 +105,7 @@ class Survey:
 
     def _brings_something(self, conversation: Conversation, wanted: Verb) -> bool:
         """Whether the last turn has a call that was not made before: a look, or a submission that can be used."""
-        turns = [item for item in self._dialogue.items(conversation) if isinstance(item, AssistantTurn)]
-        before = [call for turn in turns[:-1] for call in turn.calls]
+        before = [call for turn in self._dialogue.own_turns(conversation)[:-1] for call in turn.calls]
         made = {_made(call) for call in before}
         submitted = {call.name for call in before}
         for call in self._dialogue.open_calls(conversation):
@@ -143,7 +143,9 @@ class Survey:
         if (conversation := self._dialogue.newest()) is not None:
             return conversation
         run = self._run
-        return self._dialogue.start(specifications(run.toolbox, run.usable_tools()), opening(run), reason="survey")
+        tools = specifications(run.toolbox, run.usable_tools())
+        begun = beginning(run, tools)
+        return self._dialogue.start(tools, begun.items, reason="survey", earlier=begun.earlier)
 
     def _reopen(self, conversation: Conversation) -> Conversation:
         """Go on with the survey for a new plan: what was submitted is accepted, and the model is told what failed."""
@@ -165,7 +167,7 @@ class Survey:
     def _kept(self, conversation: Conversation, verb: Verb) -> ToolCall | None:
         items = self._dialogue.items(conversation)
         kept = {item.call_id for item in items if isinstance(item, ToolResultMessage) and item.text == KEPT}
-        turns = [item for item in reversed(items) if isinstance(item, AssistantTurn)]
+        turns = reversed(self._dialogue.own_turns(conversation))
         calls = [call for turn in turns for call in turn.calls if call.name == verb]
         return calls[0] if calls and calls[0].id in kept and calls[0].id not in conversation.results else None
 

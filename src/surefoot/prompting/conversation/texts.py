@@ -7,7 +7,7 @@ from surefoot.core.outcome import CheckResult
 from surefoot.core.transitions import StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
-from surefoot.prompting.context import plan_text, quoted_files, read_text, stand_ins_for, visible_files
+from surefoot.prompting.context import earlier_facts, plan_text, quoted_files, read_text, stand_ins_for, visible_files
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.project.folder import is_test
 from surefoot.prompting.project.ranking import code_words
@@ -59,6 +59,7 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
     text = render(
         "survey",
         task=run.task.text,
+        earlier=earlier_facts(run),
         checks=_given_checks(run),
         instructions=_instructions(run, named),
         map=repo_map(files, run.task.text, reader(run.root, MAX_SOURCE_CHARS)),

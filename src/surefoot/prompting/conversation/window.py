@@ -51,7 +51,9 @@ def to_mask(
         return ()
     recent, found, gained = 0.0, [], 0.0
     keep = min(RECENT_TOKENS, window // 8 if force else window // 4)
-    for position in range(len(items) - 1, conversation.prefix - 1, -1):
+    # Results in the prefix are of an earlier run, which this one continues.
+    first = 1 if conversation.earlier else conversation.prefix
+    for position in range(len(items) - 1, first - 1, -1):
         item = items[position]
         if not isinstance(item, ToolResultMessage) or position in conversation.masked:
             continue

@@ -3,6 +3,7 @@
 from surefoot.journal.state import StepRun
 from surefoot.prompting.context import (
     budget_chars,
+    earlier_facts,
     files_to_show,
     instructions,
     quoted_files,
@@ -33,6 +34,7 @@ def plain_question(
     question = render(
         "question",
         instructions=instructions(run.root, files),
+        earlier=earlier_facts(run, brief=True),
         files=text.replace(*replacement) if replacement[0] else text,
         task=run.task.text,
         step="" if step.description == run.task.text else f"\n# Now this step of it\n{step_text(step)}\n",

@@ -1,0 +1,1 @@
+"""The session that bare `surefoot` opens in a terminal."""

@@ -1,0 +1,96 @@
+"""What a session says at its start: the folder, the model and how it is asked, the sandbox, the checks."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.text import Text
+
+from surefoot._version import __version__
+from surefoot.cli.report import text as fmt
+from surefoot.cli.session.prepare import describe_isolation
+from surefoot.config.layers import Settings, load
+from surefoot.errors import NoModel, SurefootError
+from surefoot.models.select import choose_model
+from surefoot.prompting.choose import how_asked
+from surefoot.prompting.project.folder import list_files, project_checks
+
+NO_MODEL = (
+    ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY ...; then start surefoot again"),
+    ("/model ollama/NAME", "or /model http://127.0.0.1:8000/v1#NAME"),
+    ("surefoot model pull", "the embedded model: 1.1 GB, no key, extra `local`"),
+)
+
+
+def ways_to_a_model() -> list[str]:
+    """The quickest ways to get a model, from inside a session."""
+    width = max(len(way) for way, _ in NO_MODEL)
+    return [f"{way:<{width}}  {what}" for way, what in NO_MODEL]
+
+
+class DescribedModel(NamedTuple):
+    name: str
+    how: str
+
+
+def describe_model(folder: Path, spec: str | None, settings: Settings | None = None) -> DescribedModel:
+    """The model that a run would use now. Raises SurefootError if it cannot be used."""
+    settings = settings or load(folder)
+
+    async def described() -> DescribedModel:
+        model = await choose_model(spec, settings.model)
+        try:
+            return DescribedModel(model.name, how_asked(model.traits))
+        finally:
+            await model.aclose()
+
+    return asyncio.run(described())
+
+
+def found_checks(folder: Path) -> tuple[str, ...]:
+    """The commands that show whether the project is whole, as far as its files tell."""
+    return tuple(check.command for check in project_checks(folder, list_files(folder, gitignore=True)))
+
+
+class Welcome(NamedTuple):
+    model_name: str
+    checks: tuple[str, ...]
+    lines: list[Text]
+
+
+def welcome(folder: Path) -> Welcome:
+    settings = load(folder)
+    name, lines = "", [Text.assemble(("surefoot ", "bold"), (__version__, "dim"), f"  {fmt.folder(folder)}")]
+    lines += [Text(fmt.line(notice, 400), style="yellow") for notice in settings.notices]
+    try:
+        name, how = describe_model(folder, None, settings)
+        lines += [_row("model", fmt.line(name)), _row("", fmt.line(_without_reason(how), 300), "dim")]
+    except NoModel:
+        lines += list(_no_model())
+    except SurefootError as error:
+        lines += [_row("model", fmt.line(str(error), 300), "yellow"), _row("", fmt.line(error.remedy, 300), "dim")]
+    try:
+        lines.append(_row("sandbox", describe_isolation(settings.execution, folder).removeprefix("sandbox ")))
+    except SurefootError as error:
+        lines.append(_row("sandbox", fmt.line(f"{error}; {error.remedy}", 300), "yellow"))
+    checks = found_checks(folder)
+    said = ", ".join(map(fmt.line, checks)) or "none found; /check COMMAND gives one that proves the work"
+    lines += [_row("checks", said, "" if checks else "dim"), Text()]
+    lines.append(Text("Type a task. /help lists the commands, Ctrl-D ends the session.", style="dim"))
+    return Welcome(name, checks, lines)
+
+
+def _without_reason(how: str) -> str:
+    """How a model is asked, without the reason, which `/model` tells."""
+    return re.sub(r", because [^;]*", "", how)
+
+
+def _no_model() -> Iterator[Text]:
+    yield _row("model", "none is configured and none was found; the quickest ways to get one:", "yellow")
+    yield from (_row("", way, "cyan") for way in ways_to_a_model())
+
+
+def _row(title: str, content: str, style: str = "") -> Text:
+    return Text.assemble("  ", (f"{title:<8}", "dim"), (content, style))

@@ -1,0 +1,230 @@
+"""What a new run knows of the earlier run that it continues: facts that the engine writes, and the conversation.
+
+It is recorded with the new run, so nothing is read from the earlier one later. Its size is bounded, also in a chain of
+runs: the facts tell the newest run in full and a few runs before it in one line each.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.outcome import Verdict
+from surefoot.core.task import Task
+from surefoot.core.transitions import Stage, StepStatus
+from surefoot.engine.loop import start_run
+from surefoot.engine.runtime.services import Services
+from surefoot.errors import SurefootError
+from surefoot.history.timeline import build_timeline, snapshot_storage, workspace_of
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState, StepRun
+from surefoot.journal.store.base import first_line
+from surefoot.models.items import dump_item
+from surefoot.prompting.conversation.earlier import conversation_of
+from surefoot.prompting.project.folder import list_files
+from surefoot.workspace.errors import as_text
+
+MAX_BEFORE = 6
+"""How many runs before the continued one are told of."""
+TASK_CHARS, TEXT_CHARS, LINE_CHARS = 4_000, 1_200, 240
+MAX_FILES, MAX_STEPS, MAX_LINES = 40, 20, 8
+BRIEF_TASK_CHARS, BRIEF_FILES = 300, 8
+
+_ENDED = {
+    Verdict.VERIFIED: "done and verified: a check that failed before it passes now",
+    Verdict.UNVERIFIED: "done, but not verified by a given check",
+    Verdict.FAILED: "failed",
+    Verdict.BLOCKED: "not done: it could not be done as asked",
+    Verdict.BUDGET: "stopped: its budget was spent",
+    Verdict.LOOP: "stopped: there was no progress",
+    Verdict.TIME: "stopped: its time was over",
+    Verdict.CANCELLED: "cancelled by the user",
+}
+_STEP_WORDS = {StepStatus.SUCCEEDED: "done", StepStatus.PENDING: "not begun", StepStatus.RUNNING: "not finished"}
+
+
+async def start_continuing(
+    services: Services, task: Task, config: ExecutionConfig, *, earlier: Sequence[e.Record], folder: Path, **more: Any
+) -> RunState:
+    """Start a run that has an earlier run as its context. `folder` is the user's folder; `more` as for `start_run`."""
+    state = fold(earlier)
+    changed = await asyncio.to_thread(_changed_since, earlier, state, services.home, folder)
+    given = [*more.pop("given", ()), context_of(services, state, earlier, folder, changed)]
+    return await start_run(services, task, config, given=given, **more)
+
+
+def context_of(
+    services: Services, state: RunState, records: Iterable[e.Record], folder: Path, changed: Sequence[str]
+) -> e.ContextGiven:
+    """Store what is known of a run as blobs, without secrets, and return the event that refers to them."""
+    # As in a run, the names of the user's own files are shown as they are.
+    redactor = services.redactor.sparing(lambda: "\n".join([str(folder), *list_files(folder)]))
+    journal = services.journal
+
+    def stored(text: str) -> str:
+        return journal.put_blob(redactor.redact(text).encode())
+
+    known = state.context
+    before = (*known.before, known.title)[-MAX_BEFORE:] if known else ()
+    items = conversation_of(state, journal, redactor)
+    return e.ContextGiven(
+        run=state.run_id,
+        session=known.session if known else state.run_id,
+        title=first_line(_text(state)),
+        facts=stored(facts(state, records, folder, changed, before)),
+        brief=stored(brief(state, folder)),
+        items=tuple(journal.put_blob(dump_item(item)) for item in items),
+        before=before,
+    )
+
+
+def _text(state: RunState) -> str:
+    return state.task.text if state.task else ""
+
+
+# -- texts ---------------------------------------------------------------------------------------------------------
+
+
+def facts(
+    state: RunState, records: Iterable[e.Record], folder: Path, changed: Sequence[str] = (), before: Sequence[str] = ()
+) -> str:
+    """Tell a model that calls tools what the earlier run was, did and left."""
+    parts = [
+        f"# The run before this one ({state.run_id})",
+        "The user goes on from it. It is over: its plan and its steps do not count any more, and the task above needs "
+        f"an understanding and a plan of its own. Its task was:\n{_quoted(_shortened(_text(state), TASK_CHARS))}",
+        f"How it ended: {_end(state)}",
+        *_where(state, folder),
+        *_listed("Decided in it", _decisions(state)),
+        *_listed("Its steps", _steps(state, records)),
+        *_listed("Files it changed", _files(state), MAX_FILES, mark=""),
+        *_listed("Its checks at the end", _checks(state)),
+        *_listed("The user answered", _answers(state)),
+        *_listed("Noted in it", _notes(state)),
+        *_listed("Changed since then by somebody else; read these again", changed, MAX_FILES),
+        *_listed("Tasks before that one, oldest first", before),
+    ]
+    return "\n\n".join(parts)
+
+
+def brief(state: RunState, folder: Path) -> str:
+    """The same in a few lines, for a small model."""
+    files = _files(state)
+    more = f" and {len(files) - BRIEF_FILES} more" if len(files) > BRIEF_FILES else ""
+    changed = [f"It changed: {', '.join(files[:BRIEF_FILES])}{more}"] if files else []
+    text = _shortened(" ".join(_text(state).split()), BRIEF_TASK_CHARS)
+    rows = [f"The task before was: {text}", f"It is {_end(state)}"]
+    return "\n".join(["# Done before", *rows, *changed, *_where(state, folder)])
+
+
+def _end(state: RunState) -> str:
+    """Say how a run ended, and whether it was undone."""
+    outcome, undone = state.outcome, state.undone
+    if outcome is None:
+        where = state.before_waiting if state.stage is Stage.WAITING else state.stage
+        ended = f"stopped in {where}, before its end; what it had changed until then is still there"
+    else:
+        summary = _shortened(outcome.summary, TEXT_CHARS)
+        ended = f"{_ENDED.get(outcome.verdict, outcome.verdict.value)}. {summary}".strip()
+    if undone is None:
+        return ended
+    if not undone.is_partial:
+        return f"{ended}\nAFTERWARDS THE USER UNDID IT: its changes are gone, and the files are as before it."
+    extent = f"from step {undone.step} on" if undone.step else "in part"
+    return f"{ended}\nAFTERWARDS THE USER UNDID IT {extent}: look at the files before you rely on its changes."
+
+
+def _where(state: RunState, folder: Path) -> list[str]:
+    """Say that the changes of a run in a copy are not in the folder, unless they were applied."""
+    if state.task is None or (state.task.folder == folder and not state.remote):
+        return []
+    if state.applied:
+        return ["It worked in a copy of this folder. Its changes were applied here."]
+    return ["It worked in a copy of this folder. Its changes were not applied: they are not in the files here."]
+
+
+def _decisions(state: RunState) -> list[str]:
+    output = state.approach.output if state.approach else None
+    if output is None:
+        return []
+    return [output.approach, *(f"{d.decision}: {d.rationale}" for d in output.key_decisions)]
+
+
+def _steps(state: RunState, records: Iterable[e.Record]) -> list[str]:
+    said = {
+        record.event.step_id: record.event.thought
+        for record in records
+        if isinstance(record.event, e.Decided) and record.event.decision == "done"
+    }
+    return [_step(step_run, said.get(step_id, "")) for step_id, step_run in list(state.steps.items())[:MAX_STEPS]]
+
+
+def _step(step_run: StepRun, said: str) -> str:
+    status = _STEP_WORDS.get(step_run.status, step_run.status.value)
+    failed = f": {step_run.failures[-1].message}" if step_run.status is StepStatus.FAILED and step_run.failures else ""
+    return f"{step_run.step.name} [{status}]{failed}{f' - {said}' if said else ''}"
+
+
+def _files(state: RunState) -> list[str]:
+    if (outcome := state.outcome) is not None:
+        signs = (("+", outcome.generated_files), ("~", outcome.modified_files), ("-", outcome.deleted_files))
+        return [f"{sign} {path}" for sign, paths in signs for path in paths]
+    return [f"~ {path}" for path in sorted({path for run in state.steps.values() for path in run.touched})]
+
+
+def _checks(state: RunState) -> list[str]:
+    results = state.outcome.checks if state.outcome else ()
+    return [f"{result.check.label} ({'passed' if result.passed else 'failed'})" for result in results]
+
+
+def _answers(state: RunState) -> list[str]:
+    asked = [q for q in state.questions.values() if q.kind == "clarification" and q.answer and not q.timed_out]
+    return [f"{q.text} -> {q.answer}" for q in asked]
+
+
+def _notes(state: RunState) -> list[str]:
+    outcome = state.outcome
+    if outcome is None:
+        return list(state.warnings)
+    found = [outcome.diagnosis.root_cause or outcome.diagnosis.what_failed] if outcome.diagnosis else []
+    learnt = [note for run in state.steps.values() for note in run.notes[-2:]]
+    return list(dict.fromkeys([*found, *outcome.warnings, *learnt]))
+
+
+def _listed(title: str, rows: Sequence[str], limit: int = MAX_LINES, mark: str = "- ") -> list[str]:
+    if not rows:
+        return []
+    shown = [f"{mark}{_shortened(' '.join(row.split()), LINE_CHARS)}" for row in rows[:limit]]
+    more = [f"{mark}and {len(rows) - limit} more"] if len(rows) > limit else []
+    return ["\n".join([f"{title}:", *shown, *more])]
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {row}" for row in text.splitlines())
+
+
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]} [...]"
+
+
+# -- the folder ----------------------------------------------------------------------------------------------------
+
+
+def _changed_since(records: Sequence[e.Record], state: RunState, home: Path, folder: Path) -> list[str]:
+    """The files that differ from how the run, or the undo after it, left them. Empty if that is not known any more."""
+    if state.task is None or state.task.folder != folder or state.remote:
+        return []
+    timeline = build_timeline(records)
+    if not timeline.possible:
+        return []
+    try:
+        left = timeline.possible[-1].resolve(snapshot_storage(home))
+        changes = workspace_of(state, home).changes(left)
+    except SurefootError:
+        return []
+    # What checks and tools leave behind, such as caches, is nobody's change.
+    visible = {*list_files(folder, gitignore=True)}
+    files = [change for change in changes if not change.is_folder]
+    return [as_text(change.path) for change in files if change.path in visible or change.kind == "removed"]
