@@ -170,6 +170,26 @@ async def test_command_runs_again_after_a_tool_of_the_user(bench: Bench, visible
 
 
 @pytest.mark.req("O7")
+@pytest.mark.attack("forge")
+async def test_a_proof_is_dropped_after_a_tool_of_the_user(bench: Bench, visible_folder: Path) -> None:
+    """It undid what the check had seen, in a place that no snapshot has."""
+    flag = visible_folder / "flag"
+    flag.touch()
+
+    @tool(writes=Writes.FREE)
+    async def clean() -> str:
+        """Remove it."""
+        flag.unlink(missing_ok=True)
+        return ""
+
+    bench.toolbox = default_toolbox().with_(clean)
+    check = CommandCheck(command=f"test -e {flag}", origin="user")
+    step = ExecutionStep(id="s", name="s", tool="clean", checks=(check,))
+    state = await bench.run_plan(steps(step), allow=("clean",), sandbox="auto")
+    assert state.steps["s"].status is not StepStatus.SUCCEEDED
+
+
+@pytest.mark.req("O7")
 async def test_command_runs_again_when_snapshots_exclude_files(bench: Bench) -> None:
     add_put_tool(bench)
     check = CommandCheck(command="test -s packages/lib.txt")

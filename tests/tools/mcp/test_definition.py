@@ -60,6 +60,7 @@ def test_a_schema_cannot_fetch_loop_or_take_for_ever() -> None:
             "properties": {"deep": {"type": "string", "description": "\x1b[2J" + "x" * 9_000}},
         },
         "choice": {"enum": ["a\u200b", "b"]},
+        "part": {"anyOf": [{"$ref": "http://127.0.0.1:1/schema.json"}, {"type": "string"}]},
     }
     parameters = shown_parameters(tool(properties=hostile, required=["slow"]))
     assert parameters is not None
@@ -69,6 +70,7 @@ def test_a_schema_cannot_fetch_loop_or_take_for_ever() -> None:
     assert "\\u001b" not in text
     assert "\\u200b" not in text
     assert len(text) < 2_000
+    assert parameters["properties"]["part"] == {"anyOf": [{}, {"type": "string"}]}, "the rest of it stays"
     given = {"slow": "a" * 60 + "!", "remote": 1, "nested": {"deep": "x"}}
     assert read_arguments("t", parameters, None, given) == given
 
