@@ -62,12 +62,23 @@ class GivenTask(NamedTuple):
     based_on: str
 
 
-def given_task(words: tuple[str, ...], options: Mapping[str, Any], folder: Path, workspace: Path) -> GivenTask:
-    """The task of a new run: that in `words`, or that of the run that --based-on names. It works in `workspace`."""
+def given_task(
+    words: tuple[str, ...],
+    options: Mapping[str, Any],
+    folder: Path,
+    workspace: Path,
+    default_checks: Sequence[str] = (),
+) -> GivenTask:
+    """The task of a new run: that in `words`, or that of the run that --based-on names. It works in `workspace`.
+
+    `default_checks` are for a task without checks of its own.
+    """
     base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
     earlier = _earlier(options.get("given"), base)
     first = _first_stage(options.get("from_phase"), options.get("until_phase"), earlier)
-    task = Task(text=_task_text(words, base), workspace=str(workspace), checks=_checks(options["checks"], base))
+    task = Task(
+        text=_task_text(words, base), workspace=str(workspace), checks=_checks(options["checks"], base, default_checks)
+    )
     given = earlier.before(first) if earlier and first else ()
     return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
 
@@ -78,7 +89,7 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any], *, print_p
     settings = load_settings(folder, options)
     config = settings.execution
     in_copy = options.get("worktree", False)
-    new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder)
+    new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder, config.checks)
     copy = partial(make_worktree, folder, new.task.folder, paths.state_home(), run_id, config)
     return PreparedRun(
         drive=partial(
@@ -204,11 +215,11 @@ def _task_text(words: tuple[str, ...], base: RunState | None) -> str:
     return sys.stdin.buffer.read(2_000_000).decode(errors="replace")
 
 
-def _checks(commands: tuple[str, ...], base: RunState | None) -> tuple[CommandCheck, ...]:
-    """The checks given on the command line, else those of the run that this one is based on."""
+def _checks(commands: Sequence[str], base: RunState | None, default: Sequence[str]) -> tuple[CommandCheck, ...]:
+    """The checks given on the command line, else those of the run that this one is based on, else the default ones."""
     if not commands and base is not None and base.task:
         return tuple(check for check in base.task.checks if isinstance(check, CommandCheck))
-    return tuple(CommandCheck(command=command, origin="user") for command in commands)
+    return tuple(CommandCheck(command=command, origin="user") for command in commands or default)
 
 
 # -- starting in the middle ----------------------------------------------------------------------------------------
