@@ -9,7 +9,7 @@ import click
 import pytest
 
 from surefoot.cli.app import EXIT_CODES, cli
-from surefoot.cli.commands.config import as_text
+from surefoot.cli.setup.config import as_text
 from surefoot.config.fields import SECTIONS, describe, known_fields
 from surefoot.config.sources import OTHER_VARIABLES, from_environment, from_toml
 from surefoot.core.outcome import EXIT_CODES as VERDICT_CODES
@@ -93,7 +93,7 @@ def test_every_example_is_a_valid_command_line() -> None:
     for line in examples:
         words = shlex.split(line.partition(" < ")[0])[1:]
         command: click.Command = cli
-        while isinstance(command, click.Group):
+        while isinstance(command, click.Group) and words and words[0] in command.commands:
             command = command.commands[words.pop(0)]
         command.make_context(command.name, words)
 
