@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from support.kit import SMALL, Bench
+from support.talk import TALKING
+from surefoot.engine.loop import start_run
+from surefoot.models.base import ModelTraits
 from surefoot.prompting.project import instructions as module
 from surefoot.prompting.project.instructions import instructions, nested_instructions
 
@@ -92,3 +96,16 @@ def test_instructions_of_other_folders_are_named() -> None:
     assert nested_instructions(files[:2], ["api/prices.py"]) == ""
     many = [f"p{number}/AGENTS.md" for number in range(25)]
     assert nested_instructions(many, []).endswith("p19/AGENTS.md and 5 more\n")
+
+
+@pytest.mark.parametrize("traits", [SMALL, TALKING, None])
+async def test_every_strategy_quotes_them(bench: Bench, traits: ModelTraits | None) -> None:
+    (bench.root / "api").mkdir()
+    (bench.root / "api" / "prices.py").write_text("x = 1\n")
+    (bench.root / "api" / "AGENTS.md").write_text("rules of api\n")
+    (bench.root / "AGENTS.md").write_text("rules of work\n")
+    task = bench.task("change x in api/prices.py to 2", ())
+    services = bench.services([], traits=traits) if traits else bench.services([])
+    await start_run(services, task, bench.config())
+    shown = "\n".join(message.content for message in bench.model.requests[0].messages)
+    assert shown.index("# api/AGENTS.md says\nrules of api") < shown.index("# AGENTS.md says\nrules of work")

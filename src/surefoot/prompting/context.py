@@ -45,7 +45,7 @@ def briefing(run: RunView) -> str:
         "briefing",
         task=run.task.text,
         listing=listing(files),
-        instructions=instructions(run.root, _named(run, files), _INSTRUCTION_CHARS),
+        instructions=project_instructions(run, files),
         files=quoted_files(run.root, files_to_show(run, files), budget_chars(run) // 2),
         checks=_checks(run),
     )
@@ -81,6 +81,11 @@ def listing(files: Sequence[str]) -> str:
     if len(files) > _MAX_LISTED:
         rows.append(f"- and {len(files) - _MAX_LISTED} more (list_files shows them)")
     return "\n".join(rows)
+
+
+def project_instructions(run: RunView, files: Sequence[str]) -> str:
+    """Quote AGENTS.md, nearest first, for a model that is asked single questions."""
+    return instructions(run.root, _named(run, files), _INSTRUCTION_CHARS)
 
 
 def files_to_show(run: RunView, files: Sequence[str]) -> list[str]:

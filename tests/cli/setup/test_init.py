@@ -8,6 +8,10 @@ import pytest
 
 from cli.conftest import Surefoot
 from support.kit import fenced, understanding
+from surefoot.cli.setup import trying
+from surefoot.cli.setup.trying import try_commands
+from surefoot.config.model import ExecutionConfig
+from surefoot.engine.verifier.suite.project_commands import ProjectCommand
 
 TEST = """\
 import unittest
@@ -132,3 +136,16 @@ def test_json_is_one_object_also_without_any_command(surefoot: Surefoot) -> None
         "commands": [],
     }
     assert '# checks = ["make test"]' in (surefoot.workspace / "surefoot.toml").read_text()
+
+
+async def test_nothing_is_tried_without_a_sandbox_unless_it_is_switched_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [ProjectCommand("test", "touch ran; true", "Makefile", "make test")]
+    monkeypatch.setattr(trying, "choose_sandbox", lambda *_, **__: (None, "no sandbox: this kernel has none"))
+    (tried,) = [each async for each in try_commands(tmp_path, found, ExecutionConfig(), 10)]
+    assert tried.result == "skipped"
+    assert "this kernel has none; --sandbox off tries them" in tried.why
+    (tried,) = [each async for each in try_commands(tmp_path, found, ExecutionConfig(sandbox="off"), 10)]
+    assert tried.result == "works"
+    assert list(tmp_path.iterdir()) == [], "it ran on a copy"

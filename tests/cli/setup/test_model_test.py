@@ -1,11 +1,13 @@
 """`surefoot model test`: three tasks through the engine, and an honest report about them."""
 
+import asyncio
 import json
 import signal
 import subprocess
 from typing import Any
 
 from cli.conftest import Surefoot
+from support.wire import Call, Said, scripted
 from surefoot.cli.setup.model_tasks import TASKS
 
 DURATION = """\
@@ -127,13 +129,29 @@ def test_the_budget_ends_the_test_and_an_unknown_price_is_said(surefoot: Surefoo
 
 
 def test_a_model_that_cannot_be_asked_is_not_judged(surefoot: Surefoot) -> None:
-    result = surefoot("model", "test", "-m", "http://127.0.0.1:9/v1#nobody")
-    assert result.code != 0
-    assert "127.0.0.1:9" in result.err + result.out
     empty = surefoot("model", "test", "-m", surefoot.script())
     assert empty.code == 1
     assert "this says nothing about it" in empty.out
     assert empty.err.count(" of 3:") == 1, "the other tasks are not tried"
+    nobody = surefoot("model", "test", "-m", "openai/gpt-5.4")
+    assert (nobody.code, "OPENAI_API_KEY is not set" in nobody.err) == (2, True)
+
+
+async def test_a_model_behind_a_server(surefoot: Surefoot) -> None:
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 100}
+    calls = tuple(Call(name, arguments) for name, arguments in WRITE["calls"])
+    refused = Said(calls=(Call("cannot", {"reason": "I do not know how"}),), usage=usage)
+    async with scripted(Said(calls=calls, usage=usage), refused) as server:
+        words = ("model", "test", "--json", "-m", f"{server.address}/v1#claude-sonnet-5-5")
+        result = await asyncio.to_thread(surefoot, *words)
+    assert result.code == 3
+    assert "costs at most $1.00 (--max-cost)" in result.err, "a server on this machine can only pass this model on"
+    (document,) = result.objects
+    assert [task["verified"] for task in document["tasks"]] == [True, False, False]
+    assert document["tasks"][0]["tokens"] == {"prompt": 1_000, "output": 100}
+    assert document["tasks"][0]["cost_usd"] == 0.003
+    assert document["tasks"][0]["tokens_per_second"] > 0
+    assert "good for single functions; fixes across files, changes with their tests failed" in document["conclusion"]
 
 
 def test_ctrl_c_ends_it_with_what_is_known(surefoot: Surefoot) -> None:

@@ -4,7 +4,7 @@ from surefoot.journal.state import StepRun
 from surefoot.prompting.context import (
     budget_chars,
     files_to_show,
-    instructions,
+    project_instructions,
     quoted_files,
     stand_ins_for,
     step_text,
@@ -32,7 +32,7 @@ def plain_question(
     text = quoted_files(run.root, [path for path in files if path in shown], budget_chars(run) // 2)
     question = render(
         "question",
-        instructions=instructions(run.root, files),
+        instructions=project_instructions(run, files),
         files=text.replace(*replacement) if replacement[0] else text,
         task=run.task.text,
         step="" if step.description == run.task.text else f"\n# Now this step of it\n{step_text(step)}\n",
