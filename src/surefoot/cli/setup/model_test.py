@@ -165,11 +165,14 @@ async def _work(trial: Trial, model: "LanguageModel", config: "ExecutionConfig")
 
     from surefoot.cli.setup.model_tasks import TASKS
     from surefoot.cli.setup.model_trial import TaskResult, try_tasks
+    from surefoot.view.figures import duration
+    from surefoot.view.labels import VERDICT_LABELS
 
     async with aclosing(try_tasks(model, TASKS, config, trial.limits)) as steps:
         async for step in steps:
             if isinstance(step, TaskResult):
                 trial.results.append(step)
+                _say(f"        {VERDICT_LABELS[step.verdict]} after {duration(step.seconds)}")
             else:
                 _say(f"{len(trial.results) + 1} of {len(TASKS)}: {step.name} ...")
 

@@ -50,7 +50,7 @@ class Limits:
         elif self.price is None:
             cost = "has an unknown price: what it costs is limited by its tokens only"
         else:
-            cost = "costs nothing, as the model runs on this machine"
+            cost = "costs nothing, by the price that is known for this model"
         most = f"at most {duration(self.seconds)} (--max-time) and {self.tokens:,} tokens (--max-tokens)"
         return f"This {cost}. It takes {most}."
 

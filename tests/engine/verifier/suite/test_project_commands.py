@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.engine.verifier.suite import project_commands as module
 from surefoot.engine.verifier.suite.project_commands import project_checks, project_commands
 from surefoot.prompting.project.folder import list_files
 
@@ -19,7 +18,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Foun
     """The kinds and commands that are found in a folder with these files, if these programs are installed."""
 
     def look(files: dict[str, str], *installed: str) -> Found:
-        monkeypatch.setattr(module.shutil, "which", lambda name: f"/bin/{name}" if name in installed else None)
+        monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if name in installed else None)
         for name, text in files.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
