@@ -149,3 +149,24 @@ async def test_nothing_is_tried_without_a_sandbox_unless_it_is_switched_off(
     (tried,) = [each async for each in try_commands(tmp_path, found, ExecutionConfig(sandbox="off"), 10)]
     assert tried.result == "works"
     assert list(tmp_path.iterdir()) == [], "it ran on a copy"
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_commands_cannot_change_the_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str
+) -> None:
+    head = tmp_path / ".git/HEAD"
+    head.parent.mkdir()
+    head.write_text("ref: refs/heads/main\n")
+    (tmp_path / "node_modules").mkdir()
+    found = [
+        ProjectCommand("test", "test -d node_modules; echo other > .git/HEAD", "Makefile", "make test"),
+        ProjectCommand("lint", "test -e .git/HEAD", "Makefile", "make lint"),
+    ]
+    config = ExecutionConfig.model_validate({"sandbox": sandbox})
+    tried = [each.result async for each in try_commands(tmp_path, found, config, 10)]
+    assert tried == ["works", "works"], "the history is copied"
+    monkeypatch.setattr(trying, "MAX_BYTES", 10)
+    tried = [each.result async for each in try_commands(tmp_path, found, config, 10)]
+    assert tried == ["fails", "fails"], "a large history is hidden"
+    assert head.read_text() == "ref: refs/heads/main\n"

@@ -12,6 +12,7 @@ from surefoot.cli.options import Duration, isolation_options, workspace_option
 if TYPE_CHECKING:
     from surefoot.cli.setup.config_file import ConfigFile
     from surefoot.cli.setup.trying import Tried
+    from surefoot.config.model import ExecutionConfig
     from surefoot.engine.verifier.suite.project_commands import ProjectCommand
 
 
@@ -62,7 +63,7 @@ def init(
     return 1 if kept else 0
 
 
-def _look(root: Path, config: Any, seconds: float, *, quiet: bool) -> "list[Tried]":
+def _look(root: Path, config: "ExecutionConfig", seconds: float, *, quiet: bool) -> "list[Tried]":
     import asyncio
     from contextlib import aclosing
 

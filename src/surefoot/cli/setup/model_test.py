@@ -1,6 +1,6 @@
 """`model test`: what a model makes of three small tasks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,7 +130,7 @@ def conclusion(results: "Sequence[TaskResult]") -> str:
     return f"On the evidence of one try each, it is good for {', '.join(good)}{missing}. A larger model may do more."
 
 
-async def _test(spec: str | None, settings: "Settings", given: Any) -> Trial:
+async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any]) -> Trial:
     """Test the model until the tasks are done, a limit is reached, or the user stops it."""
     import asyncio
     import os

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class Limits:
     price: Price | None
 
     @classmethod
-    def of(cls, model: str, config: ExecutionConfig, given: Any) -> "Limits":
+    def of(cls, model: str, config: ExecutionConfig, given: Mapping[str, Any]) -> "Limits":
         """The given limits, else the usual ones. The cost of a model of unknown price can only be limited by tokens."""
         price = config.budget.flat_price or price_of(model, config.prices)
         costs = price is not None and (price.input > 0 or price.output > 0)

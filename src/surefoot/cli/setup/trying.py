@@ -5,7 +5,7 @@ import re
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,11 +20,14 @@ from surefoot.engine.verifier.suite.running import SuiteRunner
 from surefoot.errors import SnapshotOverQuota
 from surefoot.journal.state import RunState
 from surefoot.workspace.process.process import Limits, ProcessResult, command_env, run_process, shell_argv
+from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
 from surefoot.workspace.sandbox.sandbox import choose_sandbox
 from surefoot.workspace.snapshots.snapshot import Workspace
 
-SHARED = (".git/", "node_modules/", ".venv/", "venv/", ".tox/", ".nox/")
+SHARED = ("node_modules/", ".venv/", "venv/", ".tox/", ".nox/")
 """Folders that are not copied, because they are large and filled by tools: commands see those of the project."""
+HISTORY = ".git"
+"""It is copied like the sources. If it is too large for that, commands do not see it: they could change it."""
 BUILT = {"Cargo.toml": "target/", "pom.xml": "target/", "composer.json": "vendor/", "Gemfile": "vendor/"}
 """The same, for projects with such a file."""
 WHY_CHARS = 110
@@ -85,14 +88,27 @@ async def _place(stack: AsyncExitStack, root: Path, config: ExecutionConfig) -> 
     if sandbox is None and config.sandbox != "off":
         return f"{description}; --sandbox off tries them with your rights"
     shared = (*SHARED, *dict.fromkeys(folder for name, folder in BUILT.items() if (root / name).is_file()))
-    workspace = Workspace(root, home, excludes=(*config.snapshot_excludes, *shared), quota_bytes=MAX_BYTES)
-    try:
-        snapshot = await asyncio.to_thread(workspace.snapshot)
-    except SnapshotOverQuota:
-        return f"the folder is larger than {MAX_BYTES // 1_000_000} MB, too large to be copied; see snapshot_excludes"
-    state = RunState(run_id="init", task=Task(text="init", workspace=str(root)), config=config, snapshot=snapshot)
-    runner = SuiteRunner(Scratch(workspace, root, state, home), sandbox, state)
-    return (await stack.enter_async_context(runner.copy(snapshot))).place
+    for excludes in (shared, (*shared, f"{HISTORY}/")):
+        workspace = Workspace(root, home, excludes=(*config.snapshot_excludes, *excludes), quota_bytes=MAX_BYTES)
+        try:
+            snapshot = await asyncio.to_thread(workspace.snapshot)
+        except SnapshotOverQuota:
+            continue
+        task = Task(text="init", workspace=str(root))
+        state = RunState(run_id="init", task=task, config=config, snapshot=snapshot)
+        runner = SuiteRunner(Scratch(workspace, root, state, home), sandbox, state)
+        return _without_history((await stack.enter_async_context(runner.copy(snapshot))).place)
+    return f"the folder is larger than {MAX_BYTES // 1_000_000} MB, too large to be copied; see snapshot_excludes"
+
+
+def _without_history(place: Place) -> Place:
+    """The same place without the history of the project itself, which is there if it was not copied."""
+    if isinstance(place.sandbox, Bubblewrap):
+        kept = tuple(path for path in place.sandbox.kept if path.rpartition("/")[2] != HISTORY)
+        return Place(place.root, replace(place.sandbox, kept=kept))
+    for link in (path for path in place.root.rglob(HISTORY) if path.is_symlink()):
+        link.unlink()
+    return place
 
 
 async def _run(command: str, place: Place, config: ExecutionConfig, seconds: float) -> ProcessResult:
