@@ -118,6 +118,7 @@ def test_the_budget_ends_the_test_and_an_unknown_price_is_said(surefoot: Surefoo
     assert result.code == 3
     (document,) = result.objects
     assert [task["verdict"] for task in document["tasks"]] == ["budget"]
+    assert document["conclusion"] == "No task was finished, so this says nothing about the model."
     config = surefoot.home / ".config/surefoot/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text('[prices."scripted"]\ninput = 1000\noutput = 1000\n')
@@ -166,3 +167,7 @@ def test_ctrl_c_ends_it_with_what_is_known(surefoot: Surefoot) -> None:
     assert process.returncode == 130
     document = json.loads(out)
     assert (document["interrupted"], [task["verified"] for task in document["tasks"]]) == (True, [True])
+    assert (
+        "good for single functions; fixes across files, changes with their tests: not finished"
+        in document["conclusion"]
+    )

@@ -118,16 +118,19 @@ def conclusion(results: "Sequence[TaskResult]") -> str:
     """One line: what the model is good for on this evidence, and no more than that."""
     from surefoot.cli.setup.model_tasks import TASKS
 
-    good = [result.task.good_for for result in results if result.verified]
-    bad = [result.task.good_for for result in results if not result.verified and not result.unasked]
     if any(result.unasked for result in results):
         return "The model could not be asked, so this says nothing about it; `surefoot doctor` examines the setup."
-    if not good:
-        return "No task was verified. On this evidence, do not give it tasks of this kind, or try a larger model."
+    good = [result.task.good_for for result in results if result.verified]
+    bad = [result.task.good_for for result in results if not result.verified and not result.cut_short]
     if len(good) == len(TASKS):
         return f"It did {', '.join(good)}. Larger tasks were not tried: three small ones prove little about them."
-    missing = f"; {', '.join(bad)} failed" if bad else ""
-    return f"On the evidence of one try each, it is good for {', '.join(good)}{missing}. A larger model may do more."
+    open_ones = [task.good_for for task in TASKS if task.good_for not in (*good, *bad)]
+    if not good and not bad:
+        return "No task was finished, so this says nothing about the model."
+    failed = f"; {', '.join(bad)} failed" if bad else ""
+    unfinished = f"; {', '.join(open_ones)}: not finished, so nothing is known" if open_ones else ""
+    fit = f"it is good for {', '.join(good)}" if good else "do not rely on it for tasks of this kind"
+    return f"On the evidence of one try each, {fit}{failed}{unfinished}."
 
 
 async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any]) -> Trial:

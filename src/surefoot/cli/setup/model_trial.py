@@ -76,7 +76,12 @@ class TaskResult:
     @property
     def unasked(self) -> bool:
         """Whether the model gave no answer at all, so that nothing can be said about it."""
-        return not self.verified and self.calls == 0
+        return not self.verified and not self.cut_short and self.calls == 0
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether a limit ended it, so that it is not known whether the model can do it."""
+        return self.verdict in (Verdict.TIME, Verdict.BUDGET)
 
     def as_object(self) -> dict[str, Any]:
         return {
