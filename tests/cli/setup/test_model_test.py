@@ -10,16 +10,9 @@ from cli.conftest import Surefoot
 from support.wire import Call, Said, scripted
 from surefoot.cli.setup.model_tasks import TASKS
 
-DURATION = """\
-import re
-
-
-def seconds(text):
-    found = re.fullmatch(r"(?:(\\d+)h)?(?:(\\d+)m)?(?:(\\d+)s)?", text)
-    if not text or not found:
-        raise ValueError(text)
-    hours, minutes, rest = (int(part or 0) for part in found.groups())
-    return hours * 3600 + minutes * 60 + rest
+SHORTEN = """\
+def shorten(text, limit):
+    return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
 """
 LEDGER = """\
 def parse(line):
@@ -65,7 +58,7 @@ def answer(number: int, *work: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return {"calls": calls}
 
 
-WRITE = answer(0, ("write_file", {"path": "duration.py", "content": DURATION}))
+WRITE = answer(0, ("write_file", {"path": "shorten.py", "content": SHORTEN}))
 FIX = answer(
     1,
     ("write_file", {"path": "ledger.py", "content": LEDGER}),

@@ -14,26 +14,23 @@ class SmallTask:
     """What a model is good for that does this, in words."""
 
 
-_TEST_DURATION = """\
+_TEST_SHORTEN = """\
 import unittest
 
-from duration import seconds
+from shorten import shorten
 
 
-class SecondsTest(unittest.TestCase):
-    def test_one_unit(self):
-        self.assertEqual(seconds("90s"), 90)
-        self.assertEqual(seconds("10m"), 600)
-        self.assertEqual(seconds("2h"), 7200)
+class ShortenTest(unittest.TestCase):
+    def test_short_texts_stay(self):
+        self.assertEqual(shorten("", 5), "")
+        self.assertEqual(shorten("hello", 5), "hello")
 
-    def test_several_units(self):
-        self.assertEqual(seconds("1h30m"), 5400)
-        self.assertEqual(seconds("1h0m5s"), 3605)
+    def test_long_texts_are_cut(self):
+        self.assertEqual(shorten("hello world", 8), "hello...")
+        self.assertEqual(shorten("hello!", 5), "he...")
 
-    def test_anything_else_is_refused(self):
-        for text in ("", "abc", "10", "5x", "30m1h"):
-            with self.assertRaises(ValueError, msg=text):
-                seconds(text)
+    def test_spaces_before_the_dots_are_dropped(self):
+        self.assertEqual(shorten("hello world", 9), "hello...")
 """
 _LEDGER = '''\
 """Reads the lines of a ledger."""
@@ -161,11 +158,11 @@ with tempfile.TemporaryDirectory() as name:
 TASKS = (
     SmallTask(
         "write a function",
-        "Write duration.py with a function seconds(text). It turns a duration such as 90s, 10m, 2h or 1h30m into a "
-        "whole number of seconds: hours, minutes, seconds, in this order, each at most once. It raises ValueError for "
-        "any other text.",
-        ("python3 -m unittest -q test_duration",),
-        {"test_duration.py": _TEST_DURATION},
+        "Write shorten.py with a function shorten(text, limit). It returns a text of at most `limit` characters as it "
+        "is. Of a longer one it returns the first `limit` - 3 characters, without spaces at their end, followed by "
+        "three dots.",
+        ("python3 -m unittest -q test_shorten",),
+        {"test_shorten.py": _TEST_SHORTEN},
         "single functions",
     ),
     SmallTask(
