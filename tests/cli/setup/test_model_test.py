@@ -12,7 +12,7 @@ from surefoot.cli.setup.model_tasks import TASKS
 
 SHORTEN = """\
 def shorten(text, limit):
-    return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 """
 LEDGER = """\
 def parse(line):
