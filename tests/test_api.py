@@ -89,6 +89,25 @@ async def test_example_completes(tmp_path: Path) -> None:
     assert plan.outcome.verdict is Verdict.VERIFIED
 
 
+async def test_checks_of_the_config_are_used_if_none_are_given(bench: Bench) -> None:
+    default = "python3 -c 'from add import add; assert add(2, 3) == 5'"
+
+    def agent() -> SequentialExecutor:
+        model = ScriptedModel([understanding("add.py"), fenced("def add(a, b):\n    return a + b")])
+        config = ExecutionConfig(sandbox="off", checks=(default,))
+        return SequentialExecutor(model, config, workspace=bench.root, home=bench.home)
+
+    plan = await agent().execute_task("write add.py with add(a, b)")
+    assert plan.outcome is not None
+    assert plan.outcome.verdict is Verdict.VERIFIED
+    (bench.root / "add.py").unlink()
+    plan = await agent().execute_task("write add.py with add(a, b)", checks=["test -s add.py"])
+    assert plan.outcome is not None
+    given = [check.check.label for check in plan.outcome.checks]
+    assert "test -s add.py" in given
+    assert default not in given
+
+
 @pytest.mark.req("P19", "P5")
 async def test_example_fails(tmp_path: Path) -> None:
     wrong = [fenced(f"users = {number}\n") for number in range(20)]

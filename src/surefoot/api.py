@@ -97,11 +97,13 @@ class Agent:
         given: Given | None = None,
     ) -> SequentialExecutionPlan:
         """Carry out a task to its end, or to where a person is needed. A check given as text is a shell command.
+        Without any, the `checks` of the config are used.
 
         `given` has results of earlier phases: another run (its result or its id), values, or the path of a JSON file.
         The run starts with the phase `start_from`, by default the first without a result, and stops after `stop_after`.
         """
-        own = tuple(CommandCheck(command=c, origin="user") if isinstance(c, str) else c for c in checks)
+        given_checks = checks or self.config.checks
+        own = tuple(CommandCheck(command=c, origin="user") if isinstance(c, str) else c for c in given_checks)
         task = Task(text=task_description, workspace=str(self.workspace), checks=own)
         earlier = earlier_phases(given, self.services.journal) if given is not None else EarlierPhases()
         first = Stage(start_from) if start_from else earlier.first_missing()

@@ -131,8 +131,8 @@ READERS = {
     "prompting.templates": "the texts of prompts, which are part of the package",
     "prompting.project.sqlite_preview": "the header of a database, resolved and checked like any other file",
     "prompting.project.data_preview": "the beginning of a data file, resolved and checked like any other",
-    "prompting.project.folder": "how the project's tests are run; nothing of it is shown",
     "engine.planner.fallback": "the plan that the user's configuration names, before the run has changed anything",
+    "engine.verifier.suite.project_commands": "how the project is tested and built; nothing of it is shown",
     "engine.verifier.suite.running": "reports of test runners on copies; only counts and names are shown",
 }
 

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from surefoot.cli.app import EXIT_CODES, cli
-from surefoot.cli.commands.config import as_text
+from surefoot.cli.setup.config import as_text
 from surefoot.config.fields import SECTIONS, describe, known_fields
 from surefoot.config.sources import OTHER_VARIABLES, from_environment, from_toml
 from surefoot.core.outcome import EXIT_CODES as VERDICT_CODES
@@ -19,6 +19,7 @@ from surefoot.core.outcome import EXIT_CODES as VERDICT_CODES
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = (DOCS / "cli.md").read_text()
 CONFIGURATION = (DOCS / "configuration.md").read_text()
+SETUP = (DOCS / "guides" / "project-setup.md").read_text()
 
 
 def commands(name: str = "surefoot", command: click.Command = cli) -> Iterator[tuple[str, click.Command]]:
@@ -90,19 +91,20 @@ def snippets(page: str, language: str) -> list[str]:
 
 @mock.patch.dict(os.environ)  # --database and others are passed on in variables
 def test_every_example_is_a_valid_command_line() -> None:
-    lines = [line for page in (COMMANDS, CONFIGURATION) for text in snippets(page, "sh") for line in text.splitlines()]
+    pages = (COMMANDS, CONFIGURATION, SETUP, (DOCS / "models.md").read_text())
+    lines = [line for page in pages for text in snippets(page, "sh") for line in text.splitlines()]
     examples = [line for line in lines if line.startswith("surefoot ")]
     assert len(examples) > 10
     for line in examples:
-        words = shlex.split(re.split(" [<>|] ", line)[0])[1:]
+        words = shlex.split(re.split(" [<>|] ", line)[0], comments=True)[1:]
         command: click.Command = cli
-        while isinstance(command, click.Group):
+        while isinstance(command, click.Group) and words and words[0] in command.commands:
             command = command.commands[words.pop(0)]
         command.make_context(command.name, words)
 
 
 def test_every_config_example_is_valid() -> None:
-    texts = snippets(CONFIGURATION, "toml")
+    texts = snippets(CONFIGURATION, "toml") + snippets(SETUP, "toml")
     assert texts
     for text in texts:
         assert from_toml(Path("surefoot.toml"), text.encode())
@@ -116,10 +118,10 @@ def test_every_config_example_is_valid() -> None:
 
 
 def test_every_link_has_a_target() -> None:
-    for page in ("cli.md", "configuration.md"):
-        for target in re.findall(r"\]\(([^)]+)\)", (DOCS / page).read_text()):
+    for page in (DOCS / "cli.md", DOCS / "configuration.md", DOCS / "guides" / "project-setup.md"):
+        for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
             file, _, anchor = target.partition("#")
-            text = (DOCS / (file or page)).read_text()
+            text = (page.parent / file if file else page).read_text()
             titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
             anchors = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
             assert not anchor or anchor in anchors, target

@@ -23,6 +23,7 @@ PRELOADED = (
     "surefoot.models.providers.wire.turns",
     "openai",
     "tenacity",
+    "tomlkit",
     "jsonschema",
     "difflib",
 )

@@ -14,7 +14,6 @@ import click
 
 from surefoot._version import __version__
 from surefoot.cli.commands.answer import answer
-from surefoot.cli.commands.config import config, trust, untrust
 from surefoot.cli.commands.control import cancel, pause, skip
 from surefoot.cli.commands.doctor import doctor
 from surefoot.cli.commands.edit import edit
@@ -37,6 +36,10 @@ from surefoot.cli.help.topics import help_command
 from surefoot.cli.mcp.command import mcp
 from surefoot.cli.options import database_option
 from surefoot.cli.remote.worker import worker
+from surefoot.cli.setup import config_change as config_change
+from surefoot.cli.setup import model_test as model_test
+from surefoot.cli.setup.config import config, trust, untrust
+from surefoot.cli.setup.init import init
 from surefoot.errors import ConfigError, NoModel, SurefootError, UsageError
 
 if TYPE_CHECKING:
@@ -126,6 +129,7 @@ for command in (
     recover,
     apply,
     gc,
+    init,
     config,
     trust,
     untrust,

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from surefoot.config.integrations import RedisSettings, TelemetrySettings, has_password
 from surefoot.config.model import (
+    SETTING_ALIASES,
     AlertSettings,
     BudgetConfig,
     ExecutionConfig,
@@ -132,6 +133,31 @@ def _unknown_key(source: str, name: str) -> ConfigError:
     keys = [name.removeprefix(f"{section}.") for name, _ in known_fields() if name.startswith(f"{section}.")]
     nearest = difflib.get_close_matches(key, keys, n=1)
     return ConfigError(message, remedy=f"did you mean {nearest[0]}?" if nearest else "see `surefoot config`")
+
+
+def require_setting(source: str, text: str) -> str:
+    """Return the full name of the setting that a person named. Raises ConfigError with the nearest name."""
+    name = SETTING_ALIASES.get(text, text)
+    known = [known for known, _ in known_fields()]
+    section, _, key = name.rpartition(".")
+    if name in known:
+        return name
+    if name.partition(".")[0] in (PRICES, "mcp"):
+        raise ConfigError(
+            f"{source}: {name.partition('.')[0]} has sections of its own", remedy="open the file: surefoot config edit"
+        )
+    if _SECRET.search(key):
+        raise _unknown_key(source, f"{section}.{key}")
+    if name in SECTIONS:
+        own = [other for other in known if other.startswith(f"{name}.")]
+        raise ConfigError(f"{source}: {name} is a section", remedy=f"it has {', '.join(own)}")
+    same_key = [other for other in known if other.partition(".")[2] == key]
+    keys = {other.partition(".")[2]: other for other in known}
+    similar = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    similar += [keys[close] for close in difflib.get_close_matches(key, keys, n=1, cutoff=0.75)]
+    nearest = (same_key or similar)[:1]
+    hint = f"did you mean {nearest[0]}?" if nearest else "see `surefoot config` for the known settings"
+    raise ConfigError(f"{source}: there is no setting {name}", remedy=hint)
 
 
 def unknown_section(where: str, section: str) -> ConfigError:

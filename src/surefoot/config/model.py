@@ -233,6 +233,8 @@ class ExecutionConfig(Value):
     accept: Literal["given-checks", "own-tests"] = "given-checks"
     """Which proof makes the exit code 0. `given-checks`: a check of yours or of the project; `own-tests`: also a test
     that the run wrote itself, which fails on the tree before the run and passes now."""
+    checks: tuple[Annotated[str, Field(pattern=r"\S")], ...] = ()
+    """Commands that must succeed at the end of a run that gives no checks of its own."""
     baseline: str = Field(default="auto", pattern=r"\S")
     """How the project's tests are compared before and after the run. `auto`: with the command that the folder shows;
     `off`: not at all; anything else is the command."""

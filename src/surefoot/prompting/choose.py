@@ -1,11 +1,15 @@
 """Chooses the strategy for a model. Nothing else outside `prompting/` and `models/` asks how large a model is."""
 
+from typing import Literal, TypeAlias
+
 from surefoot.models.base import ModelTraits
 from surefoot.prompting.conversation.strategy import ConversationStrategy
 from surefoot.prompting.json_actions.strategy import JsonActions
 from surefoot.prompting.small.strategy import SmallStrategy
 from surefoot.prompting.strategy import Strategy
 from surefoot.prompting.view import RunView
+
+StrategyName: TypeAlias = Literal["small", "json_actions", "conversation"]
 
 
 def how_asked(traits: ModelTraits) -> str:
@@ -24,8 +28,17 @@ def how_asked(traits: ModelTraits) -> str:
     return f"asked in a conversation with {calls}, because nothing says that it is small; {window}"
 
 
-def strategy_for(run: RunView) -> Strategy:
-    traits = run.model.traits
+def strategy_name(traits: ModelTraits) -> StrategyName:
     if traits.small:
-        return SmallStrategy(run)
-    return JsonActions(run) if traits.tools == "none" else ConversationStrategy(run)
+        return "small"
+    return "json_actions" if traits.tools == "none" else "conversation"
+
+
+def strategy_for(run: RunView) -> Strategy:
+    match strategy_name(run.model.traits):
+        case "small":
+            return SmallStrategy(run)
+        case "json_actions":
+            return JsonActions(run)
+        case "conversation":
+            return ConversationStrategy(run)

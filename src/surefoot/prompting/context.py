@@ -19,6 +19,7 @@ from surefoot.journal.state import RunState, StepRun
 from surefoot.prompting.project.asked_changes import asks_to_change
 from surefoot.prompting.project.data_preview import data_preview, is_data
 from surefoot.prompting.project.folder import MAX_FILES, is_test, list_files
+from surefoot.prompting.project.instructions import instructions
 from surefoot.prompting.project.sqlite_preview import tables_in
 from surefoot.prompting.project.task_text import files_named_in, is_named_in
 from surefoot.prompting.templates import render
@@ -31,7 +32,6 @@ _DOCUMENTS = (".md", ".txt", ".rst")
 _MAX_LISTED = 60
 _CHARS_PER_TOKEN = 3
 _INSTRUCTION_CHARS = 8_000
-_MAX_INSTRUCTION_FILE = 1_000_000
 _SUMMARY_CHARS = 300
 _LINE_CHARS = 160
 _PREVIEW_CHARS = 2_500
@@ -46,7 +46,7 @@ def briefing(run: RunView) -> str:
         task=run.task.text,
         earlier=earlier_facts(run, brief=True),
         listing=listing(files),
-        instructions=instructions(run.root, files),
+        instructions=project_instructions(run, files),
         files=quoted_files(run.root, files_to_show(run, files), budget_chars(run) // 2),
         checks=_checks(run),
     )
@@ -84,23 +84,24 @@ def listing(files: Sequence[str]) -> str:
     return "\n".join(rows)
 
 
-def instructions(root: Path, files: Sequence[str]) -> str:
-    """Quote AGENTS.md, the project's own instructions for agents; of a long one the beginning."""
-    text = read_text(root, "AGENTS.md", _MAX_INSTRUCTION_FILE) if "AGENTS.md" in files else None
-    if text is None:
-        return ""
-    if len(text) > _INSTRUCTION_CHARS:
-        text = f"{text[:_INSTRUCTION_CHARS]}\n(the first {_INSTRUCTION_CHARS:,} of {len(text):,} characters)"
-    return f"\n# AGENTS.md says\n{text}\n"
+def project_instructions(run: RunView, files: Sequence[str]) -> str:
+    """Quote AGENTS.md, nearest first, for a model that is asked single questions."""
+    return instructions(run.root, _named(run, files), _INSTRUCTION_CHARS)
 
 
 def files_to_show(run: RunView, files: Sequence[str]) -> list[str]:
     """Order the files worth quoting: those that the task names, documents, given tests. In a small folder, all."""
-    named = [f for f in files if f in files_named_in(run.task.text) or f.rsplit("/", 1)[-1] in run.task.text]
+    named = _named(run, files)
     tests = [f for f in files if is_test(f)]
     documents = [f for f in files if f.endswith(_DOCUMENTS) and f != "AGENTS.md" and "LICENSE" not in f]
     rest = list(files) if len(files) <= 12 else []
     return list(dict.fromkeys([*named, *documents, *tests, *rest]))
+
+
+def _named(run: RunView, files: Sequence[str]) -> list[str]:
+    """The files that the task names, by their path or by their name alone."""
+    named = files_named_in(run.task.text)
+    return [path for path in files if path in named or path.rsplit("/", 1)[-1] in run.task.text]
 
 
 def quoted_files(root: Path, paths: Iterable[str], budget: int) -> str:

@@ -1,4 +1,7 @@
-"""`model list|pull|serve`: the weights of the embedded model, and a server that several runs can share."""
+"""`model list|pull|serve`: the weights of the embedded model, and a server that several runs can share.
+
+`model test` is in `cli/setup/model_test.py`.
+"""
 
 import sys
 import time
@@ -14,7 +17,7 @@ _NAME = click.argument("name", metavar="[NAME]", required=False)
 
 @click.group()
 def model() -> None:
-    """Manage the embedded model, which needs no key and no network."""
+    """Test a model, or manage the embedded one, which needs no key and no network."""
 
 
 @model.command("list")

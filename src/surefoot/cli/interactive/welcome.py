@@ -12,10 +12,11 @@ from surefoot._version import __version__
 from surefoot.cli.report import text as fmt
 from surefoot.cli.session.prepare import describe_isolation
 from surefoot.config.layers import Settings, load
+from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.errors import NoModel, SurefootError
 from surefoot.models.select import choose_model
 from surefoot.prompting.choose import how_asked
-from surefoot.prompting.project.folder import list_files, project_checks
+from surefoot.prompting.project.folder import list_files
 
 NO_MODEL = (
     ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY ...; then start surefoot again"),

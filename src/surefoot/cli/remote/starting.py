@@ -48,8 +48,8 @@ def _start(words: tuple[str, ...], options: Mapping[str, Any], cloned: Path | No
     from surefoot.integrations.temporal.starting import RemoteRun, start_remote
 
     folder, run_id = cloned or resolve_workspace(options["workspace"]), new_run_id()
-    new = given_task(words, options, folder, worktree_path(folder, run_id))
     settings = load_settings(folder, options)
+    new = given_task(words, options, folder, worktree_path(folder, run_id), default_checks=settings.execution.checks)
     run = RemoteRun(
         run_id=run_id,
         task=new.task,

@@ -73,16 +73,17 @@ def given_task(
     folder: Path,
     workspace: Path,
     continued: StoredRun | None = None,
+    default_checks: Sequence[str] = (),
 ) -> GivenTask:
     """The task of a new run: that in `words`, or that of the run that --based-on names. It works in `workspace`.
 
-    Without --check it has the checks of that run, or of the one that it continues.
+    Without --check it has the checks of that run, or of the one that it continues, or else `default_checks`.
     """
     base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
     earlier = _earlier(options.get("given"), base)
     first = _first_stage(options.get("from_phase"), options.get("until_phase"), earlier)
     inherited = continued.state if continued and options.get("inherits_checks", True) else None
-    checks = _checks(options["checks"], base or inherited)
+    checks = _checks(options["checks"], base or inherited, default_checks)
     task = Task(text=_task_text(words, base), workspace=str(workspace), checks=checks)
     given = [*(earlier.before(first) if earlier and first else ()), *_notes(options)]
     if base is not None and base.context is not None:
@@ -121,7 +122,8 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any]) -> Prepare
     config = settings.execution
     in_copy = options.get("worktree", False)
     earlier = continued_run(options, folder)
-    new = given_task(words, options, folder, worktree_path(folder, run_id) if in_copy else folder, earlier)
+    where = worktree_path(folder, run_id) if in_copy else folder
+    new = given_task(words, options, folder, where, earlier, config.checks)
     # Before a copy is made or a model is looked for.
     refuse_missing_commands(new.task.with_(workspace=str(folder)))
     copy = partial(make_worktree, folder, new.task.folder, paths.state_home(), run_id, config)
@@ -249,13 +251,13 @@ def _task_text(words: tuple[str, ...], base: RunState | None) -> str:
     return sys.stdin.buffer.read(2_000_000).decode(errors="replace")
 
 
-def _checks(commands: tuple[str, ...], base: RunState | None) -> tuple[Check, ...]:
-    """The checks given on the command line, else those of the run that this one is based on."""
+def _checks(commands: Sequence[str], base: RunState | None, default: Sequence[str]) -> tuple[Check, ...]:
+    """The checks given on the command line, else those of the run that this one is based on, else the default ones."""
     if not commands and base is not None and base.task:
         return base.task.checks
     if not all(command.strip() for command in commands):
         raise UsageError("a --check is empty", remedy='give a command, such as --check "pytest -q"')
-    return tuple(CommandCheck(command=command, origin="user") for command in commands)
+    return tuple(CommandCheck(command=command, origin="user") for command in commands or default)
 
 
 # -- starting in the middle ----------------------------------------------------------------------------------------

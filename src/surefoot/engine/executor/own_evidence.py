@@ -8,9 +8,10 @@ from surefoot.core.outcome import CheckResult, Failure, FailureKind
 from surefoot.core.plan import Check, CommandCheck, ExecutionStep, FileCheck, ParsesCheck, StepType
 from surefoot.core.transitions import SETTLED
 from surefoot.engine.runtime.run import Run
+from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.journal.state import StepRun
 from surefoot.prompting.project.asked_for import missing_parts, parts_asked_for
-from surefoot.prompting.project.folder import is_test, project_checks
+from surefoot.prompting.project.folder import is_test
 from surefoot.workspace.errors import as_path
 
 _PARSED = (".py", ".json", ".toml")

@@ -21,10 +21,10 @@ from surefoot.engine.reflector.restore import restore_step
 from surefoot.engine.reflector.rollback import abandon
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped, sender
+from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.errors import MissingArtifact, ModelError, UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun, commands_of, logs_of, outputs_of
-from surefoot.prompting.project.folder import project_checks
 from surefoot.tools.tool import Writes
 from surefoot.workspace.errors import as_text
 

@@ -135,7 +135,8 @@ class Nodes:
         return {**update, "go_on_at": go_on_at, "next": _next(state, go_on_at)}
 
     def _task(self, state: SurefootState) -> Task:
-        checks = tuple(CommandCheck(command=command, origin="user") for command in state.get("run_checks") or ())
+        commands = state.get("run_checks") or self._agent.config.checks
+        checks = tuple(CommandCheck(command=command, origin="user") for command in commands)
         return Task(text=state["task"], workspace=str(self._agent.workspace), checks=checks)
 
     def _require_same_task(self, state: SurefootState, run_state: RunState) -> None:

@@ -10,6 +10,7 @@ from surefoot.models.items import Item, Message
 from surefoot.prompting.context import earlier_facts, plan_text, quoted_files, read_text, stand_ins_for, visible_files
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.project.folder import is_test
+from surefoot.prompting.project.instructions import instructions, nested_instructions
 from surefoot.prompting.project.ranking import code_words
 from surefoot.prompting.project.repo_map import (
     BEGINNING_LINES,
@@ -61,7 +62,7 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
         task=run.task.text,
         earlier=earlier_facts(run),
         checks=_given_checks(run),
-        instructions=_instructions(run, named),
+        instructions=instructions(run.root, named, INSTRUCTION_CHARS) + nested_instructions(files, named),
         map=repo_map(files, run.task.text, reader(run.root, MAX_SOURCE_CHARS)),
         start="The plan was given." if planned else SUBMIT,
         files=_named_files(run, named) + _missing_files(files, run.task.text),
@@ -122,23 +123,6 @@ def _given_checks(run: RunView) -> str:
     failing = failing_part(before, FIRST_CHECK_CHARS)
     shown = f"\nWhat fails now:\n{failing}\n" if failing else ""
     return "\n# Checked at the end\n" + "\n".join(rows) + f"\n{shown}"
-
-
-def _instructions(run: RunView, named: Sequence[str]) -> str:
-    """Quote AGENTS.md: those of the folders of the files that the task names, nearest first, then the root's."""
-    folders = [""]
-    for path in named:
-        parts = path.split("/")[:-1]
-        folders += ["/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
-    room, quoted = INSTRUCTION_CHARS, ""
-    for folder in sorted(set(folders), key=lambda name: (-name.count("/"), name)):
-        text = read_text(run.root, f"{folder}AGENTS.md", 1_000_000)
-        if text is None or room <= 0:
-            continue
-        shown = text if len(text) <= room else f"{text[:room]}\n(the first {room:,} of {len(text):,} characters)"
-        room -= len(shown)
-        quoted += f"\n# {folder}AGENTS.md says\n{shown.strip()}\n"
-    return quoted
 
 
 def step_start(run: RunView, step_run: StepRun, shown: Sequence[str] = ()) -> str:

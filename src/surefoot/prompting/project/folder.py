@@ -1,8 +1,6 @@
-"""Looks at a project's folder: its files, its tests, and how they are run. Reads only."""
+"""Looks at a project's folder: its files, and which of them are tests or protected. Reads only."""
 
-import json
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -58,46 +56,3 @@ def protected_files(files: Iterable[str], checks: Sequence[CommandCheck], task: 
             and path.rsplit("/", 1)[-1] not in free
         )
     )
-
-
-def project_checks(root: Path, files: Sequence[str]) -> tuple[CommandCheck, ...]:
-    """Return the check that runs the project's own tests, if the folder shows how they are run."""
-    command = _test_command(root, files)
-    return (CommandCheck(command=command, origin="project"),) if command else ()
-
-
-def _test_command(root: Path, files: Sequence[str]) -> str:
-    tests = [path for path in files if is_test(path) and path.endswith(".py")]
-    python_tests = [path for path in tests if path.rpartition("/")[2] not in ("conftest.py", "__init__.py")]
-    if python_tests and _uses_unittest(root, python_tests):
-        return _unittest_command(root, python_tests)
-    if python_tests and shutil.which("pytest"):
-        return "python3 -m pytest -q"
-    if "package.json" in files and _has_npm_test(root):
-        return "npm test --silent"
-    if "Cargo.toml" in files:
-        return "cargo test -q"
-    if "go.mod" in files:
-        return "go test ./..."
-    if "Makefile" in files and re.search(r"^test:", (root / "Makefile").read_text(errors="replace"), re.MULTILINE):
-        return "make -s test"
-    return ""
-
-
-def _unittest_command(root: Path, tests: Sequence[str]) -> str:
-    folder = tests[0].rpartition("/")[0]
-    if not folder:
-        return "python3 -m unittest discover"
-    inside_package = (root / folder / "__init__.py").exists()
-    return f"python3 -m unittest discover -s {folder}" + (" -t ." if inside_package else "")
-
-
-def _uses_unittest(root: Path, tests: Sequence[str]) -> bool:
-    return all("unittest" in (root / test).read_text(errors="replace") for test in tests[:20])
-
-
-def _has_npm_test(root: Path) -> bool:
-    try:
-        return bool(json.loads((root / "package.json").read_text())["scripts"]["test"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return False

@@ -5,7 +5,7 @@ from surefoot.prompting.context import (
     budget_chars,
     earlier_facts,
     files_to_show,
-    instructions,
+    project_instructions,
     quoted_files,
     stand_ins_for,
     step_text,
@@ -33,7 +33,7 @@ def plain_question(
     text = quoted_files(run.root, [path for path in files if path in shown], budget_chars(run) // 2)
     question = render(
         "question",
-        instructions=instructions(run.root, files),
+        instructions=project_instructions(run, files),
         earlier=earlier_facts(run, brief=True),
         files=text.replace(*replacement) if replacement[0] else text,
         task=run.task.text,

@@ -13,9 +13,10 @@ from surefoot.core.plan import CommandCheck
 from surefoot.core.proof import SuiteCounts
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.suite.compare import fewer, may_be_fewer, no_longer_run, regressions, results_of
+from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.engine.verifier.suite.python_tests import SHARED
 from surefoot.engine.verifier.suite.report import SuiteRun
-from surefoot.prompting.project.folder import list_files, project_checks
+from surefoot.prompting.project.folder import list_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.hollow import write_empty_files
 from surefoot.engine.verifier.suite.baseline import Trees, suite_command
 from surefoot.engine.verifier.suite.compare import results_of
+from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.engine.verifier.suite.report import SuiteRun
 from surefoot.engine.verifier.suite.running import runs_pytest, runs_unittest
-from surefoot.prompting.project.folder import is_test, list_files, project_checks
+from surefoot.prompting.project.folder import is_test, list_files
 
 
 @dataclass(frozen=True, slots=True)

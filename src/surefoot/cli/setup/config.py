@@ -8,42 +8,42 @@ import click
 from surefoot.cli.options import workspace_option
 
 if TYPE_CHECKING:
-    from surefoot.config.trust import TrustStore
+    from surefoot.config.fields import Sourced
 
 _FOLDER = click.argument("folder", metavar="[DIR]", default=".")
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @workspace_option
+@click.option("--changed", is_flag=True, help="Only the settings that differ from the default.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
-def config(workspace: str, as_json: bool) -> int:
-    """Show every setting with its value and its source."""
+@click.pass_context
+def config(context: click.Context, workspace: str, changed: bool, as_json: bool) -> int:
+    """Show every setting with its value and its source; or change one."""
+    if context.invoked_subcommand:
+        return 0
     import json
 
     from surefoot.cli.report.hiding import redactor
     from surefoot.config import paths
     from surefoot.config.layers import load
-    from surefoot.config.mcp import McpServer
-    from surefoot.config.model import Price
-    from surefoot.config.sources import variable_of
     from surefoot.journal.redact import neutralise
 
     hide = redactor().redact
     settings = load(Path(workspace).expanduser())
     for notice in settings.notices:
         click.echo(neutralise(notice), err=True)
+    listed = {name: item for name, item in settings.listed.items() if not changed or _is_changed(name, item)}
     if as_json:
-        listed = {
-            name: {"value": _shown(name, item.value), "source": item.source, "variable": variable_of(name)}
-            if not isinstance(item.value, Price | McpServer)
-            else {"value": item.value.model_dump(exclude_unset=True), "source": item.source, "variable": None}
-            for name, item in settings.listed.items()
-        }
-        click.echo(hide(json.dumps(listed)))
+        click.echo(hide(json.dumps({name: as_object(name, item) for name, item in listed.items()})))
         return 0
-    widest = max(len(name) for name in settings.listed)
-    for name, item in settings.listed.items():
-        click.echo(neutralise(hide(f"{name:<{widest}}  {as_text(_shown(name, item.value)):<12}  {item.source}")))
+    widest = max((len(name) for name in listed), default=0)
+    for name, item in listed.items():
+        click.echo(neutralise(hide(f"{name:<{widest}}  {as_text(shown(name, item.value)):<12}  {item.source}")))
+    if changed:
+        if not listed:
+            click.echo("no setting differs from the default")
+        return 0
     click.echo()
     for title, path in (
         ("user config", paths.user_config()),
@@ -54,10 +54,30 @@ def config(workspace: str, as_json: bool) -> int:
     return 0
 
 
+def _is_changed(name: str, item: "Sourced") -> bool:
+    """Whether a value is not the default. Prices and MCP servers have none."""
+    from surefoot.config.fields import known_fields
+
+    field = dict(known_fields()).get(name)
+    return field is None or item.value != field.get_default(call_default_factory=True)
+
+
+def as_object(name: str, item: "Sourced") -> dict[str, object]:
+    """A setting for JSON."""
+    from surefoot.config.mcp import McpServer
+    from surefoot.config.model import Price
+    from surefoot.config.sources import variable_of
+
+    if isinstance(item.value, Price | McpServer):
+        return {"value": item.value.model_dump(exclude_unset=True), "source": item.source, "variable": None}
+    return {"value": shown(name, item.value), "source": item.source, "variable": variable_of(name)}
+
+
 @click.command()
 @_FOLDER
 def trust(folder: str) -> int:
     """Use the settings in a project's config file. It must be trusted again after a change."""
+    from surefoot.cli.setup.config_file import trust_store
     from surefoot.config.layers import project_settings
     from surefoot.config.trust import project_config
     from surefoot.journal.redact import neutralise
@@ -66,7 +86,7 @@ def trust(folder: str) -> int:
     content = path.read_bytes()
     # Parsed first, so that an invalid file is refused here and not by the next run.
     settings = project_settings(path, content)
-    _store().add(path, content)
+    trust_store().add(path, content)
     click.echo(neutralise(f"trusted: {path}"))
     for name, item in settings.items():
         click.echo(neutralise(f"  {name} = {as_text(item.value)}"))
@@ -77,9 +97,10 @@ def trust(folder: str) -> int:
 @_FOLDER
 def untrust(folder: str) -> int:
     """Ignore the settings in a project's config file again."""
+    from surefoot.cli.setup.config_file import trust_store
     from surefoot.journal.redact import neutralise
 
-    store = _store()
+    store = trust_store()
     trusted = store.under(Path(folder).expanduser().resolve())
     for path in trusted:
         store.remove(path)
@@ -89,14 +110,7 @@ def untrust(folder: str) -> int:
     return 0
 
 
-def _store() -> "TrustStore":
-    from surefoot.config import paths
-    from surefoot.config.trust import TrustStore
-
-    return TrustStore(paths.trust_file(paths.state_home()))
-
-
-def _shown(name: str, value: object) -> object:
+def shown(name: str, value: object) -> object:
     """A value as it is printed. Of an alert's target and a database's URL only the part that is no secret."""
     if name == "redis.url" and isinstance(value, str):
         from surefoot.config.integrations import shown_url

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.prompting.project.folder import project_checks
+from surefoot.engine.verifier.suite.project_commands import project_checks
 
 
 @pytest.mark.parametrize(

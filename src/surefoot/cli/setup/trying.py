@@ -1,0 +1,134 @@
+"""Tries the commands of a project: in the sandbox, on a copy of the folder, each with a time limit."""
+
+import asyncio
+import re
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from surefoot.cli.report.formatting import last_lines
+from surefoot.cli.report.text import line
+from surefoot.config import paths
+from surefoot.config.model import ExecutionConfig
+from surefoot.core.task import Task
+from surefoot.engine.verifier.scratch import MAX_BYTES, Place, Scratch
+from surefoot.engine.verifier.suite.project_commands import ProjectCommand
+from surefoot.engine.verifier.suite.running import SuiteRunner
+from surefoot.errors import SnapshotOverQuota
+from surefoot.journal.state import RunState
+from surefoot.workspace.process.process import Limits, ProcessResult, command_env, run_process, shell_argv
+from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
+from surefoot.workspace.sandbox.sandbox import choose_sandbox
+from surefoot.workspace.snapshots.snapshot import Workspace
+
+SHARED = ("node_modules/", ".venv/", "venv/", ".tox/", ".nox/")
+"""Folders that are not copied, because they are large and filled by tools: commands see those of the project."""
+HISTORY = ".git"
+"""It is copied like the sources. If it is too large for that, commands do not see it: they could change it."""
+BUILT = {"Cargo.toml": "target/", "pom.xml": "target/", "composer.json": "vendor/", "Gemfile": "vendor/"}
+"""The same, for projects with such a file."""
+WHY_CHARS = 110
+NOT_FOUND = 127
+_SHELL = re.compile(r"^\S*sh: (line \d+: )?")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    found: ProjectCommand
+    result: Literal["works", "fails", "skipped"]
+    why: str = ""
+    seconds: float = 0.0
+    exit_code: int | None = None
+
+    def as_object(self) -> dict[str, Any]:
+        return {
+            "kind": self.found.kind,
+            "command": self.found.command,
+            "found_in": self.found.because,
+            "result": self.result,
+            "seconds": round(self.seconds, 2),
+            "exit_code": self.exit_code,
+            "why": self.why,
+        }
+
+
+async def try_commands(
+    root: Path,
+    commands: Sequence[ProjectCommand],
+    config: ExecutionConfig,
+    seconds: float,
+    on_start: Callable[[ProjectCommand], None] = lambda _: None,
+) -> AsyncGenerator[Tried, None]:
+    """Try the commands one after another. The folder itself is not changed, except what tools have filled."""
+    async with AsyncExitStack() as stack:
+        place = await _place(stack, root, config) if commands else ""
+        working: dict[object, str] = {}
+        for found in commands:
+            other = working.get((found.kind, found.tool)) or (working.get(found.kind) if found.wraps else None)
+            if other:
+                yield Tried(found, "skipped", f"not tried, because {other} works")
+                continue
+            if isinstance(place, str):
+                yield Tried(found, "skipped", f"not tried: {place}")
+                continue
+            on_start(found)
+            tried = _judge(found, await _run(found.command, place, config, seconds), seconds)
+            if tried.result == "works":
+                working[found.kind, found.tool] = working[found.kind] = found.command
+            yield tried
+
+
+async def _place(stack: AsyncExitStack, root: Path, config: ExecutionConfig) -> Place | str:
+    """A copy of the folder with its sandbox; or why there is none."""
+    home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="surefoot-init-")))
+    sandbox, description = choose_sandbox(config.sandbox, root, state_folders=[paths.state_home(), home])
+    if sandbox is None and config.sandbox != "off":
+        return f"{description}; --sandbox off tries them with your rights"
+    shared = (*SHARED, *dict.fromkeys(folder for name, folder in BUILT.items() if (root / name).is_file()))
+    for excludes in (shared, (*shared, f"{HISTORY}/")):
+        workspace = Workspace(root, home, excludes=(*config.snapshot_excludes, *excludes), quota_bytes=MAX_BYTES)
+        try:
+            snapshot = await asyncio.to_thread(workspace.snapshot)
+        except SnapshotOverQuota:
+            continue
+        task = Task(text="init", workspace=str(root))
+        state = RunState(run_id="init", task=task, config=config, snapshot=snapshot)
+        runner = SuiteRunner(Scratch(workspace, root, state, home), sandbox, state)
+        return _without_history((await stack.enter_async_context(runner.copy(snapshot))).place)
+    return f"the folder is larger than {MAX_BYTES // 1_000_000} MB, too large to be copied; see snapshot_excludes"
+
+
+def _without_history(place: Place) -> Place:
+    """The same place without the history of the project itself, which is there if it was not copied."""
+    if isinstance(place.sandbox, Bubblewrap):
+        kept = tuple(path for path in place.sandbox.kept if path.rpartition("/")[2] != HISTORY)
+        return Place(place.root, replace(place.sandbox, kept=kept))
+    for link in (path for path in place.root.rglob(HISTORY) if path.is_symlink()):
+        link.unlink()
+    return place
+
+
+async def _run(command: str, place: Place, config: ExecutionConfig, seconds: float) -> ProcessResult:
+    return await run_process(
+        shell_argv(command),
+        cwd=place.root,
+        env=command_env(),
+        limits=Limits(timeout=seconds, memory_bytes=config.command_memory_bytes, processes=config.command_processes),
+        sandbox=place.sandbox,
+        network=config.network,
+    )
+
+
+def _judge(found: ProjectCommand, done: ProcessResult, limit: float) -> Tried:
+    took = done.duration_ms / 1000
+    if done.ok:
+        return Tried(found, "works", "", took, 0)
+    if done.timed_out:
+        return Tried(found, "fails", f"did not end within {limit:g} seconds", took, None)
+    said = _SHELL.sub("", next(iter(last_lines(done.output, 1)), "no output"))
+    start = "not installed, " if done.exit_code == NOT_FOUND else ""
+    why = line(f"{start}exit code {done.exit_code}: {said.strip()}", WHY_CHARS)
+    return Tried(found, "fails", why, took, done.exit_code)
