@@ -22,7 +22,7 @@ from surefoot.engine.runtime.human import Person
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import UsageError
 from surefoot.history.decisions import Decision, decisions
-from surefoot.history.given import EarlierPhases, Given, earlier_phases
+from surefoot.history.earlier.given import EarlierPhases, Given, earlier_phases
 from surefoot.journal import events as e
 from surefoot.journal.bus import Bus
 from surefoot.journal.messages import AnswerMessage

@@ -16,7 +16,7 @@ from surefoot.core.transitions import Stage
 from surefoot.engine.loop import start_run
 from surefoot.engine.planner.gate import skipped
 from surefoot.errors import UsageError
-from surefoot.history.given import earlier_phases
+from surefoot.history.earlier.given import earlier_phases
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.models.testing.scripted import ScriptedModel

@@ -19,6 +19,7 @@ from surefoot.cli.commands.doctor import doctor
 from surefoot.cli.commands.edit import edit
 from surefoot.cli.commands.fork import fork, recover
 from surefoot.cli.commands.inspect import list_runs, show, stats
+from surefoot.cli.commands.mcp import mcp
 from surefoot.cli.commands.model import model
 from surefoot.cli.commands.replay import replay
 from surefoot.cli.commands.report import report
@@ -33,7 +34,6 @@ from surefoot.cli.help.examples import add_examples
 from surefoot.cli.help.listing import write_commands
 from surefoot.cli.help.topics import EXIT_CODES as EXIT_CODES
 from surefoot.cli.help.topics import help_command
-from surefoot.cli.mcp.command import mcp
 from surefoot.cli.options import database_option
 from surefoot.cli.remote.worker import worker
 from surefoot.cli.setup import config_change as config_change

@@ -12,11 +12,18 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("work in a copy; apply the changes later", 'surefoot run "port it to Python 3.13" --worktree'),
         ("ask before every write and every command", 'surefoot run "clean up the logs" --approve ask'),
         ("with limits, and the task from a file", "surefoot run --max-time 10m --max-tokens 200k - < task.txt"),
-        ("carry out a plan that `surefoot plan` has made", "surefoot run --based-on last"),
+        ("carry out a plan that `surefoot plan` has made", "surefoot run --plan last"),
+        ("go on from the last run", 'surefoot run --continue last "now also document it"'),
+        (
+            "on a branch of its own, with a commit",
+            'surefoot run "fix it" --check "pytest -q" --branch --commit',
+        ),
     ),
     "plan": (
         ("see the steps before anything is changed", 'surefoot plan "add a --json flag to report.py"'),
-        ("with the check that the plan has to meet", 'surefoot plan "speed up the import" --check "make bench"'),
+        ("with the check of the run that carries it out", 'surefoot plan "speed up the import" --check "make bench"'),
+        ("change it, and carry it out", "surefoot edit last"),
+        ("", "surefoot run --plan last"),
     ),
     "resume": (
         ("go on with the newest run of this folder", "surefoot resume"),
@@ -80,7 +87,19 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("", 'surefoot edit --file steps.toml --why "no report is needed"'),
     ),
     "cancel": (("end a run; its changes stay", 'surefoot cancel 1115-2044 --why "wrong task"'),),
-    # -- take back, take over
+    # -- take over, take back
+    "review": (
+        ("keep, edit or undo what a run changed, piece by piece", "surefoot review"),
+        ("undo one file without a dialogue", "surefoot review last --undo notes.txt"),
+    ),
+    "commit": (
+        ("commit what the newest run changed", "surefoot commit"),
+        ("one commit for each step", "surefoot commit 1115-2044 --steps"),
+    ),
+    "pr": (
+        ("the text of a pull request", "surefoot pr"),
+        ("only its title", "surefoot pr last --title"),
+    ),
     "undo": (
         ("restore the files as they were before the run", "surefoot undo last"),
         ("keep its first step", "surefoot undo 1115-2044 --step 2"),
@@ -101,8 +120,21 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("can a run start here?", "surefoot doctor"),
         ("with a certain model", "surefoot doctor -m ollama/qwen2.5-coder"),
     ),
+    "init": (
+        ("look at the project, try its commands, write surefoot.toml", "surefoot init"),
+        ("without questions", "surefoot init --yes"),
+    ),
+    "config set": (
+        ("a default model", "surefoot config set model.model openai/gpt-5.2"),
+        ("for this project only", "surefoot config set execution.approve ask --project"),
+    ),
+    "config unset": (("back to the default", "surefoot config unset execution.approve"),),
+    "config get": (("one value, for a script", "surefoot config get execution.sandbox"),),
+    "config edit": (("open your settings in an editor", "surefoot config edit"),),
+    "model test": (("three small tasks with a model", "surefoot model test -m ollama/qwen2.5-coder"),),
     "config": (
         ("every setting with its source", "surefoot config"),
+        ("what differs from the defaults", "surefoot config --changed"),
         ("one value, for a script", "surefoot config --json | jq '.\"execution.sandbox\".value'"),
     ),
     "trust": (("use the settings of the project here", "surefoot trust"),),

@@ -27,8 +27,8 @@ from surefoot.core.transitions import Stage
 from surefoot.engine.loop import new_run_id, resume_run, start_run
 from surefoot.engine.refusal import refuse_missing_commands
 from surefoot.errors import UsageError
-from surefoot.history.continuing import start_continuing
-from surefoot.history.given import EarlierPhases, from_file, of_run
+from surefoot.history.earlier.continuing import start_continuing
+from surefoot.history.earlier.given import EarlierPhases, from_file, of_run
 from surefoot.history.worktree import make_worktree
 from surefoot.journal.events import Event, Warned
 from surefoot.journal.redact import neutralise
