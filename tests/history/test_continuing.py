@@ -8,7 +8,7 @@ from support.kit import Bench, act, done, fenced, understanding
 from support.talk import CALC_TEST, TALKING, TalkingModel, submit
 from surefoot.core.outcome import Verdict
 from surefoot.engine.runtime.services import Services
-from surefoot.history import continuing
+from surefoot.history.earlier import continuing
 from surefoot.history.earlier.continuing import start_continuing
 from surefoot.history.undo import undo
 from surefoot.journal import events as e
