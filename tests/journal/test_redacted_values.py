@@ -23,6 +23,7 @@ REDACTOR = Redactor([VALUE])
 NEVER_ALTERED = {
     # ids, hashes and names of tools, models and people; names of problems
     "cause",
+    "checks",  # of the settings: commands of the user
     *("action_id", "after", "alternative_tool", "answer", "based_on", "body", "by", "command", "compensation_id"),
     *("criterion_checks", "expected_tools"),
     # of git: the commit, the branches, the step that was committed
