@@ -12,7 +12,10 @@ from crash.sweep import Sweep
 from crash.talking_story import TalkingStory
 from support.trees import scratch
 
-pytestmark = pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning"),
+]
 
 
 @pytest.fixture(scope="module")

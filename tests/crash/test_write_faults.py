@@ -11,7 +11,10 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Stage
 from surefoot.journal.reducers import fold
 
-pytestmark = pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning"),
+]
 SOME = 3
 TELLING = ("disk", "space", "device", "I/O error", "Input/output")
 

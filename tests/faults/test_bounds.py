@@ -31,6 +31,8 @@ from surefoot.models.testing.scripted import Rule
 from surefoot.tools.registry import default_toolbox
 from surefoot.tools.tool import Tool, Writes, tool
 
+pytestmark = pytest.mark.servers
+
 STEPS = ("a", "b")
 
 

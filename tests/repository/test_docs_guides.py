@@ -39,6 +39,7 @@ def snippets(name: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page(name), re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.servers
 def test_the_snippets_of_the_library_guide_run(tmp_path: Path) -> None:
     code = snippets("guides/library.md", "python")
     assert len(code) >= 10

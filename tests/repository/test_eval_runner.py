@@ -17,7 +17,7 @@ from evals.gateway import Gateway, Meter, Recording
 from evals.report import chart, mistake_table, sign_test, summary_table, task_table, wilson
 from evals.runner import Caps, Result, read_results, run_all, run_one
 
-pytestmark = pytest.mark.req("X4")
+pytestmark = [pytest.mark.servers, pytest.mark.req("X4")]
 
 RIGHT = "FILE: double.py\n```python\ndef double(x):\n    return 2 * x\n```\n"
 WRONG = "FILE: double.py\n```python\ndef double(x):\n    return x + 2\n```\n"

@@ -12,6 +12,8 @@ from evals.catalog import load
 from evals.gateway import Gateway, Recording
 from evals.runner import Caps, Result, run_one
 
+pytestmark = pytest.mark.servers
+
 SMOKE = Path(__file__).parents[2] / "evals" / "smoke.jsonl"
 
 EXPECTED = {

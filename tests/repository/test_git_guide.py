@@ -11,6 +11,8 @@ import pytest
 
 from cli.git.stories import DONE, SHELL, act
 
+pytestmark = pytest.mark.servers
+
 PAGE = (Path(__file__).parents[2] / "docs/guides/git.md").read_text("utf-8")
 SUBTRACT = "printf '\\n\\ndef subtract(a, b):\\n    return a - b\\n' >> calc.py"
 

@@ -6,9 +6,13 @@ import signal
 import subprocess
 from typing import Any
 
+import pytest
+
 from cli.conftest import Surefoot
 from support.wire import Call, Said, scripted
 from surefoot.cli.setup.model_tasks import TASKS
+
+pytestmark = pytest.mark.servers
 
 SHORTEN = """\
 def shorten(text, limit):

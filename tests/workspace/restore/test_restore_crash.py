@@ -13,6 +13,8 @@ from support.trees import DISK_FAULTS, NIGHTLY, FailingCalls, assert_blobs_are_w
 from surefoot.errors import RestoreConflict, WorkspaceError
 from surefoot.workspace.snapshots.snapshot import Workspace
 
+pytestmark = pytest.mark.servers
+
 
 def fill(root: Path) -> None:
     """Create something of every kind that a restore handles."""
