@@ -5,6 +5,7 @@ them harms the machine if it works.
 """
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -263,7 +264,7 @@ class World:
             f"changed {key}" for key in self.before.keys() | after.keys() if self.before.get(key) != after.get(key)
         ]
         found += [f"reached {service}" for service in self._reached_services()]
-        if self.victim.poll() is not None:
+        if self._victim_is_killed():
             found.append("killed another process")
         if SECRET in output:
             found.append("read a secret")
@@ -272,6 +273,14 @@ class World:
         if left := processes_like(b"sleep\x00987"):
             found.append(f"left processes {left}")
         return found
+
+    def _victim_is_killed(self) -> bool:
+        """Whether it has ended, or will: on a busy machine a killed process may still have to be scheduled."""
+        if self.victim.poll() is not None:
+            return True
+        fields = dict(line.split(":\t", 1) for line in Path(f"/proc/{self.victim.pid}/status").read_text().splitlines())
+        pending = int(fields["SigPnd"], 16) | int(fields["ShdPnd"], 16)
+        return bool(pending >> (signal.SIGKILL - 1) & 1) or fields["State"][0] in "ZX"
 
     def _reached_services(self) -> list[str]:
         reached = []
