@@ -61,7 +61,8 @@ class Reader:
         printed = [self._same(line) for line in self.output.splitlines()]
         rest = iter(printed)
         for line in shown.splitlines():
-            wanted = re.compile(".*".join(map(re.escape, self._same(line).split("…"))))
+            parts = [re.escape(part.strip()) for part in self._same(line).split("…")]
+            wanted = re.compile(".*".join(parts))
             assert any(wanted.fullmatch(real) for real in rest), f"{line!r} is not in order in:\n{printed}"
         self.transcript, self.output = self.transcript + self.output, ""
 
