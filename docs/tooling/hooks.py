@@ -39,8 +39,6 @@ PAGES = {
 """Pages of the repository outside docs/, and where they are in the site."""
 COPIES = "repository"
 """The folder of the site with other files of the repository that pages link to."""
-MAY_BE_MISSING = ("guides/git.md", "guides/interactive.md", "guides/project-setup.md")
-"""Pages in the navigation that are left out while they do not exist."""
 
 _LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))|(?<=\ssrc=\")([^\"]+)(?=\")|(?<=\ssrcset=\")([^\"]+)(?=\")")
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
@@ -48,18 +46,8 @@ _EXTERNAL = re.compile(r"<(?:script|img|iframe|source)[^>]+src(?:set)?=\"?(?:htt
 
 
 def on_config(config: MkDocsConfig) -> None:
-    config.nav = _without_missing(config.nav)
     fence = {"name": "mermaid", "class": "diagram", "format": diagram}
     config.mdx_configs["pymdownx.superfences"] = {"custom_fences": [fence]}
-
-
-def _without_missing(nav: Any) -> Any:
-    if isinstance(nav, list):
-        kept = [_without_missing(entry) for entry in nav]
-        return [entry for entry in kept if entry not in (None, {})]
-    if isinstance(nav, dict):
-        return {name: value for name, entry in nav.items() if (value := _without_missing(entry)) is not None}
-    return None if nav in MAY_BE_MISSING and not (ROOT / "docs" / nav).is_file() else nav
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
