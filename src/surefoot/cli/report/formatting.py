@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from surefoot.cli.report.symbols import Marks
 from surefoot.cli.report.text import block as block
 from surefoot.cli.report.text import count as count
 from surefoot.cli.report.text import folder as folder
@@ -128,6 +129,22 @@ def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) ->
     changed = changed_files(result)
     listed = join_limited([f"{sign} {name}" for sign, name in changed.listed], limit)
     return " and ".join(filter(None, (listed, changed.hidden)))
+
+
+def baseline_lines(results: Sequence[CheckResult], marks: Marks) -> list[str]:
+    """The results of the task's checks before the run, with the end of what a failing one printed."""
+    lines = []
+    if own := [result.check.label for result in results if result.check.origin == "project"]:
+        lines.append(f"no --check was given: using the project's tests, {line(', '.join(own))}")
+    for result in results:
+        label, mark = line(result.check.label), marks.of_check(result.passed)[0]
+        if result.passed:
+            lines.append(f"{mark} {label} passes already: it can show damage, but proves nothing")
+            continue
+        lines.append(f"{mark} {label} fails now: that has to change")
+        last = [row for row in result.detail.splitlines() if row.strip()][-1:]
+        lines += [f"    {line(row, 200)}" for row in last]
+    return lines
 
 
 # -- steps and recovery --------------------------------------------------------------------------------------------

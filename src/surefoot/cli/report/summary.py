@@ -12,7 +12,7 @@ from surefoot.core.plan import DetailedPlan
 from surefoot.core.questions import times_out_at
 from surefoot.history.status import RunStatus, status_of
 from surefoot.journal.state import RunState
-from surefoot.view.labels import PROOF_LABELS, STATUS_LABELS
+from surefoot.view.labels import STATUS_LABELS, proof_label
 from surefoot.view.questions import open_points, other_warnings
 
 _DIAGNOSIS_TITLES = (
@@ -146,7 +146,8 @@ def _tests(outcome: Outcome) -> Iterator[Text]:
     tests = outcome.tests
     if tests is None:
         return
-    yield _row("proof", Text(f"{outcome.proof.letter}: {PROOF_LABELS[outcome.proof]}"))
+    origins = (result.check.origin for result in outcome.checks)
+    yield _row("proof", Text(f"{outcome.proof.letter}: {proof_label(outcome.proof, origins)}"))
     if tests.before or tests.after:
         before, after = (counts.as_text() if counts else "unknown" for counts in (tests.before, tests.after))
         yield _row("tests", Text(f"before: {before}; now: {after}"))

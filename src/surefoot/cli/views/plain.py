@@ -174,13 +174,7 @@ def _checks(event: e.ChecksRan, state: RunState, marks: Marks) -> list[str]:
 
 def _baseline(event: e.ChecksRan, marks: Marks) -> list[str]:
     """The results of the task's checks before the run: only a check that fails now can prove the task later."""
-    if event.step_id:
-        return []
-    failing, passing = "fails now: that has to change", "passes already: it can show damage, but proves nothing"
-    return [
-        f"{marks.of_check(result.passed)[0]} {fmt.line(result.check.label)} {passing if result.passed else failing}"
-        for result in event.results
-    ]
+    return [] if event.step_id else fmt.baseline_lines(event.results, marks)
 
 
 def _model_retried(event: e.ModelRetried, state: RunState, marks: Marks) -> list[str]:
