@@ -225,7 +225,9 @@ def _rung(event: e.RungChosen, state: RunState, marks: Marks) -> list[str]:
 
 
 def _rolled_back(event: e.RolledBack, state: RunState, marks: Marks) -> list[str]:
-    return [f"  undone: {fmt.join_limited([fmt.path(path) for path in event.paths])}"] if event.paths else []
+    # A folder that came or went with its files says nothing more than they do.
+    paths = [path for path in event.paths if not any(other.startswith(f"{path}/") for other in event.paths)]
+    return [f"  undone: {fmt.join_limited([fmt.path(path) for path in paths])}"] if paths else []
 
 
 def _work_kept(event: e.WorkKept, state: RunState, marks: Marks) -> list[str]:
