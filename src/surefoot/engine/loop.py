@@ -29,7 +29,7 @@ from surefoot.engine.refusal import refuse_missing_commands, refuse_secrets
 from surefoot.engine.resume import check_before, pick_up, settle_conflict
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
-from surefoot.engine.runtime.stop import Stopped
+from surefoot.engine.runtime.stop import Stopped, reason_of
 from surefoot.engine.scheduler.run_ready import execute
 from surefoot.engine.verdict import Observed, conclude, stopped
 from surefoot.engine.verifier.protected import files_to_protect
@@ -310,7 +310,7 @@ async def _cut_short(run: Run, error: BaseException) -> None:
         await _stop(run, run.inbox.stop.verdict, run.inbox.stop.reason)
         return
     cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
-    reason = "stopped from outside" if cancelled else error_in_words(error)
+    reason = reason_of(error) if cancelled else error_in_words(error)
     with suppress(Exception):
         await run.record(e.RunInterrupted(reason=reason))
     raise error

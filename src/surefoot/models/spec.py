@@ -50,6 +50,11 @@ def unknown_provider(spec: str) -> UsageError:
     return UsageError(f"{spec!r} does not name a provider", remedy=f"{advice} the providers are {', '.join(kinds)}")
 
 
+def to_name_again(model: str) -> str:
+    """The option that a resume needs for a model whose name in the journal does not find it again; else empty."""
+    return " -m scripted:FILE" if model.startswith("scripted:") else ""
+
+
 def host_of(url: str) -> str:
     """Host and port of a URL, without credentials."""
     return urlsplit(url).netloc.rpartition("@")[2].lower()

@@ -349,7 +349,9 @@ def test_a_signal_stops_the_run_and_the_output_says_how_to_resume(surefoot: Sure
     assert process.returncode == 130
     (run,) = surefoot("list", "--json").objects
     assert f"stopped; continue with: surefoot resume {run['run_id']}" in err
+    assert f"surefoot resume {run['run_id']} -m scripted:FILE" in err, "the name of a script does not find it again"
     assert "Interrupted" in out
+    assert {signal.SIGINT: "stopped with Ctrl-C", signal.SIGTERM: "stopped by the signal SIGTERM"}[number] in out
     assert run["verdict"] == "interrupted"
     (surefoot.workspace / "begun").unlink(missing_ok=True)
     done = surefoot("resume", "-m", surefoot.script(adder("+")), "--json")

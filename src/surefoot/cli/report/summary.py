@@ -12,6 +12,7 @@ from surefoot.core.plan import DetailedPlan
 from surefoot.core.questions import times_out_at
 from surefoot.history.status import RunStatus, status_of
 from surefoot.journal.state import RunState
+from surefoot.models.spec import to_name_again
 from surefoot.view.labels import STATUS_LABELS, proof_label
 from surefoot.view.questions import open_points, other_warnings
 
@@ -28,8 +29,10 @@ _MAX_FILES = 12
 _MAX_CHECKS = 10
 
 
-def summary(state: RunState, marks: Marks, *, status: RunStatus | None = None, by: Sequence[str] = ()) -> list[Text]:
-    """The lines of the summary.
+def summary(
+    state: RunState, marks: Marks, *, status: RunStatus | None = None, by: Sequence[str] = (), hints: bool = True
+) -> list[Text]:
+    """The lines of the summary, with `hints` also the commands for what can be done next.
 
     `status` is that of a run that another process may drive; without it no process does. `by` says in words who drives
     the run, or carried out the plan.
@@ -54,7 +57,7 @@ def summary(state: RunState, marks: Marks, *, status: RunStatus | None = None, b
         *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(state, outcome)),
         *(_questions(state) if status == "waiting" else ()),
         *_diagnosis(outcome),
-        *_next(state, status),
+        *(_next(state, status) if hints else ()),
     ]
 
 
@@ -234,15 +237,15 @@ _NEXT: dict[RunStatus, tuple[tuple[str, str], ...]] = {
     "running": (("watch", "surefoot watch {}"), ("pause", "surefoot pause {}")),
     "queued": (("watch", "surefoot watch {}"),),
     "waiting": (("answer", "surefoot answer {}"),),
-    "paused": (("resume", "surefoot resume {}"),),
-    "interrupted": (("resume", "surefoot resume {}"),),
+    "paused": (("resume", "surefoot resume {}{}"),),
+    "interrupted": (("resume", "surefoot resume {}{}"),),
     "plan": (("edit", "surefoot edit {}"), ("run it", "surefoot run --plan {}")),
 }
 
 
 def _next(state: RunState, status: RunStatus) -> Iterator[Text]:
     run_id, outcome = state.run_id, state.outcome
-    hints = [(title, command.format(run_id)) for title, command in _NEXT.get(status, ())]
+    hints = [(title, command.format(run_id, to_name_again(state.model))) for title, command in _NEXT.get(status, ())]
     if status == "undone" and state.undone is not None and state.undone.redo:
         again = f"surefoot undo {run_id} --to {state.undone.redo[:12]}"
         hints.append(("redo", f"surefoot apply {run_id}" if state.undone.folder else again))
