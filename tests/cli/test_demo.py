@@ -87,6 +87,16 @@ def test_a_run_of_a_demo_names_no_commands_for_itself(surefoot: Surefoot) -> Non
     assert "--no-hints" in playing.Stage(surefoot.home, "", "").words()
 
 
+@pytest.mark.servers
+def test_on_a_terminal_serve_says_what_the_link_is_for(surefoot: Surefoot) -> None:
+    serving = surefoot.on_terminal("serve", "--port", "0")
+    serving.wait_for("Ctrl-C ends the server")
+    serving.signal(signal.SIGINT)
+    serving.end()
+    first, second, *_ = serving.output.splitlines()
+    assert (first, "/#t=" in second) == ("Open this in a browser:", True)
+
+
 def test_without_the_page_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("surefoot.server.page.FOLDER", tmp_path)
     assert "make web" in playing.no_page()

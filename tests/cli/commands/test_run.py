@@ -78,6 +78,22 @@ def test_a_run_that_its_own_test_proves(surefoot: Surefoot, accept: tuple[str, .
     assert (shown["outcome"]["proof"], shown["outcome"]["verdict"]) == ("own_test", "unverified")
 
 
+@pytest.mark.parametrize(
+    ("check", "counted"), [("true", " (given tests; +1 new)"), ("grep -q sub adder.py", " (given tests)")]
+)
+def test_counts_of_the_given_tests_say_so(surefoot: Surefoot, check: str, counted: str) -> None:
+    (surefoot.workspace / "adder.py").write_text("def add(a, b):\n    return a + b\n")
+    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    more = "    def test_sub(self):\n        from adder import sub\n        self.assertEqual(sub(3, 2), 1)\n"
+    write = f"cat >> test_adder.py <<'END'\n{more}END\nprintf 'def sub(a, b):\\n    return a - b\\n' >> adder.py"
+    act = {"thought": "", "decision": "act", "reason": "", "tool": "run_command", "arguments": {"command": write}}
+    done = {"thought": "", "decision": "done", "reason": "", "tool": "", "arguments": {}}
+    script = surefoot.script({**UNDERSTANDING, "files": [], "task_type": "shell"}, act, done)
+    result = surefoot("run", "Add sub(a, b) to adder.py, and a test for it.", "-m", script, "--check", check)
+    assert f"tests   before: 1 passed; now: 1 passed{counted}\n" in result.out, result.out + result.err
+    assert f"before: 1 passed; now: 1 passed{counted}." in surefoot("report", "--format", "md", "-o", "-").out
+
+
 @pytest.mark.req("P18")
 def test_a_failed_run_ends_with_1_and_a_diagnosis(surefoot: Surefoot) -> None:
     (surefoot.workspace / "test_adder.py").write_text(TEST)

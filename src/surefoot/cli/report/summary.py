@@ -153,7 +153,7 @@ def _tests(outcome: Outcome) -> Iterator[Text]:
     yield _row("proof", Text(f"{outcome.proof.letter}: {proof_label(outcome.proof, origins)}"))
     if tests.before or tests.after:
         before, after = (counts.as_text() if counts else "unknown" for counts in (tests.before, tests.after))
-        yield _row("tests", Text(f"before: {before}; now: {after}"))
+        yield _row("tests", Text(f"before: {before}; now: {after}{tests.counted}"))
     asked = [test.as_text() for test in tests.altered if test.asked]
     if asked:
         yield _row("", Text(f"as the task asks: {fmt.join_limited([fmt.line(text) for text in asked])}", style="dim"))
