@@ -39,6 +39,7 @@ from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
+from surefoot.tools.fs.walk import is_cached
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 
@@ -334,9 +335,12 @@ async def _stop(run: Run, verdict: Verdict, reason: str, error: SurefootError | 
 
 
 async def _compare_with_start(run: Run) -> Observed:
-    """Compare the workspace with what it was before the run."""
+    """Compare the workspace with what it was before the run. Caches of tools that it did not touch are left out."""
     paths: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
+    touched, protected = run.state.touched, set(run.state.protected)
     for change in await asyncio.to_thread(run.workspace.changes, run.state.snapshot):
-        paths[change.kind if change.kind in paths else "changed"].append(as_text(change.path))
+        path = as_text(change.path)
+        if "." in touched or path in touched or path in protected or not is_cached(path):
+            paths[change.kind if change.kind in paths else "changed"].append(path)
     look = await asyncio.to_thread(run.workspace.look)
     return Observed(**paths, not_captured=look.not_captured)

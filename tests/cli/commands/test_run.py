@@ -287,8 +287,13 @@ def test_a_failed_run_gives_its_reason_once_and_shows_no_running_step(surefoot: 
     assert result.code == 1
     assert result.out.count("the script has no answer for call 2") == 1
     shown = surefoot("show").out
-    assert "Write adder.py  code_generation, not done" in shown
+    assert "Write adder.py  code generation, not done" in shown
     assert "running" not in shown
+    for name in ("__pycache__/mine.pyc", ".pytest_cache/v/mine", "notes/mine.txt"):
+        (surefoot.workspace / name).parent.mkdir(parents=True)
+        (surefoot.workspace / name).write_text("mine")
+    again = surefoot("resume", "-m", surefoot.script(), "--json").objects[-1]
+    assert again["diagnosis"]["left_behind"] == ["notes", "notes/mine.txt"], "caches of others are not of the run"
 
 
 def test_the_results_of_checks_before_the_run_are_printed(surefoot: Surefoot) -> None:
