@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 import surefoot
 from surefoot import errors
 from surefoot.cli.app import cli
-from surefoot.cli.commands.config import as_text
+from surefoot.cli.setup.config import as_text
 from surefoot.config.fields import SECTIONS, describe, known_fields
 from surefoot.journal.events import KINDS
 from surefoot.journal.events.aliases import ALIASES

@@ -37,7 +37,9 @@ def test_a_check_that_fails_shows_why_before_the_model_works(
 ) -> None:
     (surefoot.workspace / "src/lib_of_mine").mkdir(parents=True)
     (surefoot.workspace / "adder.py").write_text("")
-    run = surefoot("run", TASK, "-m", surefoot.script(UNDERSTANDING), "--until-phase", "understanding", "--check", check)
+    run = surefoot(
+        "run", TASK, "-m", surefoot.script(UNDERSTANDING), "--until-phase", "understanding", "--check", check
+    )
     failing = next(index for index, line in enumerate(run.lines) if "fails now: that has to change" in line)
     assert why in run.lines[failing + 1], run.err
     warnings = [line for line in run.lines if "warning:" in line]

@@ -42,7 +42,9 @@ def test_list_show_and_resume_say_that_a_run_is_undone(surefoot: Surefoot) -> No
     twice = surefoot("undo", run_id, "--yes")
     assert f"run {run_id} is already undone; to redo it: surefoot undo {run_id} --to " in twice.err
     assert twice.err.strip().endswith(after["undone"]["redo"][:12])
-    assert "surefoot: Missing argument 'RUN'.\n          the newest run: surefoot undo last; see: " in surefoot("undo").err
+    assert (
+        "surefoot: Missing argument 'RUN'.\n          the newest run: surefoot undo last; see: " in surefoot("undo").err
+    )
     assert "the newest run: surefoot skip last STEP; " in surefoot("skip").err
     again = surefoot("undo", run_id, "--to", after["undone"]["redo"][:12], "--yes")
     assert again.code == 0, again.err
@@ -92,4 +94,6 @@ def test_a_later_run_that_changed_the_same_files_is_named(surefoot: Surefoot) ->
     assert f"these files were changed since by run {second}: adder.py" in refused.err
     assert f"undo that one first: surefoot undo {second}; or leave" in refused.err
     assert surefoot("undo", second, "--yes").code == 0
-    assert "by you or another program" in surefoot("undo", first, "--yes").err, "it is undone, the edit before it is not"
+    assert "by you or another program" in surefoot("undo", first, "--yes").err, (
+        "it is undone, the edit before it is not"
+    )

@@ -65,7 +65,9 @@ def plan_lines(plan: DetailedPlan, marks: Marks) -> Iterator[Text]:
     """The steps of a plan with their dependencies, files and checks."""
     numbers = {step.id: number for number, step in enumerate(plan.steps, 1)}
     for number, step in enumerate(plan.steps, 1):
-        yield Text.assemble((f"  {number}. ", "dim"), (fmt.line(step.name), "bold"), (f"  {fmt.step_type(step)}", "dim"))
+        yield Text.assemble(
+            (f"  {number}. ", "dim"), (fmt.line(step.name), "bold"), (f"  {fmt.step_type(step)}", "dim")
+        )
         if step.description and step.description != step.name:
             yield Text(f"     {fmt.line(step.description, 300)}")
         needs = [str(numbers[d.depends_on]) for d in plan.dependencies if d.step_id == step.id]

@@ -95,9 +95,7 @@ class ScriptedModel:
                 f"cannot read the script {path}: {error.strerror}", remedy="name a file that can be read: scripted:FILE"
             ) from None
         except ValueError as error:
-            raise UsageError(
-                f"the script {path} is not JSON: {error}", remedy="give a JSON list of answers"
-            ) from None
+            raise UsageError(f"the script {path} is not JSON: {error}", remedy="give a JSON list of answers") from None
         if not isinstance(entries, list):
             raise UsageError(f"the script {path} is not a JSON list", remedy="give a JSON list of answers")
         return cls([_parse_entry(entry) for entry in entries], name=f"scripted:{Path(path).name}")

@@ -148,7 +148,9 @@ def run_result(view: RunView) -> RunResult:
         status=row["status"],
         verdict=row["verdict"],
         proof=row["proof"],
-        proof_text=proof_label(outcome.proof, (c.check.origin for c in outcome.checks)) if outcome and row["proof"] else "",
+        proof_text=proof_label(outcome.proof, (c.check.origin for c in outcome.checks))
+        if outcome and row["proof"]
+        else "",
         exit_code=row["exit_code"],
         summary=row["summary"] or row["reason"],
         task=row["task"],

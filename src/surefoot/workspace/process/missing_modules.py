@@ -32,8 +32,9 @@ def find_missing_module(line: str, output: str, root: Path) -> MissingModule | N
     said = {name.partition(".")[0] for name in _SAID.findall(output)}
     for name in _modules(line) if said else ():
         top = name.partition(".")[0]
-        if top in said and not any((root / folder / top).with_suffix(s).exists() for folder in _SOURCE_FOLDERS
-                                   for s in ("", ".py")):
+        if top in said and not any(
+            (root / folder / top).with_suffix(s).exists() for folder in _SOURCE_FOLDERS for s in ("", ".py")
+        ):
             known = sorted({*sys.stdlib_module_names, *_TOOLS, *_own_modules(root)})
             return MissingModule(name, next(iter(difflib.get_close_matches(top, known, n=1, cutoff=0.75)), ""))
     return None
