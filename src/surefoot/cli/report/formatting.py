@@ -133,7 +133,7 @@ def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) ->
 
 def baseline_lines(results: Sequence[CheckResult], marks: Marks) -> list[str]:
     """The results of the task's checks before the run, with the end of what a failing one printed."""
-    lines = []
+    lines, failing = [], failing_rows(results)
     if own := [result.check.label for result in results if result.check.origin == "project"]:
         lines.append(f"no --check was given: using the project's tests, {line(', '.join(own))}")
     for result in results:
@@ -142,8 +142,7 @@ def baseline_lines(results: Sequence[CheckResult], marks: Marks) -> list[str]:
             lines.append(f"{mark} {label} passes already: it can show damage, but proves nothing")
             continue
         lines.append(f"{mark} {label} fails now: that has to change")
-        last = [row for row in result.detail.splitlines() if row.strip()][-1:]
-        lines += [f"    {line(row, 200)}" for row in last]
+        lines += [f"    {row}" for row in [row for row in failing.get(result.check.key, ()) if row.strip()][-1:]]
     return lines
 
 
