@@ -281,13 +281,19 @@ class SnapshotOverQuota(WorkspaceError):
 
 
 class RestoreConflict(WorkspaceError):
-    def __init__(self, paths: Sequence[str]) -> None:
+    """`runs` are later runs of Surefoot that changed these files, the newest first."""
+
+    def __init__(self, paths: Sequence[str], runs: Sequence[str] = ()) -> None:
         listed = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+        by, first = "you or another program", ""
+        if runs:
+            by = f"run {runs[0]}" if len(runs) == 1 else f"the runs {', '.join(runs)}"
+            first = f"undo {'that one' if len(runs) == 1 else 'those'} first: surefoot undo {runs[0]}; or "
         super().__init__(
-            f"these files were changed since by someone else: {listed}",
-            remedy="leave the files as they are, or use --force to overwrite them",
+            f"these files were changed since by {by}: {listed}",
+            remedy=f"{first}leave the files as they are, or use --force to overwrite them",
         )
-        self.paths = tuple(paths)
+        self.paths, self.runs = tuple(paths), tuple(runs)
 
 
 class RestoreIncomplete(WorkspaceError):

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from cli.conftest import Surefoot
+from support.stories import good_script
 from surefoot.cli.demo import playing
 from surefoot.config.extras import install_command
 
@@ -70,10 +71,30 @@ def test_a_demo_that_is_ended_leaves_nothing_behind(surefoot: Surefoot, number: 
         assert line, "the demo has ended"
     assert [path.name.startswith("surefoot-demo-") for path in scratch.iterdir()] == [True]
     process.send_signal(number)
-    process.communicate(timeout=60)
+    out, err = process.communicate(timeout=60)
+    for hint in ("surefoot resume", "surefoot show", "surefoot watch"):
+        assert hint not in out + err, "the run is gone"
+    assert err.endswith(f"{playing.NEXT}\n")
     assert process.returncode in (0, 130)
     assert list(scratch.iterdir()) == []
     assert not surefoot.state.exists()
+
+
+def test_a_run_of_a_demo_names_no_commands_for_itself(surefoot: Surefoot) -> None:
+    with_hints, without = surefoot(*good_script(surefoot)), surefoot(*good_script(surefoot), "--no-hints")
+    assert "surefoot show" in with_hints.out
+    assert (without.code, "surefoot show" in without.out) == (3, False)
+    assert "--no-hints" in playing.Stage(surefoot.home, "", "").words()
+
+
+@pytest.mark.servers
+def test_on_a_terminal_serve_says_what_the_link_is_for(surefoot: Surefoot) -> None:
+    serving = surefoot.on_terminal("serve", "--port", "0")
+    serving.wait_for("Ctrl-C ends the server")
+    serving.signal(signal.SIGINT)
+    serving.end()
+    first, second, *_ = serving.output.splitlines()
+    assert (first, "/#t=" in second) == ("Open this in a browser:", True)
 
 
 def test_without_the_page_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

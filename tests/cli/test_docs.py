@@ -53,8 +53,8 @@ def format_option(option: click.Option, command: click.Command) -> str:
 @pytest.mark.parametrize(("name", "command"), list(commands()))
 def test_every_option_is_listed_with_its_command(name: str, command: click.Command) -> None:
     listed = [row[0] for row in rows(section(COMMANDS, name))]
-    real = [format_option(parameter, command) for parameter in command.params if isinstance(parameter, click.Option)]
-    assert listed == real
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    assert listed == [format_option(option, command) for option in options if not option.hidden]
     assert command.help
 
 

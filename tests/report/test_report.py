@@ -112,6 +112,7 @@ def test_an_undone_run_says_so_and_by_whom(story: Find) -> None:
     paper = as_markdown(report)
     assert paper.startswith("### Undone – ")
     assert "by a person with surefoot undo" in paper
+    assert paper.index("The changes were undone on") < paper.index("**Before that: proof A: a given check")
     assert {file["path"] for file in report["diff"]} == {"CHANGES.md", "slug.py"}
 
 

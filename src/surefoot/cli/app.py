@@ -189,7 +189,8 @@ def _problem(error: BaseException) -> "Problem":
     match error:
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "surefoot"
-            return Problem(error.format_message(), f"see: {path} --help", "usage_error", 2)
+            remedy = f"{_newest_run(error, path)}see: {path} --help"
+            return Problem(error.format_message(), remedy, "usage_error", 2)
         case click.ClickException():
             return Problem(error.format_message(), "", "error", 1)
     if _debug():
@@ -204,6 +205,17 @@ def _problem(error: BaseException) -> "Problem":
     from surefoot.core.values import error_in_words
 
     return Problem(f"unexpected error: {error_in_words(error)}", remedy, "unexpected_error", 1)
+
+
+def _newest_run(error: click.UsageError, path: str) -> str:
+    """How to name the newest run, if a run is missing; else empty."""
+    if not isinstance(error, click.MissingParameter) or not error.ctx or not error.param:
+        return ""
+    if error.param.metavar != "RUN":
+        return ""
+    needed = (p for p in error.ctx.command.params if isinstance(p, click.Argument) and p.required)
+    rest = [str(p.metavar) for p in needed if p is not error.param]
+    return f"the newest run: {' '.join([path, 'last', *rest])}; "
 
 
 def _print_traceback(error: BaseException) -> None:

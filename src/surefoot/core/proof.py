@@ -64,6 +64,8 @@ class SuiteEvidence(Value):
     """The command that runs the project's tests; empty if none is known."""
     before: SuiteCounts | None = None
     after: SuiteCounts | None = None
+    given_only: bool = False
+    """Whether `after` counts only the tests that were there before the run, and none that it wrote."""
     regressions: tuple[FreeText, ...] = ()
     """Tests that passed before the run and fail now, each twice in a row."""
     regressions_unknown: FreeText = ""
@@ -76,6 +78,14 @@ class SuiteEvidence(Value):
     """Tests that the run wrote, that fail on the tree before the run and pass now."""
     own_tests_problem: FreeText = ""
     """Why the tests that the run wrote prove nothing; empty if they do, or if there are none."""
+
+    @property
+    def counted(self) -> str:
+        """What `before` and `after` count, in brackets, if that is not every test; else empty."""
+        if not self.given_only:
+            return ""
+        new = len([name for name in self.own_tests if "::" in name])
+        return f" (given tests; +{new} new)" if new else " (given tests)"
 
     @property
     def weakened(self) -> tuple[AlteredTest, ...]:

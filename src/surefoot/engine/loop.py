@@ -29,7 +29,7 @@ from surefoot.engine.refusal import refuse_missing_commands, refuse_secrets
 from surefoot.engine.resume import check_before, pick_up, settle_conflict
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
-from surefoot.engine.runtime.stop import Stopped
+from surefoot.engine.runtime.stop import Stopped, reason_of
 from surefoot.engine.scheduler.run_ready import execute
 from surefoot.engine.verdict import Observed, conclude, stopped
 from surefoot.engine.verifier.protected import files_to_protect
@@ -39,6 +39,7 @@ from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
+from surefoot.tools.fs.walk import is_cached
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 
@@ -310,7 +311,7 @@ async def _cut_short(run: Run, error: BaseException) -> None:
         await _stop(run, run.inbox.stop.verdict, run.inbox.stop.reason)
         return
     cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
-    reason = "stopped from outside" if cancelled else error_in_words(error)
+    reason = reason_of(error) if cancelled else error_in_words(error)
     with suppress(Exception):
         await run.record(e.RunInterrupted(reason=reason))
     raise error
@@ -334,9 +335,12 @@ async def _stop(run: Run, verdict: Verdict, reason: str, error: SurefootError | 
 
 
 async def _compare_with_start(run: Run) -> Observed:
-    """Compare the workspace with what it was before the run."""
+    """Compare the workspace with what it was before the run. Caches of tools that it did not touch are left out."""
     paths: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
+    touched, protected = run.state.touched, set(run.state.protected)
     for change in await asyncio.to_thread(run.workspace.changes, run.state.snapshot):
-        paths[change.kind if change.kind in paths else "changed"].append(as_text(change.path))
+        path = as_text(change.path)
+        if "." in touched or path in touched or path in protected or not is_cached(path):
+            paths[change.kind if change.kind in paths else "changed"].append(path)
     look = await asyncio.to_thread(run.workspace.look)
     return Observed(**paths, not_captured=look.not_captured)

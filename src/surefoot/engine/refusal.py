@@ -14,6 +14,7 @@ from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
 from surefoot.prompting.project.folder import list_files
 from surefoot.workspace.process.missing_commands import NOT_FOUND, MissingCommand, find_missing, named_by_shell
+from surefoot.workspace.process.missing_modules import find_missing_module
 
 _VALUE_REMEDY = "write the variable's name instead of its value; if it is no secret, give the variable another name"
 _FORMAT_REMEDY = "keep it in a file or in a variable of the environment, and name that instead"
@@ -66,6 +67,22 @@ def refuse_unstarted(task: Task, result: CheckResult) -> None:
             f"the check {result.check.label!r} cannot be run: {result.detail}",
             remedy="correct the command; a check has to be able to fail and to pass",
         )
+
+
+def warn_of_missing_module(task: Task, result: CheckResult) -> str:
+    """Say that a check of the user names a module that nothing provides; empty if it does not. It is not refused: the
+    task may be to write it."""
+    check = result.check
+    if result.passed or check.origin != "user" or not isinstance(check, CommandCheck):
+        return ""
+    missing = find_missing_module(check.command, result.detail, task.folder)
+    if missing is None:
+        return ""
+    meant = f"; did you mean {missing.instead}?" if missing.instead else ""
+    return (
+        f"before the run neither this Python nor the project had the module {missing.name}, which the check "
+        f"{check.label!r} runs{meant}"
+    )
 
 
 _NOT_EXECUTABLE = 126

@@ -7,7 +7,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.executor.step import task_checks
 from surefoot.engine.reflector.restore import note_incidents, restore_step, rolled_back, undo_interrupted, was_done
-from surefoot.engine.refusal import refuse_unstarted
+from surefoot.engine.refusal import refuse_missing_commands, refuse_unstarted, warn_of_missing_module
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import RestoreConflict
@@ -33,10 +33,14 @@ async def pick_up(run: Run) -> None:
 
 async def check_before(run: Run) -> None:
     """Run the task's checks before anything is done: only what is red now can prove the task later."""
+    # Also for a run that was started by a version that did not look, or where the command was removed since.
+    refuse_missing_commands(run.task)
     if run.state.baseline_taken or run.config.phases is PhasePolicy.PLAN:
         return
     for result in await run.verifier.check(task_checks(run), "before"):
         refuse_unstarted(run.task, result)
+        if warning := warn_of_missing_module(run.task, result):
+            run.note(e.Warned(message=warning))
 
 
 async def settle_conflict(run: Run, conflict: RestoreConflict) -> None:

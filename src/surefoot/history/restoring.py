@@ -77,9 +77,10 @@ def _paths(changes: Sequence[Change]) -> set[str]:
     return {change.path for change in changes}
 
 
-def refuse_conflicts(plan: RestorePlan) -> None:
+def refuse_conflicts(plan: RestorePlan, runs: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()) -> None:
+    """Raise if files of others would be overwritten. `runs` finds the later runs that changed them."""
     if plan.conflicts:
-        raise RestoreConflict([printable(path) for path in plan.conflicts])
+        raise RestoreConflict([printable(path) for path in plan.conflicts], runs(plan.conflicts))
 
 
 async def carry_out(

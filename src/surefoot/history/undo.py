@@ -21,6 +21,9 @@ from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 from surefoot.workspace.lock import WorkspaceLock
 
+_MAX_LATER_RUNS = 50
+"""Among so many of the newest runs of a folder those are looked for that changed a file again."""
+
 
 async def undo(
     journal: Journal,
@@ -61,7 +64,7 @@ async def undo(
             check_leftovers_until=timeline.check_leftovers_until,
             force=force,
         )
-        refuse_conflicts(plan)
+        refuse_conflicts(plan, lambda paths: _later_runs(journal, state, paths))
         if plan.changes and not confirm(plan):
             return None
         redoes = target if target in timeline.undo_snapshots else ""
@@ -80,6 +83,19 @@ async def undo(
             await carry_out(journal, run_id, workspace, plan, events)
         plan.report = plan.report if plan.changes else finished
         return plan
+
+
+def _later_runs(journal: Journal, state: RunState, paths: Sequence[str]) -> list[str]:
+    """The runs that changed one of these files after this run began and were not undone, the newest first."""
+    assert state.task is not None
+    found = []
+    for run in journal.summaries(_MAX_LATER_RUNS, [state.task.workspace]):
+        if run.run_id == state.run_id or run.created_at < state.started_at or run.undone == "undone":
+            continue
+        changed = build_timeline(journal.read(run.run_id)).touched_since(0)
+        if any(map(changed, paths)):
+            found.append(run.run_id)
+    return found
 
 
 def _is_recorded(state: RunState, event: e.RolledBack) -> bool:

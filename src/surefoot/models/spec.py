@@ -43,9 +43,16 @@ def unknown_provider(spec: str) -> UsageError:
     matches = difflib.get_close_matches(head.strip().lower(), kinds, n=1)
     if matches:
         advice = f"did you mean {matches[0]}{spec[len(head) :]}?"
+    elif "/" in spec or ":" in spec:
+        advice = f"begin with the name of a provider, as in openai/{PROVIDERS['openai'].default_model};"
     else:
         advice = f"write openai/{spec}, ollama/{spec}, http://127.0.0.1:8000/v1#{spec} or similar;"
     return UsageError(f"{spec!r} does not name a provider", remedy=f"{advice} the providers are {', '.join(kinds)}")
+
+
+def to_name_again(model: str) -> str:
+    """The option that a resume needs for a model whose name in the journal does not find it again; else empty."""
+    return " -m scripted:FILE" if model.startswith("scripted:") else ""
 
 
 def host_of(url: str) -> str:

@@ -58,7 +58,7 @@ def suite(outcome: Outcome | None) -> SuiteRow | None:
     return {
         "command": tests.command,
         "before": tests.before.as_text() if tests.before else "",
-        "after": tests.after.as_text() if tests.after else "",
+        "after": tests.after.as_text() + tests.counted if tests.after else "",
         "regressions": list(tests.regressions),
         "no_longer_run": list(tests.no_longer_run),
         "altered": [test.as_text() for test in tests.altered],

@@ -60,7 +60,7 @@ def noscript(report: Report) -> Iterator[str]:
     words = Words(report)
     run = words.run
     yield f"<h1>{_escape(words.verdict)} – {_escape(run['title'], 200)}</h1>"
-    yield from (f"<p>{_escape(line)}</p>" for line in (words.summary, words.state) if line)
+    yield from (f"<p>{_escape(line)}</p>" for line in (words.state, words.summary) if line)
     facts = [
         ("Proof", words.proof),
         ("Spent", words.spent),

@@ -84,12 +84,12 @@ def _cell(value: str) -> str:
 def _head(words: Words) -> Iterator[str]:
     yield f"### {words.verdict} – {text(words.run['title'])}"
     yield ""
-    if words.proof:
-        yield f"**Proof {words.proof}.**"
-    if words.summary:
-        yield text(words.summary, 600)
     if words.state:
         yield f"**{words.state}**"
+    if words.proof:
+        yield f"**{'Before that: proof' if words.report['undone'] else 'Proof'} {words.proof}.**"
+    if words.summary:
+        yield text(words.summary, 600)
     yield ""
     yield f"Spent: {words.spent}."
     if words.lost:

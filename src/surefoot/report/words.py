@@ -9,7 +9,7 @@ from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import Rung, StepStatus
 from surefoot.report.document import FinalCheck, Omission, Recovery, Report
 from surefoot.view.figures import count, duration, format_cost
-from surefoot.view.labels import OWN_TESTS, PROOF_LABELS, RUNG_LABELS, STEP_LABELS, UNPROVEN, VERDICT_LABELS
+from surefoot.view.labels import OWN_TESTS, RUNG_LABELS, STEP_LABELS, UNPROVEN, VERDICT_LABELS, proof_label
 from surefoot.view.rows import QuestionRow, RevisionRow, RunRow, StepRow, Tokens
 
 _LETTERS = {level.letter: level for level in ProofLevel}
@@ -92,7 +92,9 @@ class Words:
         """The level of proof in words; empty for a run that is not done."""
         letter = self.run["proof"]
         done = self.run["verdict"] in _DONE and self.run["status"] != "plan"
-        return f"{letter}: {PROOF_LABELS[_LETTERS[letter]]}" if letter and done else ""
+        if not letter or not done:
+            return ""
+        return f"{letter}: {proof_label(_LETTERS[letter], (check['origin'] for check in self.report['checks']))}"
 
     @property
     def summary(self) -> str:

@@ -1,5 +1,7 @@
 """States, recoveries and levels of proof in words. Every text for people uses these."""
 
+from collections.abc import Iterable
+
 from surefoot.core.outcome import Verdict
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import Rung, StepStatus
@@ -37,6 +39,16 @@ PROOF_LABELS: dict[ProofLevel, str] = {
     ProofLevel.OWN_TEST: "a test that the run wrote fails on the old tree and passes now",
     ProofLevel.NONE: "nothing that failed before is known to pass now",
 }
+_BY_PROJECT = "the project's tests failed before and pass now"
+
+
+def proof_label(level: ProofLevel, origins: Iterable[str]) -> str:
+    """A level of proof in words. `origins` are where the checks come from: without one of the user, it is the project's
+    tests that prove the result."""
+    known = set(origins)
+    by_project = level is ProofLevel.GIVEN_CHECK and "project" in known and "user" not in known
+    return _BY_PROJECT if by_project else PROOF_LABELS[level]
+
 
 STEP_LABELS: dict[StepStatus, str] = {
     StepStatus.PENDING: "waiting",

@@ -247,3 +247,19 @@ def test_debug_mode_prints_the_traceback(surefoot: Surefoot) -> None:
     result = surefoot("run", "", "-m", surefoot.script())
     assert result.code == 2
     assert "Traceback" in result.err
+
+
+def test_the_home_folder_and_a_script_that_is_not_there_get_remedies_that_fit(surefoot: Surefoot) -> None:
+    in_home = surefoot(*valid_arguments(surefoot), "-C", str(surefoot.home))
+    assert_refused(in_home, 2, "is inside the workspace")
+    assert in_home.lines[1].strip().startswith("go into a project folder, or name one with -C; or set SUREFOOT_HOME")
+    missing = surefoot("run", TASK, "-m", "scripted:gone.json")
+    assert missing.lines == [
+        "surefoot: cannot read the script gone.json: No such file or directory",
+        "          name a file that can be read: scripted:FILE",
+    ]
+    (surefoot.workspace / "broken.json").write_text("[")
+    assert_refused(surefoot("run", TASK, "-m", "scripted:broken.json"), 2, "is not JSON", "give a JSON list of answers")
+    unknown = surefoot("run", TASK, "-m", "foo/bar")
+    assert_refused(unknown, 2, "begin with the name of a provider, as in openai/gpt-", "the providers are local")
+    assert "/foo/bar" not in unknown.err

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Result, Surefoot
+from support import recorded
 
 
 def script(path: Path, command: str, times: int = 1) -> str:
@@ -65,6 +66,20 @@ def test_control_of_an_ended_run_is_refused(tmp_path: Path) -> None:
     late = surefoot(tmp_path, "pause", "last")
     assert late.code == 2
     assert "is not running" in late.err
+
+
+async def test_a_run_that_no_process_drives_is_not_paused(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    run_id = await command_of(tmp_path).store(recorded.records(recorded.phases()))
+    refused = surefoot(tmp_path, "pause", run_id)
+    assert refused.code == 2
+    assert refused.lines == [
+        f"surefoot: run {run_id} is not running",
+        f"          nothing to pause; continue it with: surefoot resume {run_id}",
+    ]
+    cancelled = surefoot(tmp_path, "cancel", run_id)
+    assert cancelled.code == 0, cancelled.err
+    assert cancelled.out.endswith(f": cancel; it takes effect on: surefoot resume {run_id}\n")
 
 
 NEW_STEP = """

@@ -82,6 +82,10 @@ async def test_on_a_terminal_the_status_is_coloured(surefoot: Surefoot) -> None:
     terminal = surefoot.on_terminal("list")
     assert terminal.end() == 0
     assert "\x1b[32mverified" in terminal.output
+    heading, row = terminal.screen[:2]
+    for title, cell in (("RUN", "20261115-"), ("STATUS", "verified"), ("TASK", "add a --json")):
+        assert heading.index(title) == row.index(cell), terminal.screen
+    assert "STARTED" in heading
     surefoot.environ["NO_COLOR"] = "1"
     terminal = surefoot.on_terminal("list")
     assert terminal.end() == 0

@@ -78,6 +78,22 @@ def test_a_run_that_its_own_test_proves(surefoot: Surefoot, accept: tuple[str, .
     assert (shown["outcome"]["proof"], shown["outcome"]["verdict"]) == ("own_test", "unverified")
 
 
+@pytest.mark.parametrize(
+    ("check", "counted"), [("true", " (given tests; +1 new)"), ("grep -q sub adder.py", " (given tests)")]
+)
+def test_counts_of_the_given_tests_say_so(surefoot: Surefoot, check: str, counted: str) -> None:
+    (surefoot.workspace / "adder.py").write_text("def add(a, b):\n    return a + b\n")
+    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    more = "    def test_sub(self):\n        from adder import sub\n        self.assertEqual(sub(3, 2), 1)\n"
+    write = f"cat >> test_adder.py <<'END'\n{more}END\nprintf 'def sub(a, b):\\n    return a - b\\n' >> adder.py"
+    act = {"thought": "", "decision": "act", "reason": "", "tool": "run_command", "arguments": {"command": write}}
+    done = {"thought": "", "decision": "done", "reason": "", "tool": "", "arguments": {}}
+    script = surefoot.script({**UNDERSTANDING, "files": [], "task_type": "shell"}, act, done)
+    result = surefoot("run", "Add sub(a, b) to adder.py, and a test for it.", "-m", script, "--check", check)
+    assert f"tests   before: 1 passed; now: 1 passed{counted}\n" in result.out, result.out + result.err
+    assert f"before: 1 passed; now: 1 passed{counted}." in surefoot("report", "--format", "md", "-o", "-").out
+
+
 @pytest.mark.req("P18")
 def test_a_failed_run_ends_with_1_and_a_diagnosis(surefoot: Surefoot) -> None:
     (surefoot.workspace / "test_adder.py").write_text(TEST)
@@ -271,8 +287,13 @@ def test_a_failed_run_gives_its_reason_once_and_shows_no_running_step(surefoot: 
     assert result.code == 1
     assert result.out.count("the script has no answer for call 2") == 1
     shown = surefoot("show").out
-    assert "Write adder.py  code_generation, not done" in shown
+    assert "Write adder.py  code generation, not done" in shown
     assert "running" not in shown
+    for name in ("__pycache__/mine.pyc", ".pytest_cache/v/mine", "notes/mine.txt"):
+        (surefoot.workspace / name).parent.mkdir(parents=True)
+        (surefoot.workspace / name).write_text("mine")
+    again = surefoot("resume", "-m", surefoot.script(), "--json").objects[-1]
+    assert again["diagnosis"]["left_behind"] == ["notes", "notes/mine.txt"], "caches of others are not of the run"
 
 
 def test_the_results_of_checks_before_the_run_are_printed(surefoot: Surefoot) -> None:
@@ -349,7 +370,9 @@ def test_a_signal_stops_the_run_and_the_output_says_how_to_resume(surefoot: Sure
     assert process.returncode == 130
     (run,) = surefoot("list", "--json").objects
     assert f"stopped; continue with: surefoot resume {run['run_id']}" in err
+    assert f"surefoot resume {run['run_id']} -m scripted:FILE" in err, "the name of a script does not find it again"
     assert "Interrupted" in out
+    assert {signal.SIGINT: "stopped with Ctrl-C", signal.SIGTERM: "stopped by the signal SIGTERM"}[number] in out
     assert run["verdict"] == "interrupted"
     (surefoot.workspace / "begun").unlink(missing_ok=True)
     done = surefoot("resume", "-m", surefoot.script(adder("+")), "--json")

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from cli.conftest import Surefoot
-from support.stories import good_script
+from support.stories import CHECK, TASK, UNDERSTANDING, adder, good_script
 
 
 def run_id_of(surefoot: Surefoot) -> str:
@@ -39,6 +39,13 @@ def test_list_show_and_resume_say_that_a_run_is_undone(surefoot: Surefoot) -> No
     after = json.loads(surefoot("show", "--json").out)
     assert (after["undone"]["by"], after["undone"]["partial"]) == (by, False)
     assert after["seconds"] == before["seconds"], "the time until the undo is not counted"
+    twice = surefoot("undo", run_id, "--yes")
+    assert f"run {run_id} is already undone; to redo it: surefoot undo {run_id} --to " in twice.err
+    assert twice.err.strip().endswith(after["undone"]["redo"][:12])
+    assert (
+        "surefoot: Missing argument 'RUN'.\n          the newest run: surefoot undo last; see: " in surefoot("undo").err
+    )
+    assert "the newest run: surefoot skip last STEP; " in surefoot("skip").err
     again = surefoot("undo", run_id, "--to", after["undone"]["redo"][:12], "--yes")
     assert again.code == 0, again.err
     assert (surefoot.workspace / "adder.py").exists()
@@ -68,3 +75,25 @@ def test_what_was_applied_from_a_copy_is_undone_in_the_folder(surefoot: Surefoot
     assert surefoot("apply", run_id, "--yes").code == 0
     assert file.exists()
     assert "✓ Verified" in surefoot("show", run_id).out
+
+
+def test_a_later_run_that_changed_the_same_files_is_named(surefoot: Surefoot) -> None:
+    assert surefoot(*good_script(surefoot)).code == 0
+    first = run_id_of(surefoot)
+    nothing = surefoot("run", "Wait.", "-m", surefoot.script(UNDERSTANDING), "--until-phase", "understanding")
+    unchanged = surefoot("diff")
+    assert (unchanged.code, unchanged.out) == (0, ""), nothing.err
+    assert unchanged.err == f"run {run_id_of(surefoot)} changed nothing\n"
+    (surefoot.workspace / "adder.py").write_text("def add(a, b):\n    return 0\n")
+    mine = surefoot("undo", first, "--yes")
+    assert "these files were changed since by you or another program: adder.py" in mine.err
+    other = surefoot.script(UNDERSTANDING, adder("+ 0 +"))
+    assert surefoot("run", TASK, "-m", other, "--check", CHECK).code == 0
+    second = run_id_of(surefoot)
+    refused = surefoot("undo", first, "--yes")
+    assert f"these files were changed since by run {second}: adder.py" in refused.err
+    assert f"undo that one first: surefoot undo {second}; or leave" in refused.err
+    assert surefoot("undo", second, "--yes").code == 0
+    assert "by you or another program" in surefoot("undo", first, "--yes").err, (
+        "it is undone, the edit before it is not"
+    )

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from support import recorded
 from support.recorded import PYTEST
+from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.details import details
 from surefoot.cli.report.summary import plan_lines, summary
 from surefoot.cli.report.symbols import UNICODE
@@ -98,9 +99,9 @@ def test_details_of_phases_and_steps() -> None:
         "✓ validation  1 check passes",
         "✓ prints valid JSON (python -m pytest -q passes)",
         "? reads well",
-        "✓ 2. Write report.py  code_generation, done, 2 tries",
+        "✓ 2. Write report.py  code generation, done, 2 tries",
         "after Read the spec",
-        "– 3. Run the tests  code_generation, skipped",
+        "– 3. Run the tests  code generation, skipped",
         "+ report_json.py, ~ report.py",
     ):
         assert part in output, output
@@ -140,7 +141,9 @@ def test_files_of_git_and_of_caches_are_counted_and_not_listed() -> None:
     assert step_line in stream.getvalue()
     only_caches = Outcome(verdict=Verdict.UNVERIFIED, summary="", modified_files=(".git/index",))
     state = fold(recorded.records([*events[:-1], e.RunEnded(outcome=only_caches)]))
-    assert "files   1 in .git and caches" in text(summary(state, UNICODE))
+    assert "files   1 in .git\n" in text(summary(state, UNICODE))
+    caches = fmt.changed_files(Outcome(verdict=Verdict.FAILED, summary="", generated_files=("a/.pytest_cache/b",)))
+    assert caches.hidden == "1 in caches"
 
 
 def test_the_summary_of_an_unfinished_run_says_how_to_continue() -> None:
@@ -163,10 +166,10 @@ def test_a_plan_is_printed_with_order_files_and_checks() -> None:
         checks=(recorded.PYTEST,),
     )
     assert text(list(plan_lines(plan, UNICODE))).splitlines() == [
-        "  1. First  code_generation",
+        "  1. First  code generation",
         "     Do the first thing",
         "     writes a.py",
-        "  2. Second  code_generation",
+        "  2. Second  code generation",
         "     after 1",
         "     check b.py exists",
         "  · it works",

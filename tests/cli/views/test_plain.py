@@ -118,3 +118,9 @@ def test_a_closed_pipe_does_not_end_the_run() -> None:
         for record in recorded.whole_run():
             watcher.on_record(record)
         assert watcher.follower.state.outcome is not None
+
+
+def test_a_folder_is_not_named_beside_its_file() -> None:
+    rolled_back = e.RolledBack(step_id="s0", snapshot="0" * 64, paths=("lib", "lib/adder.py", "library.txt", "empty"))
+    events = [*recorded.phases(), e.StepStarted(step_id="s0", attempt=1), rolled_back]
+    assert plain(recorded.records(events))[-1].endswith("undone: lib/adder.py, library.txt, empty")

@@ -48,6 +48,7 @@ common_options = combine(isolation_options, interaction_options, limit_options, 
 @step_options
 @remote_options
 @common_options
+@click.option("--no-hints", "hints", is_flag=True, flag_value=False, default=True, hidden=True)
 def run(task: tuple[str, ...], **options: Any) -> int:
     """Carry out TASK, given in plain words; - reads it from standard input.
 

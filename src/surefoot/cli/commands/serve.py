@@ -70,6 +70,8 @@ def serve(
             redis=settings.integrations.redis,
         )
     )
+    if sys.stdout.isatty():
+        click.echo("Open this in a browser:", err=True)
     click.echo(server.url() + page)
     if view_token:
         click.echo(f"only to look: {server.url('view')}{page}")

@@ -23,7 +23,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for conf
 @click.option(
     "--to", metavar="SNAPSHOT", default="", help="Restore this snapshot of the run, such as one that undo printed."
 )
-@click.option("--force", is_flag=True, help="Also overwrite files that were changed since by someone else.")
+@click.option("--force", is_flag=True, help="Also overwrite files that were changed since by you or another program.")
 @all_option
 @yes_option
 def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: bool) -> int:
@@ -41,6 +41,7 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
     from surefoot.config import paths
     from surefoot.history.restoring import who
     from surefoot.history.undo import undo as undo_run
+    from surefoot.journal.reducers import fold
 
     if step and to:
         raise UsageError("--step and --to exclude each other", remedy="give one of them")
@@ -49,6 +50,7 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
         found = find_run(journal, run_id, all_folders=all_folders)
         run_id = found.run_id
         _name_folder(found, "undoing", yes)
+        earlier = fold(journal.read(run_id)).undone
         committed = committed_in(journal, run_id)
         for line in before_undo(committed):
             click.echo(line, err=True)
@@ -65,6 +67,10 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
         return 1
     _print_incidents(plan)
     if not plan.changes:
+        if earlier is not None and not to and not plan.report:
+            again = f"surefoot apply {run_id}" if earlier.folder else f"surefoot undo {run_id} --to {earlier.redo[:12]}"
+            redo = f"; to redo it: {again}" if earlier.redo else ""
+            click.echo(f"run {run_id} is already undone{redo}", err=True)
         click.echo(f"{plan.folder} is {'now' if plan.report else 'already'} in that state")
         return 0
     click.echo(f"done; to undo this: surefoot undo {run_id} --to {plan.current[:12]}")
@@ -94,6 +100,9 @@ def diff(run_id: str, step: str, stat: bool, all_folders: bool) -> int:
     stored = load_run(run_id, all_folders=all_folders)
     bring_remote(stored.records)
     text = diff_of(stored.records, paths.state_home(), step)
+    if not text:
+        what = f"step {step} of run" if step else "run"
+        click.echo(f"{what} {stored.run_id} changed nothing", err=True)
     if stat:
         print_lines(stat_lines(text))
     else:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 START_SECONDS = 60.0
 END_SECONDS = 10.0
+NEXT = """The demo has ended, and its folder is removed. Next, in a project of your own:
+  surefoot doctor                                   which model would be used, and what is missing
+  surefoot run "WHAT TO DO" --check "COMMAND"       a task, and a command that fails now and passes when it is done"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Stage:
 
     def words(self, *more: str) -> list[str]:
         words = [sys.executable, "-P", "-m", "surefoot", "run", self.task, "-C", str(self.project), *more]
-        return [*words, "-m", f"scripted:{self.answers}", "--check", self.check]
+        return [*words, "-m", f"scripted:{self.answers}", "--check", self.check, "--no-hints"]
 
     def environ(self) -> dict[str, str]:
         """The user's runs and settings stay out of it."""
@@ -67,11 +70,14 @@ async def play(speed: float, *, open_page: bool, exit_after: bool) -> int:
         click.echo(f"Everything of this demo is in {stage.folder}, which is removed at the end.", err=True)
         missing = no_page()
         if not missing:
-            return await _with_page(stage, stop, open_page, exit_after)
-        click.echo(f"{missing}\nHere is the run in the terminal.", err=True)
-        async with _running(stage) as run:
-            await _first(stop.wait(), run.wait())
-            return _exit_code(run)
+            code = await _with_page(stage, stop, open_page, exit_after)
+        else:
+            click.echo(f"{missing}\nHere is the run in the terminal.", err=True)
+            async with _running(stage) as run:
+                await _first(stop.wait(), run.wait())
+            code = _exit_code(run)
+    click.echo(NEXT, err=True)
+    return code
 
 
 def no_page() -> str:
@@ -107,6 +113,7 @@ async def _with_page(stage: Stage, stop: asyncio.Event, open_page: bool, exit_af
 
 async def _show_link(stage: Stage, server: "Server", run: asyncio.subprocess.Process, open_page: bool) -> None:
     url = f"{server.url()}&run={await _run_id(stage, run)}"
+    click.echo("Open this in a browser:", err=True)
     click.echo(url)
     sys.stdout.flush()
     if open_page:

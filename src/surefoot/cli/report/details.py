@@ -132,7 +132,7 @@ def _step(
     mark, style = marks.of_step(StepStatus.FAILED if interrupted else run.status)
     head = Text.assemble((f"{mark} ", style), (f"{number}. ", "dim"), (fmt.line(run.step.name), "bold"))
     label = READY if ready and not ended else _label(run, ended or interrupted)
-    facts = [str(run.step.step_type), label]
+    facts = [fmt.step_type(run.step), label]
     if run.attempt > 1:
         facts.append(f"{run.attempt} tries")
     facts += fmt.step_counters(run)

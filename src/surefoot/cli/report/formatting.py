@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from surefoot.cli.report.symbols import Marks
 from surefoot.cli.report.text import block as block
 from surefoot.cli.report.text import count as count
 from surefoot.cli.report.text import folder as folder
@@ -17,11 +18,12 @@ from surefoot.cli.report.text import timestamp as timestamp
 from surefoot.config.model import ReflectionConfig
 from surefoot.core.outcome import CheckResult, CriterionResult, Outcome, StepReflection, Verdict, count_checks
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
-from surefoot.core.plan import Milestone
+from surefoot.core.plan import ExecutionStep, Milestone
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState, StepRun
+from surefoot.tools.fs.walk import REPOSITORIES, SKIPPED_FOLDERS
 from surefoot.view.figures import duration as duration
 from surefoot.view.labels import OWN_TESTS, VERDICT_LABELS
 from surefoot.view.labels import RUNG_LABELS as RUNG_LABELS
@@ -112,14 +114,13 @@ def changed_files(result: Outcome | StepExecutionOutput) -> ChangedFiles:
     by_sign = (("+", result.generated_files), ("~", result.modified_files), ("-", result.deleted_files))
     files = [(sign, name) for sign, names in by_sign for name in names]
     listed = [(sign, path(name)) for sign, name in files if not is_of_tools(name)]
-    hidden = len(files) - len(listed)
-    return ChangedFiles(listed, f"{hidden:,} in .git and caches" if hidden else "")
+    hidden = [name.split("/") for _, name in files if is_of_tools(name)]
+    where = {next((part for part in parts if part in REPOSITORIES), "caches") for parts in hidden}
+    return ChangedFiles(listed, f"{len(hidden):,} in {' and '.join(sorted(where))}" if hidden else "")
 
 
 def is_of_tools(name: str) -> bool:
     """Whether a file is in `.git` or in the cache of a tool. Surefoot's own project config is not."""
-    from surefoot.tools.fs.walk import SKIPPED_FOLDERS
-
     return not (SKIPPED_FOLDERS - {".surefoot"}).isdisjoint(name.split("/"))
 
 
@@ -128,6 +129,21 @@ def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) ->
     changed = changed_files(result)
     listed = join_limited([f"{sign} {name}" for sign, name in changed.listed], limit)
     return " and ".join(filter(None, (listed, changed.hidden)))
+
+
+def baseline_lines(results: Sequence[CheckResult], marks: Marks) -> list[str]:
+    """The results of the task's checks before the run, with the end of what a failing one printed."""
+    lines, failing = [], failing_rows(results)
+    if own := [result.check.label for result in results if result.check.origin == "project"]:
+        lines.append(f"no --check was given: using the project's tests, {line(', '.join(own))}")
+    for result in results:
+        label, mark = line(result.check.label), marks.of_check(result.passed)[0]
+        if result.passed:
+            lines.append(f"{mark} {label} passes already: it can show damage, but proves nothing")
+            continue
+        lines.append(f"{mark} {label} fails now: that has to change")
+        lines += [f"    {row}" for row in [row for row in failing.get(result.check.key, ()) if row.strip()][-1:]]
+    return lines
 
 
 # -- steps and recovery --------------------------------------------------------------------------------------------
@@ -143,6 +159,11 @@ def action(tool: str, arguments: dict[str, Any], limit: int = 100) -> str:
         for key, value in arguments.items()
     )
     return line(f"{tool} {joined}", limit)
+
+
+def step_type(step: ExecutionStep) -> str:
+    """`code generation`."""
+    return step.step_type.replace("_", " ")
 
 
 def skip_reason(result: PhaseResult[Any]) -> str:

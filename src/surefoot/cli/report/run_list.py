@@ -31,7 +31,7 @@ def run_table(
     *,
     with_folders: bool,
 ) -> Iterator[str]:
-    """One line for each run, in colour on a terminal.
+    """One line for each run, on a terminal in colour and with a heading. The order is that of the start of the runs.
 
     `costs` are what they cost, in words; `continues` has the runs that they continue.
     """
@@ -39,15 +39,25 @@ def run_table(
         (run, status, _word(run, status), fmt.folder(run.workspace) if with_folders else "")
         for run, status in zip(runs, statuses, strict=True)
     ]
+    headed = sys.stdout.isatty()
+    least_word = len("STATUS") if headed else 0
     widest_id = max(len(run.run_id) for run in runs)
-    widest_word = max(len(word) for _, _, word, _ in rows)
-    widest_folder = min(max(_cells(folder) for *_, folder in rows), _FOLDER_CELLS)
+    widest_word = max(least_word, *(len(word) for _, _, word, _ in rows))
+    least_folder = len("FOLDER") if headed and with_folders else 0
+    widest_folder = min(max(least_folder, *(_cells(folder) for *_, folder in rows)), _FOLDER_CELLS)
     widest_cost = max(map(len, costs))
+    widest_cost = max(widest_cost, len("COST")) if headed and widest_cost else widest_cost
     colours = _colours()
+    if headed:
+        started = f"{'STARTED':<{len(fmt.timestamp(0.0))}}"
+        titles = [f"{'RUN':<{widest_id}}", started, f"{'STATUS':<{widest_word}}"]
+        titles += [f"{'COST':>{widest_cost}}"] if widest_cost else []
+        titles += [f"{'FOLDER':<{widest_folder}}"] if with_folders else []
+        yield _styled("  ".join([*titles, "TASK"]), "dim", colours)
     for (run, status, word, folder), cost in zip(rows, costs, strict=True):
         columns = [
             _styled(f"{run.run_id:<{widest_id}}", "bold", colours),
-            _styled(fmt.timestamp(run.updated_at), "dim", colours),
+            _styled(fmt.timestamp(run.created_at), "dim", colours),
             _styled(f"{word:<{widest_word}}", _colour(run, status), colours),
         ]
         if widest_cost:

@@ -12,7 +12,8 @@ from surefoot.core.plan import DetailedPlan
 from surefoot.core.questions import times_out_at
 from surefoot.history.status import RunStatus, status_of
 from surefoot.journal.state import RunState
-from surefoot.view.labels import PROOF_LABELS, STATUS_LABELS
+from surefoot.models.spec import to_name_again
+from surefoot.view.labels import STATUS_LABELS, proof_label
 from surefoot.view.questions import open_points, other_warnings
 
 _DIAGNOSIS_TITLES = (
@@ -28,8 +29,10 @@ _MAX_FILES = 12
 _MAX_CHECKS = 10
 
 
-def summary(state: RunState, marks: Marks, *, status: RunStatus | None = None, by: Sequence[str] = ()) -> list[Text]:
-    """The lines of the summary.
+def summary(
+    state: RunState, marks: Marks, *, status: RunStatus | None = None, by: Sequence[str] = (), hints: bool = True
+) -> list[Text]:
+    """The lines of the summary, with `hints` also the commands for what can be done next.
 
     `status` is that of a run that another process may drive; without it no process does. `by` says in words who drives
     the run, or carried out the plan.
@@ -54,7 +57,7 @@ def summary(state: RunState, marks: Marks, *, status: RunStatus | None = None, b
         *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(state, outcome)),
         *(_questions(state) if status == "waiting" else ()),
         *_diagnosis(outcome),
-        *_next(state, status),
+        *(_next(state, status) if hints else ()),
     ]
 
 
@@ -62,7 +65,9 @@ def plan_lines(plan: DetailedPlan, marks: Marks) -> Iterator[Text]:
     """The steps of a plan with their dependencies, files and checks."""
     numbers = {step.id: number for number, step in enumerate(plan.steps, 1)}
     for number, step in enumerate(plan.steps, 1):
-        yield Text.assemble((f"  {number}. ", "dim"), (fmt.line(step.name), "bold"), (f"  {step.step_type}", "dim"))
+        yield Text.assemble(
+            (f"  {number}. ", "dim"), (fmt.line(step.name), "bold"), (f"  {fmt.step_type(step)}", "dim")
+        )
         if step.description and step.description != step.name:
             yield Text(f"     {fmt.line(step.description, 300)}")
         needs = [str(numbers[d.depends_on]) for d in plan.dependencies if d.step_id == step.id]
@@ -146,10 +151,11 @@ def _tests(outcome: Outcome) -> Iterator[Text]:
     tests = outcome.tests
     if tests is None:
         return
-    yield _row("proof", Text(f"{outcome.proof.letter}: {PROOF_LABELS[outcome.proof]}"))
+    origins = (result.check.origin for result in outcome.checks)
+    yield _row("proof", Text(f"{outcome.proof.letter}: {proof_label(outcome.proof, origins)}"))
     if tests.before or tests.after:
         before, after = (counts.as_text() if counts else "unknown" for counts in (tests.before, tests.after))
-        yield _row("tests", Text(f"before: {before}; now: {after}"))
+        yield _row("tests", Text(f"before: {before}; now: {after}{tests.counted}"))
     asked = [test.as_text() for test in tests.altered if test.asked]
     if asked:
         yield _row("", Text(f"as the task asks: {fmt.join_limited([fmt.line(text) for text in asked])}", style="dim"))
@@ -233,15 +239,15 @@ _NEXT: dict[RunStatus, tuple[tuple[str, str], ...]] = {
     "running": (("watch", "surefoot watch {}"), ("pause", "surefoot pause {}")),
     "queued": (("watch", "surefoot watch {}"),),
     "waiting": (("answer", "surefoot answer {}"),),
-    "paused": (("resume", "surefoot resume {}"),),
-    "interrupted": (("resume", "surefoot resume {}"),),
+    "paused": (("resume", "surefoot resume {}{}"),),
+    "interrupted": (("resume", "surefoot resume {}{}"),),
     "plan": (("edit", "surefoot edit {}"), ("run it", "surefoot run --plan {}")),
 }
 
 
 def _next(state: RunState, status: RunStatus) -> Iterator[Text]:
     run_id, outcome = state.run_id, state.outcome
-    hints = [(title, command.format(run_id)) for title, command in _NEXT.get(status, ())]
+    hints = [(title, command.format(run_id, to_name_again(state.model))) for title, command in _NEXT.get(status, ())]
     if status == "undone" and state.undone is not None and state.undone.redo:
         again = f"surefoot undo {run_id} --to {state.undone.redo[:12]}"
         hints.append(("redo", f"surefoot apply {run_id}" if state.undone.folder else again))

@@ -8,7 +8,10 @@ import click
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.session.resources import open_journal
 from surefoot.cli.session.runs import find_run
+from surefoot.config import paths
+from surefoot.errors import UsageError
 from surefoot.history.requests import require_control, send_control
+from surefoot.history.status import live_runs
 from surefoot.journal.reducers import fold
 
 Command = Literal["skip", "pause", "cancel", "retry"]
@@ -28,7 +31,14 @@ def request_control(
     try:
         found = find_run(journal, run_id, all_folders=all_folders)
         run_id = found.run_id
-        step_id = require_control(fold(journal.read(run_id)), step_id)
+        state = fold(journal.read(run_id))
+        step_id = require_control(state, step_id)
+        assert state.task is not None
+        driven = state.remote or bool(live_runs({run_id: state.task.folder}, paths.state_home()))
+        if command == "pause" and not driven:
+            raise UsageError(
+                f"run {run_id} is not running", remedy=f"nothing to pause; continue it with: surefoot resume {run_id}"
+            )
         send_control(journal, run_id, command, step_id, reason)
     finally:
         journal.close()
@@ -37,5 +47,6 @@ def request_control(
         return 0
     request = f"{command} {step_id}".strip()
     where = fmt.folder(found.folder)
-    click.echo(f"sent to run {run_id} in {where}: {request}; it takes effect immediately, or on resume")
+    when = "it takes effect immediately" if driven else f"it takes effect on: surefoot resume {run_id}"
+    click.echo(f"sent to run {run_id} in {where}: {request}; {when}")
     return 0

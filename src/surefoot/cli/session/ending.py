@@ -20,6 +20,7 @@ from surefoot.core.outcome import EXIT_CODES, Verdict
 from surefoot.core.transitions import Stage
 from surefoot.history.status import is_plan
 from surefoot.journal.state import RunState
+from surefoot.models.spec import to_name_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,8 @@ class Display:
     cassette: str | None = None
     verbose: bool = False
     isolation: str = ""
+    hints: bool = True
+    """Whether commands for the run are named at its end. Not for a demo, whose run is removed then."""
     result: Callable[[RunState, Verdict], list[Text]] | None = None
     """Gives the lines to print when the run has ended, instead of the summary."""
 
@@ -68,8 +71,8 @@ def report_interruption(watcher: Watcher, display: Display) -> int:
         stopped = INTERRUPTED._replace(message="stopped before the run began")
         return stop_with(stopped, as_json=display.as_json)
     _print_result(state, Verdict.INTERRUPTED, code, watcher, display)
-    if display.result is None:
-        print(f"stopped; continue with: surefoot resume {state.run_id}", file=sys.stderr)
+    if display.result is None and display.hints:
+        print(f"stopped; continue with: surefoot resume {state.run_id}{to_name_again(state.model)}", file=sys.stderr)
     return code
 
 
@@ -82,7 +85,7 @@ def _print_result(state: RunState, verdict: Verdict, code: int, watcher: Watcher
         print_lines(plan_lines(state.plan, marks))
         print()
     own = display.result(state, verdict) if display.result is not None else None
-    print_lines(summary(state, marks) if own is None else own)
+    print_lines(summary(state, marks, hints=display.hints) if own is None else own)
 
 
 def _write_json(watcher: Watcher, item: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from surefoot.config.mcp import ConfiguredServer
 from surefoot.config.model import AlertSettings, ModelSettings
 from surefoot.core.task import Task
 from surefoot.engine.runtime.services import Services
+from surefoot.engine.runtime.stop import StopReason
 from surefoot.errors import LeaseLost, NoModel, UsageError, WeightsError
 from surefoot.history.requests import send_control
 from surefoot.integrations.attach import attached
@@ -198,7 +199,7 @@ def _cancel_on_signals(watcher: Watcher) -> Iterator[None]:
     assert task is not None
     received = 0
 
-    def stop() -> None:
+    def stop(number: signal.Signals) -> None:
         nonlocal received
         received += 1
         if received > 1:
@@ -206,11 +207,12 @@ def _cancel_on_signals(watcher: Watcher) -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGINT)
         watcher.notify("stopping; press Ctrl-C again to stop immediately")
-        task.cancel()
+        by = "with Ctrl-C" if number is signal.SIGINT else f"by the signal {number.name}"
+        task.cancel(StopReason(f"stopped {by}"))
 
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in signals:
-        loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, stop, number)
     try:
         yield
     finally:

@@ -150,6 +150,7 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any]) -> Prepare
             cassette=options["cassette"],
             verbose=config.verbose_logging,
             isolation=describe_isolation(config, folder),
+            hints=options.get("hints", True),
         ),
         task=new.task,
         folder=new.task.folder,

@@ -111,7 +111,8 @@ def _body(follower: Follower, marks: Marks, view: Viewport, space: int) -> list[
 
 def _planning(follower: Follower, marks: Marks, view: Viewport) -> list[Text]:
     """The body before there is a plan."""
-    state, lines = follower.state, []
+    state = follower.state
+    lines = [Text(f"  {row}", style="dim") for row in fmt.baseline_lines(state.checks_before, marks)]
     if state.understanding and state.understanding.output:
         lines.append(Text("  " + fmt.line(state.understanding.output.understanding, 400), style="italic"))
         open_questions = state.understanding.output.clarification_needed

@@ -174,13 +174,7 @@ def _checks(event: e.ChecksRan, state: RunState, marks: Marks) -> list[str]:
 
 def _baseline(event: e.ChecksRan, marks: Marks) -> list[str]:
     """The results of the task's checks before the run: only a check that fails now can prove the task later."""
-    if event.step_id:
-        return []
-    failing, passing = "fails now: that has to change", "passes already: it can show damage, but proves nothing"
-    return [
-        f"{marks.of_check(result.passed)[0]} {fmt.line(result.check.label)} {passing if result.passed else failing}"
-        for result in event.results
-    ]
+    return [] if event.step_id else fmt.baseline_lines(event.results, marks)
 
 
 def _model_retried(event: e.ModelRetried, state: RunState, marks: Marks) -> list[str]:
@@ -231,7 +225,9 @@ def _rung(event: e.RungChosen, state: RunState, marks: Marks) -> list[str]:
 
 
 def _rolled_back(event: e.RolledBack, state: RunState, marks: Marks) -> list[str]:
-    return [f"  undone: {fmt.join_limited([fmt.path(path) for path in event.paths])}"] if event.paths else []
+    # A folder that came or went with its files says nothing more than they do.
+    paths = [path for path in event.paths if not any(other.startswith(f"{path}/") for other in event.paths)]
+    return [f"  undone: {fmt.join_limited([fmt.path(path) for path in paths])}"] if paths else []
 
 
 def _work_kept(event: e.WorkKept, state: RunState, marks: Marks) -> list[str]:

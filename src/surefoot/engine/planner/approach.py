@@ -35,7 +35,7 @@ def _reason_to_skip(run: Run) -> str:
     if run.strategy.has_submitted("approach"):
         return ""
     if run.config.phases is not PhasePolicy.FULL and run.strategy.has_submitted("planning"):
-        return "the plan was submitted without an approach to choose"
+        return "the model went straight to a plan, with no other approaches to choose from"
     if run.config.phases is not PhasePolicy.FULL and understood(run.state).complexity is TaskComplexity.SIMPLE:
         return "the task is simple: there is nothing to choose between"
     return ""

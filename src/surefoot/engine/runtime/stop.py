@@ -17,6 +17,18 @@ class Stopped(BaseException):
         self.reason = reason
 
 
+class StopReason(str):
+    """The message of a cancellation that says to people why the run was stopped."""
+
+    __slots__ = ()
+
+
+def reason_of(cancelled: BaseException) -> str:
+    """Say why a run was cancelled or interrupted."""
+    said = next(iter(cancelled.args), None)
+    return said if isinstance(said, StopReason) else "stopped from outside"
+
+
 def stop_for(control: e.ControlReceived) -> Stopped:
     """Return the stop that a `cancel` or `pause` control asks for."""
     if control.command == "cancel":

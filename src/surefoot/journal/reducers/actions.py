@@ -27,6 +27,7 @@ def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> Non
     step_run = state.steps[step_id]
     if changed:
         step_run.touched = step_run.touched.union(changed)
+        state.touched.update(changed)
     for action in reversed(step_run.actions):
         if action.id == action_id:
             action.ok, action.summary, action.output, action.command, action.data, action.temporary = result
@@ -70,6 +71,7 @@ def _compensation_finished(state: RunState, event: e.CompensationFinished, at: f
     step_run = state.steps[event.step_id]
     compensation = next(c for c in step_run.compensations if c.id == event.compensation_id)
     compensation.ok = event.ok
+    state.touched.update(event.changed)
     step_run.touched, step_run.after = step_run.touched.union(event.changed), event.after or step_run.after
     if event.ok:
         state.left_outside.pop(event.compensation_id, None)

@@ -53,6 +53,7 @@ def _set_status(state: RunState, step_run: StepRun, status: StepStatus) -> None:
 
 def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
     step_run = state.steps.get(event.step_id)
+    state.touched.update(event.changed)
     if step_run is None:
         if event.when == "before":
             state.baseline_taken = state.baseline_taken or not event.step_id

@@ -114,6 +114,8 @@ class RunState:
     warnings: list[str] = field(default_factory=list)
     alerts: dict[str, e.AlertStarted] = field(default_factory=dict)
     """Alerts that are neither delivered nor given up, by id."""
+    touched: set[str] = field(default_factory=set)
+    """The paths that actions and checks of the run changed, as far as they were observed; "." means anything."""
     left_outside: dict[str, str] = field(default_factory=dict)
     """Effects of failed steps outside the workspace that were not undone, by compensation id."""
     outcome: Outcome | None = None

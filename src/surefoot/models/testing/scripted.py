@@ -90,8 +90,12 @@ class ScriptedModel:
         """Read a JSON list of answers; an object with `when` and `answer` is a rule."""
         try:
             entries = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read the script {path}: {error}", remedy="give a JSON list of answers") from None
+        except OSError as error:
+            raise UsageError(
+                f"cannot read the script {path}: {error.strerror}", remedy="name a file that can be read: scripted:FILE"
+            ) from None
+        except ValueError as error:
+            raise UsageError(f"the script {path} is not JSON: {error}", remedy="give a JSON list of answers") from None
         if not isinstance(entries, list):
             raise UsageError(f"the script {path} is not a JSON list", remedy="give a JSON list of answers")
         return cls([_parse_entry(entry) for entry in entries], name=f"scripted:{Path(path).name}")

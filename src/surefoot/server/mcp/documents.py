@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from surefoot.history.status import RunStatus
-from surefoot.view.labels import PROOF_LABELS
+from surefoot.view.labels import proof_label
 from surefoot.view.making import run_row, step_counts
 from surefoot.view.questions import question_row
 from surefoot.view.state import RunView
@@ -148,7 +148,9 @@ def run_result(view: RunView) -> RunResult:
         status=row["status"],
         verdict=row["verdict"],
         proof=row["proof"],
-        proof_text=PROOF_LABELS[outcome.proof] if outcome and row["proof"] else "",
+        proof_text=proof_label(outcome.proof, (c.check.origin for c in outcome.checks))
+        if outcome and row["proof"]
+        else "",
         exit_code=row["exit_code"],
         summary=row["summary"] or row["reason"],
         task=row["task"],

@@ -14,8 +14,14 @@ SKIPPED_FOLDERS = frozenset(
     {".git", ".hg", ".svn", ".surefoot", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache"}
     | {".ruff_cache", ".pytest_cache", ".hypothesis", ".eggs", ".idea"}
 )
+REPOSITORIES = frozenset({".git", ".hg", ".svn"})
 MAX_ENTRIES = 20_000
 MAX_DEPTH = 60
+
+
+def is_cached(path: str) -> bool:
+    """Whether a path is in a folder that tools fill for themselves, such as `__pycache__`."""
+    return not (SKIPPED_FOLDERS - REPOSITORIES - {".surefoot"}).isdisjoint(path.split("/"))
 
 
 class Entry(NamedTuple):

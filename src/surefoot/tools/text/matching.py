@@ -213,7 +213,7 @@ def _ambiguous_error(name: str, lines: list[str], matches: list[Match], prefix: 
 def _missing_error(name: str, lines: list[str], search: list[str], replace: list[str], prefix: str) -> ToolError:
     if any(line.strip() for line in replace) and len(_match_lines(lines, replace, [])) == 1:
         return ToolError(
-            f"{prefix}the text is not in {name}, but the replacement is: this edit has been made already",
+            f"{prefix}the text is not in {name}, but the replacement is: this edit has been made already;",
             argument="search",
             remedy="go on with what comes next",
         )

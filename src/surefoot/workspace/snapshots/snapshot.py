@@ -356,7 +356,8 @@ def _validated(root: Path, home: Path) -> tuple[Path, Path]:
     if home.is_relative_to(root):
         raise UsageError(
             f"Surefoot's home {home} is inside the workspace {root}",
-            remedy="set SUREFOOT_HOME to a folder outside of it: a snapshot must not contain itself",
+            remedy="go into a project folder, or name one with -C; or set SUREFOOT_HOME to a folder outside of it: a "
+            "snapshot must not contain itself",
         )
     return root, home
 

@@ -47,6 +47,8 @@ class Comparison:
     no_longer_run: tuple[str, ...] = field(default=())
     output: str = ""
     """What the runner said about the regressions."""
+    given_only: bool = False
+    """Whether `after` leaves out the tests that the run wrote."""
 
 
 def suite_command(run: Run) -> str:
@@ -82,7 +84,8 @@ async def compare_suite(run: Run, results: Sequence[CheckResult], trees: Trees) 
     failing = await _steady_regressions(run, command, was, now, trees)
     more = no_longer_run(was.report, now.report, may_skip=trees.may_skip)
     lost = tuple(dict.fromkeys([*lost, *(name for name in more if name not in failing)]))
-    return Comparison(command, was.report.counts, now.report.counts, failing, "", lost, now.output)
+    counts, given_only = (was.report.counts, now.report.counts), bool(trees.given != trees.now or trees.given_texts)
+    return Comparison(command, *counts, failing, "", lost, now.output, given_only)
 
 
 async def _steady_regressions(run: Run, command: str, was: SuiteRun, now: SuiteRun, trees: Trees) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ def _evidence(found: Comparison, changes: TestChanges, proof: OwnProof) -> Suite
         command=found.command,
         before=found.before,
         after=found.after,
+        given_only=found.given_only,
         regressions=found.regressions,
         regressions_unknown=found.unknown,
         no_longer_run=found.no_longer_run,
