@@ -143,7 +143,7 @@ def test_without_the_template_html_is_refused_with_the_remedy_and_the_rest_works
     with pytest.raises(SurefootError, match="not part of this installation") as refused:
         render(story("healed").source, "html")
     assert "make web" in refused.value.remedy
-    assert "install a wheel" in refused.value.remedy
+    assert "install it again" in refused.value.remedy
     assert render(story("healed").source, "md").startswith(b"### Verified")
 
 

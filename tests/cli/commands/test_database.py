@@ -216,7 +216,7 @@ def _follow(surefoot: Surefoot, words: list[str], model: str) -> None:
             assert result.code == 0, result.err
             assert "adder.py" in result.out
         case _:
-            assert words[:2] == ["pip", "install"]
+            assert words[:2] == ["pipx", "install"]
 
 
 def _wait_for_lease(journal: PostgresJournal, run_id: str) -> None:

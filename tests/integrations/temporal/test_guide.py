@@ -36,7 +36,7 @@ def test_the_commands_of_the_guide_work(farm: Farm, tmp_path: Path) -> None:
     for line in "".join(blocks("sh")).splitlines():
         words = shlex.split(line.replace("file:///srv/adder.git", f"file://{repository}"))
         match words:
-            case ["pip", "install", *_]:
+            case ["pip" | "pipx", "install", *_]:
                 continue
             case ["export", assignment]:
                 assert assignment.partition("=")[0] in farm.environ

@@ -51,7 +51,8 @@ _CHECKS = """\
 A check is a command that must end with 0. The engine runs it, never the model.
 
   Given by you           --check "pytest -q", as often as you like. It proves the task, and the run cannot change it.
-  Of the project         without --check: the project's own tests, if it has some.
+  Of the project         without --check: the checks of the trusted surefoot.toml, or else
+                         the project's Python tests.
   Of the plan            what the model adds. They are shown, and decide only if there are no others.
 
 A check proves the task if it failed before the run and passes after it. One that passed all along can show damage, but

@@ -16,7 +16,7 @@ from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.errors import NoModel, SurefootError
 from surefoot.models.select import choose_model
 from surefoot.prompting.choose import how_asked
-from surefoot.prompting.project.folder import list_files
+from surefoot.prompting.project.folder import is_test, list_files
 
 NO_MODEL = (
     ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY ...; then start surefoot again"),
@@ -51,8 +51,9 @@ def describe_model(folder: Path, spec: str | None, settings: Settings | None = N
 
 
 def found_checks(folder: Path) -> tuple[str, ...]:
-    """The commands that show whether the project is whole, as far as its files tell."""
-    return tuple(check.command for check in project_checks(folder, list_files(folder, gitignore=True)))
+    """The command that a run without checks would use: that of the project's own tests."""
+    tests = [path for path in list_files(folder, gitignore=True) if is_test(path)]
+    return tuple(check.command for check in project_checks(folder, tests))
 
 
 class Welcome(NamedTuple):
