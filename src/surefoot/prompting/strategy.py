@@ -87,6 +87,10 @@ class Strategy(Protocol):
         candidate."""
         ...
 
+    def was_told_done(self, step_run: StepRun) -> bool:
+        """Whether the model knows already that the step is done: the process ended before that was recorded."""
+        ...
+
     def done_in_branch(self, step_run: StepRun) -> Sequence[Proposal]:
         """Return the calls of the candidate so far that worked, in order, and may have changed something."""
         ...

@@ -105,3 +105,25 @@ async def test_an_interrupted_call_is_told_as_undone(calc: Bench) -> None:
     assert "a + b" in edited
     assert interrupted.startswith("This was interrupted")
     assert finished.startswith("This was not executed")
+
+
+@pytest.mark.req("X11")
+@pytest.mark.parametrize(
+    "turns", [[submit(), [FIX, FINISH]], [[*submit(), FIX, FINISH]]], ids=["alone", "with the plan"]
+)
+async def test_a_step_that_is_done_is_not_asked_about_again(calc: Bench, turns: list[Any]) -> None:
+    """The process ended after the model was told, and before the end of the step was recorded."""
+
+    def cut_after_answer(record: e.Record) -> None:
+        if isinstance(record.event, e.CallAnswered) and record.event.tool == "finish_step" and record.event.ok:
+            raise Cut
+
+    services = Services(calc.journal, TalkingModel(turns), calc.home)
+    services.bus.subscribe(calc.records.append)
+    services.bus.subscribe(cut_after_answer)
+    with pytest.raises(Cut):
+        await start_run(services, calc.task("Fix it.", [CHECK]), calc.config())
+    state = await calc.talk_on(calc.events(e.RunCreated)[0].run_id, [])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert calc.talker.requests == []

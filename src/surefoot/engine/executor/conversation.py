@@ -22,7 +22,7 @@ from surefoot.engine.reflector.candidates import choose_candidate, chooses_candi
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
-from surefoot.prompting.conversation.texts import failing_part
+from surefoot.prompting.conversation.texts import failing_part, step_done
 from surefoot.prompting.conversation.verbs import Verb
 from surefoot.prompting.project.asked_for import missing_parts, parts_asked_for
 from surefoot.prompting.proposal import Proposal
@@ -46,6 +46,8 @@ async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None
     if chooses_candidate(step_run):
         await _take_candidate(run, step_run, checks)
         return
+    if run.strategy.was_told_done(step_run) and await _is_still_done(run, step_run, checks):
+        return
     checks = list(checks)
     results = step_run.checks or step_run.baseline
     while True:
@@ -57,6 +59,10 @@ async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None
             await _end_after_one_action(run, step_run, checks)
             return
         results = step_run.checks or step_run.baseline
+
+
+async def _is_still_done(run: Run, step_run: StepRun, checks: Sequence[Check]) -> bool:
+    return all_green(await run.verifier.check(checks or derived_checks(run, step_run), "after", step_run.step.id))
 
 
 async def _take_candidate(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
@@ -196,9 +202,8 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
             await _refuse(run, step_run, proposal, reason)
             return False
         run.note(e.Decided(step_id=step_id, decision="done", thought=proposal.thought))
-        run.strategy.answer(
-            step_run, proposal, f"Step {step_id} is done. {ALL_GREEN if results else NO_CHECKS}", ok=True
-        )
+        text = f"{step_done(step_id)} {ALL_GREEN if results else NO_CHECKS}"
+        run.strategy.answer(step_run, proposal, text, ok=True)
         return True
     equal = sum(_failing(earlier) == _failing(results) for _, earlier in step_run.failed_checks)
     if equal >= MAX_UNCHANGED_FINISHES:

@@ -23,7 +23,7 @@ from surefoot.prompting.conversation.proposals import proposal_of
 from surefoot.prompting.conversation.room import Restart, Room
 from surefoot.prompting.conversation.submissions import FullApproachDraft, FullChangeDraft, FullPlanDraft
 from surefoot.prompting.conversation.survey import MAX_SILENT_TURNS, Survey
-from surefoot.prompting.conversation.texts import candidate_start, facts, step_start
+from surefoot.prompting.conversation.texts import candidate_start, facts, step_done, step_start
 from surefoot.prompting.conversation.verbs import ChangeStepsDraft, Verb, specifications
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.profile import Profile
@@ -112,6 +112,15 @@ class ConversationStrategy:
         conversation = self._conversation(step_run)
         call = next(call for call in self._dialogue.open_calls(conversation) if call.id == proposal.call_id)
         self._dialogue.answer(conversation, call, text, ok=ok)
+
+    def was_told_done(self, step_run: StepRun) -> bool:
+        conversation = self._dialogue.newest(step_run.step.id, step_run.attempt)
+        if conversation is None:
+            return False
+        calls = [call for call in self._dialogue.open_calls(conversation) if call.name == Verb.FINISH_STEP]
+        known = [self._dialogue.result_of(conversation, call) for call in calls]
+        # A turn may finish several steps, and the results of the first are repeated in the conversation of the next.
+        return any(result and result.ok and result.text.startswith(step_done(step_run.step.id)) for result in known)
 
     async def candidate(self, step_run: StepRun, temperature: float) -> Sequence[Proposal]:
         raise UnreadableAnswer("a conversation has no single answers to compare")

@@ -148,6 +148,11 @@ def step_start(run: RunView, step_run: StepRun, shown: Sequence[str] = ()) -> st
     return "\n\n".join(lines)
 
 
+def step_done(step_id: str) -> str:
+    """The beginning of the answer to a finish_step that ended the step."""
+    return f"Step {step_id} is done."
+
+
 def _check_line(result: CheckResult) -> str:
     return f"- {result.check.label} ({'passes' if result.passed else 'fails'} now)"
 

@@ -170,6 +170,9 @@ class JsonActions:
     def open_branch(self, step_run: StepRun, number: int, of: int) -> None:
         raise UnreadableAnswer("only a conversation has branches")
 
+    def was_told_done(self, step_run: StepRun) -> bool:
+        return False
+
     def done_in_branch(self, step_run: StepRun) -> Sequence[Proposal]:
         return ()
 
