@@ -1,7 +1,9 @@
 """A copy of the repository with an environment of its own, in which the source can be changed and tests run."""
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -91,20 +93,26 @@ class CopiedTree:
         command += [f"tests/{name}" for name in tests]
         path = f"{self._python.parent}{os.pathsep}{os.environ['PATH']}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHON", "COV_"))}
+        # In a group of its own: what the tests leave behind without the guard, such as an endless loop, is ended too.
+        process = subprocess.Popen(
+            command,
+            cwd=self.root,
+            env={**kept, "PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
         try:
-            done = subprocess.run(
-                command,
-                cwd=self.root,
-                env={**kept, "PATH": path},
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=seconds,
-                check=False,
-            )
+            output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired as error:
             return Ran(None, f"no end after {error.timeout:g} s")
-        return Ran(done.returncode, done.stdout[-4_000:] + done.stderr[-1_000:])
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return Ran(process.returncode, output[-5_000:])
 
 
 def _write(file: Path, text: str) -> None:
