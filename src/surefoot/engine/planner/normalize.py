@@ -38,6 +38,9 @@ from surefoot.prompting.schemas import ApproachDraft, CheckDraft, PlanDraft, Ste
 _PSEUDO_CODE = re.compile(r"^[A-Za-z_]\w*\(.*\)$")
 _WRITES_FILES = (StepType.CODE_GENERATION, StepType.CONFIGURATION, StepType.FILE_OPERATION)
 
+WHOLE_TASK = "Do the task"
+"""The name of the one step of a plan that the engine made."""
+
 
 def plain_understanding(task: str, paths: Sequence[str] = ()) -> UnderstandingOutput:
     """Return the understanding of a task that needs no analysis: its own words."""
@@ -137,7 +140,7 @@ def simple_plan(
     from those that exist, or one step for everything."""
     files = [f for f in targets if f not in protected]
     if not files:
-        step = ExecutionStep(id="s1", name="Do the task", description=task, step_type=StepType.COMMAND_EXECUTION)
+        step = ExecutionStep(id="s1", name=WHOLE_TASK, description=task, step_type=StepType.COMMAND_EXECUTION)
         return DetailedPlan(steps=(step,))
     computed = [path for path in files if path not in existing and is_computed(path, task, existing)]
     groups = [[path] for path in files if path not in computed] + ([computed] if computed else [])

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from surefoot.core.transitions import StepStatus
+from surefoot.engine.planner.normalize import WHOLE_TASK
 from surefoot.journal.redact import neutralise
 from surefoot.journal.state import RunState
 
@@ -14,12 +15,15 @@ _MAX_LISTED = 20
 
 
 def title_of(state: RunState) -> str:
-    """The change in at most 72 characters: the task's first sentence; if that is too long, how it was understood."""
+    """The change in at most 72 characters: the task's first sentence; if that is too long, how it was understood, or
+    the name of the plan's one step."""
     sentence = first_sentence(state.task.text if state.task else "")
     understood = state.understanding.output if state.understanding else None
-    in_short = first_sentence(understood.understanding) if understood else ""
-    if len(sentence) > SUBJECT and 0 < len(in_short) <= SUBJECT:
-        return in_short
+    in_short = [first_sentence(understood.understanding)] if understood else []
+    if len(state.steps) == 1 and (done := _done(state)) and done[0] != WHOLE_TASK:
+        in_short += done
+    if len(sentence) > SUBJECT and (fitting := [text for text in in_short if 0 < len(text) <= SUBJECT]):
+        return fitting[0]
     return shorten(sentence) or f"Surefoot run {state.run_id}"
 
 

@@ -1,0 +1,29 @@
+"""The title of a commit and of a pull request."""
+
+import pytest
+
+from support import recorded
+from surefoot.core.transitions import StepStatus
+from surefoot.engine.planner.normalize import WHOLE_TASK
+from surefoot.history.git.message import SUBJECT, title_of
+from surefoot.journal.reducers import fold
+
+LONG = "The shop reports that the desk lamp costs 19.99 but is listed with 19.98, and a test fails. Find out why."
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "title"),
+    [
+        ("Fix the rounding. It is wrong.", "Convert prices exactly", "Fix the rounding"),
+        (LONG, "Convert prices exactly", "Convert prices exactly"),
+        (LONG, WHOLE_TASK, "The shop reports that the desk lamp costs 19.99 but is listed with…"),
+    ],
+)
+def test_a_long_task_is_named_after_its_one_step(task: str, name: str, title: str) -> None:
+    state = fold(recorded.whole_run())
+    assert state.task is not None
+    step_id, step_run = next(iter(state.steps.items()))
+    step_run.step, step_run.status = step_run.step.with_(name=name), StepStatus.SUCCEEDED
+    state.steps, state.task, state.understanding = {step_id: step_run}, state.task.with_(text=task), None
+    assert title_of(state) == title
+    assert len(title) <= SUBJECT
