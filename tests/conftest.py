@@ -1,6 +1,7 @@
 """Fixtures for all tests, and the count of attacks at the end of a test run."""
 
 import contextlib
+import gc
 import os
 import shutil
 import sys
@@ -62,6 +63,12 @@ def _make_bare_environment(folder: Path) -> None:
     with contextlib.suppress(OSError):  # another process was first
         new.rename(folder)
     shutil.rmtree(new, ignore_errors=True)
+
+
+def pytest_collection_finish() -> None:
+    """Keep thousands of tests and modules out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

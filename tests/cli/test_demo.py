@@ -15,6 +15,8 @@ from support.stories import good_script
 from surefoot.cli.demo import playing
 from surefoot.config.extras import install_command
 
+pytestmark = pytest.mark.servers
+
 
 async def test_the_demo_shows_a_check_that_heals_and_a_verified_result_on_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

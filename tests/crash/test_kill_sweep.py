@@ -9,7 +9,10 @@ import pytest
 
 from crash.sweep import Sweep, sweeping
 
-pytestmark = pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +34,7 @@ def report(sweep: Sweep, what: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.req("X2", "A11", "P13")
-@pytest.mark.parametrize("count", [6, pytest.param(0, marks=pytest.mark.nightly)], ids=["some", "all"])
+@pytest.mark.parametrize("count", [12, pytest.param(0, marks=pytest.mark.nightly)], ids=["some", "all"])
 def test_a_run_killed_anywhere_ends_the_same(sweep: Sweep, count: int, capsys: pytest.CaptureFixture[str]) -> None:
     sweep.begin()
     for at in sweep.some(count):
@@ -40,7 +43,7 @@ def test_a_run_killed_anywhere_ends_the_same(sweep: Sweep, count: int, capsys: p
 
 
 @pytest.mark.req("X2", "A11", "P13")
-@pytest.mark.parametrize("count", [2, pytest.param(0, marks=pytest.mark.nightly)], ids=["some", "all"])
+@pytest.mark.parametrize("count", [4, pytest.param(0, marks=pytest.mark.nightly)], ids=["some", "all"])
 def test_a_run_that_repairs_and_replans(replanning: Sweep, count: int, capsys: pytest.CaptureFixture[str]) -> None:
     replanning.begin()
     for at in replanning.some(count):
@@ -49,7 +52,7 @@ def test_a_run_that_repairs_and_replans(replanning: Sweep, count: int, capsys: p
 
 
 @pytest.mark.req("X2", "A11")
-@pytest.mark.parametrize("every", [180, pytest.param(1, marks=pytest.mark.nightly)], ids=["some", "all"])
+@pytest.mark.parametrize("every", [90, pytest.param(1, marks=pytest.mark.nightly)], ids=["some", "all"])
 @pytest.mark.parametrize(("kind", "number"), [("spawned", 5), ("rmdir", 1)], ids=["in a command", "in a rollback"])
 def test_what_resumes_it_may_be_killed_anywhere(
     sweep: Sweep, kind: str, number: int, every: int, capsys: pytest.CaptureFixture[str]

@@ -18,6 +18,8 @@ from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.models.testing.scripted import Rule
 
+pytestmark = pytest.mark.servers
+
 WRONG = [f"```python\ndef add(a, b):\n    return {number}\n```" for number in range(100, 200)]
 REPAIR = {"name": "again", "description": "differently", "type": "code_generation", "file": "adder.py", "after": [],
           "check": {"kind": "none", "value": ""}}  # fmt: skip

@@ -10,6 +10,8 @@ from support.samples import created, messages, output_of, seqs, warned, worker
 from surefoot.journal.messages import ControlMessage, InboxMessage, UnreadableMessage
 from surefoot.journal.store.sqlite import SqliteJournal
 
+pytestmark = pytest.mark.servers
+
 _DRIVER = """
 import asyncio, sys
 from pathlib import Path

@@ -16,6 +16,8 @@ from surefoot.errors import UsageError, WeightsError
 from surefoot.models.local import weights, weights_sources
 from surefoot.models.local.weights import DEFAULT, KNOWN, PullProgress, pull, weights_path
 
+pytestmark = pytest.mark.servers
+
 PULL = """
 import sys
 from surefoot.models.local.weights import KNOWN, pull
