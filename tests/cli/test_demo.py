@@ -91,7 +91,7 @@ def test_a_run_of_a_demo_names_no_commands_for_itself(surefoot: Surefoot) -> Non
 
 @pytest.mark.servers
 def test_on_a_terminal_serve_says_what_the_link_is_for(surefoot: Surefoot) -> None:
-    serving = surefoot.on_terminal("serve", "--port", "0")
+    serving = surefoot.on_terminal("serve", "--no-open", "--port", "0")
     serving.wait_for("Ctrl-C ends the server")
     serving.signal(signal.SIGINT)
     serving.end()
