@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.stories import UNDERSTANDING
 from surefoot.config.mcp import McpServer, servers_in
 from surefoot.config.paths import journal_file
 from surefoot.config.sources import from_toml
@@ -20,15 +21,6 @@ from surefoot.models.local.weights import DEFAULT, KNOWN
 from surefoot.models.providers.catalog import PROVIDERS
 
 DOCS = Path(__file__).parents[2] / "docs"
-UNDERSTANDING = {
-    "understanding": "Write adder.py with a function that adds two numbers",
-    "requirements": ["add(a, b) gives the sum"],
-    "files": ["adder.py"],
-    "task_type": "write_code",
-    "complexity": "simple",
-    "risks": [],
-    "questions": [],
-}
 
 
 def page(name: str) -> str:

@@ -11,18 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.stories import UNDERSTANDING
 from surefoot.report.html import TEMPLATE
 
 DOCS = Path(__file__).parents[2] / "docs"
-UNDERSTANDING = {
-    "understanding": "Write adder.py with a function that adds two numbers",
-    "requirements": ["add(a, b) gives the sum"],
-    "files": ["adder.py"],
-    "task_type": "write_code",
-    "complexity": "simple",
-    "risks": [],
-    "questions": [],
-}
 ADDER = "```python\ndef add(a, b):\n    return a + b\n```"
 
 

@@ -16,12 +16,12 @@ from acp.core import AgentSideConnection, ClientSideConnection
 from acp.helpers import embedded_text_resource, image_block, resource_block, resource_link_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
+from support.hanging import Hanging
 from support.kit import Bench, fenced, understanding
 from surefoot.api import Agent
 from surefoot.integrations.acp.agent import EditorAgent, text_of
 from surefoot.integrations.acp.person import EditorPerson
 from surefoot.journal import events as e
-from surefoot.models.base import ModelReply, ModelRequest, OnText
 from surefoot.models.testing.scripted import ScriptedModel
 
 TASK = "Write adder.py with a function add(a, b) that adds two numbers."
@@ -152,20 +152,8 @@ async def test_an_open_question_is_answered_by_the_next_message(bench: Bench) ->
     assert "**Verified**" in editor.text
 
 
-class Hanging(ScriptedModel):
-    def __init__(self) -> None:
-        super().__init__([UNDERSTOOD])
-        self.hangs = asyncio.Event()
-
-    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        if self.requests:
-            self.hangs.set()
-            await asyncio.sleep(3600)
-        return await super().complete(request, on_text)
-
-
 async def test_a_turn_can_be_cancelled(bench: Bench) -> None:
-    editor, model = Editor(), Hanging()
+    editor, model = Editor(), Hanging(UNDERSTOOD)
     async with connected(bench, editor, model) as connection:
         session = await begun(connection, bench)
         turn = asyncio.create_task(connection.prompt(session_id=session, prompt=[text_block(TASK)]))

@@ -9,13 +9,12 @@ import pytest
 from langgraph.types import Command
 
 from integrations.langgraph.program import INPUT, RIGHT, THREAD, UNDERSTOOD, WRONG, Program
+from support.hanging import Hanging
 from support.kit import Bench
 from surefoot.errors import CheckpointAhead
 from surefoot.journal import events as e
 from surefoot.journal.store.memory import MemoryJournal
 from surefoot.journal.store.sqlite import SqliteJournal
-from surefoot.models.base import ModelReply, ModelRequest, OnText
-from surefoot.models.testing.scripted import ScriptedModel
 
 
 async def checkpoints(program: Program) -> list[Any]:
@@ -88,23 +87,9 @@ async def test_a_checkpoint_that_is_ahead_of_a_restored_journal_is_refused(bench
     await bench.journal.aclose()
 
 
-class Hanging(ScriptedModel):
-    """Answers once, and then no more."""
-
-    def __init__(self) -> None:
-        super().__init__([UNDERSTOOD])
-        self.hangs = asyncio.Event()
-
-    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        if self.requests:
-            self.hangs.set()
-            await asyncio.sleep(3600)
-        return await super().complete(request, on_text)
-
-
 @pytest.mark.req("A9", "A11")
 async def test_a_cancelled_graph_goes_on_where_it_was(bench: Bench) -> None:
-    model = Hanging()
+    model = Hanging(UNDERSTOOD)
     program = Program(bench, model)
     going = asyncio.create_task(program.go(INPUT))
     await model.hangs.wait()

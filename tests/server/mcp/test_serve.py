@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitResult
 
 from support.kit import Bench
+from support.stories import UNDERSTANDING
 from surefoot.config.paths import journal_file
 from surefoot.core.questions import Question
 from surefoot.errors import ModelError, UnknownRun, UsageError
@@ -29,15 +30,6 @@ pytestmark = pytest.mark.req("X8")
 PROGRAM = Path(sysconfig.get_path("scripts")) / "surefoot"
 TASK = "Write adder.py with add(a, b)."
 CHECK = "python3 -c 'from adder import add; assert add(2, 3) == 5'"
-UNDERSTANDING = {
-    "understanding": "Write adder.py with a function that adds two numbers",
-    "requirements": ["add(a, b) gives the sum"],
-    "files": ["adder.py"],
-    "task_type": "write_code",
-    "complexity": "simple",
-    "risks": [],
-    "questions": [],
-}
 # By rules, because a run that was answered goes on in a new process, in which a list would begin anew.
 SCRIPT = [
     {"when": "Say what the task wants", "answer": UNDERSTANDING},

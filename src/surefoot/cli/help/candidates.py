@@ -5,6 +5,7 @@ A shell waits for the answer, so only entries of the list of runs are read, and 
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,16 +29,20 @@ class Candidate(NamedTuple):
     help: str = ""
 
 
-class Completed(click.ParamType[str]):
-    """A text with candidates. Used only while completing: a command that runs takes any text."""
+class AnyText(click.ParamType[str]):
+    """Used only while completing: a command that runs takes any text."""
 
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return str(value)
 
-    def candidates(self, ctx: click.Context, incomplete: str) -> Iterator[Candidate]:
-        raise NotImplementedError
+
+class Completed(AnyText, ABC):
+    """A text with candidates."""
+
+    @abstractmethod
+    def candidates(self, ctx: click.Context, incomplete: str) -> Iterator[Candidate]: ...
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from surefoot.cli.report.text import line
@@ -146,7 +151,7 @@ def _used_models() -> list[str]:
     return list(dict.fromkeys(run.model for run in runs if run.model.partition("/")[0] in (*PROVIDERS, "local")))
 
 
-class Place(Completed):
+class Place(AnyText):
     """A file or a folder, which the shell itself completes."""
 
     def __init__(self, kind: str) -> None:
@@ -156,7 +161,7 @@ class Place(Completed):
         return [CompletionItem(incomplete, type=self._kind)]
 
 
-TYPES: dict[str, Completed] = {
+TYPES: dict[str, AnyText] = {
     "RUN": RunName(),
     "STEP": StepName(),
     "MODEL": ModelName(),
