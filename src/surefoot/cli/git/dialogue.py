@@ -1,5 +1,6 @@
 """The dialogue of a review: each file and each of its hunks is shown, and a person keeps, undoes or edits it."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -10,6 +11,7 @@ from rich.text import Text
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.diff import diff_lines
 from surefoot.cli.report.stdout import print_lines
+from surefoot.cli.views.keyboard import wait_for_line
 from surefoot.history.review.parts import Hunk, Replacement, TextChange, split
 from surefoot.history.review.review import ChangedFile, Decision
 
@@ -54,7 +56,7 @@ def ask_about(files: Sequence[ChangedFile]) -> dict[str, Decision]:
                     decisions[file.path] = decision
     except _Left:
         pass
-    except (click.Abort, EOFError, KeyboardInterrupt):
+    except (EOFError, KeyboardInterrupt):
         click.echo("\nreview left", err=True)
         return {}
     return decisions
@@ -125,8 +127,9 @@ class _Talk:
         """One of the keys that are possible here; the words for them are understood too."""
         words = {"keep": "k", "undo": "u", "edit": "e", "split": "s", "quit": "q", "help": "?"}
         while True:
-            given = click.prompt(f"{what} [{','.join(keys)}]", prompt_suffix="? ", default="", show_default=False)
-            answer = words.get(given.strip().lower(), given.strip())
+            click.echo(f"{what} [{','.join(keys)}]? ", nl=False)
+            given = wait_for_line(sys.stdin).strip()
+            answer = words.get(given.lower(), given)
             if answer == "q":
                 raise _Left
             if answer and answer in keys and answer != "?" and len(answer) == 1:

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import select
+import signal
 import sys
 from collections.abc import Iterator
 from typing import TextIO
@@ -52,6 +54,28 @@ def restore_line_mode(keyboard: TextIO) -> None:
         mode = termios.tcgetattr(keyboard.fileno())
         mode[3] |= _LINE_MODE
         termios.tcsetattr(keyboard.fileno(), termios.TCSANOW, mode)
+
+
+def wait_for_line(keyboard: TextIO) -> str:
+    """Read one line; raises EOFError at the end of the input (Ctrl-D).
+
+    `input()` misses a Ctrl-C that arrives just before it begins to wait. Here a signal also writes to a pipe, which
+    ends the wait.
+    """
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
+    previous = signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+    try:
+        while keyboard.fileno() not in select.select([keyboard.fileno(), receiver], [], [])[0]:
+            os.read(receiver, 100)
+        data = os.read(keyboard.fileno(), 65_536)
+    finally:
+        signal.set_wakeup_fd(previous)
+        os.close(receiver)
+        os.close(sender)
+    if not data:
+        raise EOFError
+    return data.decode(errors="replace").rstrip("\r\n")
 
 
 async def read_line(keyboard: TextIO) -> str | None:
