@@ -3,6 +3,8 @@
 # Both set themselves up: they need Python 3.11+, pip and make.
 
 PYTHON ?= python3
+# Compiled modules are kept, whatever the shell says: without them each of thousands of processes compiles its own.
+export PYTHONDONTWRITEBYTECODE :=
 BIN := .venv/bin
 TASK ?=
 UNIT := $(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model and not servers" -q
