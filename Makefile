@@ -40,7 +40,7 @@ test: lint
 	@$(MAKE) --no-print-directory -j2 types page-and-unit
 
 page-and-unit: .venv/dev.ready
-	@$(PYTHON) web/check.py --beside $(UNIT)
+	@$(PYTHON) web/check.py --beside $(MAKE) --no-print-directory unit
 
 lint: .venv/dev.ready
 	$(BIN)/ruff check .
@@ -49,8 +49,13 @@ lint: .venv/dev.ready
 types: .venv/dev.ready
 	$(BIN)/mypy
 
-unit: .venv/dev.ready
-	$(UNIT)
+unit: .venv/collected.ready
+	@$(UNIT)
+
+# One process compiles the tests and what they import, the first time. Otherwise each worker would, at the same moment.
+.venv/collected.ready: .venv/dev.ready
+	@$(BIN)/pytest --collect-only -q >/dev/null 2>&1 || true
+	@touch $@
 
 # What is slow, because it starts servers or kills processes: PostgreSQL, Temporal, S3 and Valkey from wheels that bring them, the
 # kill sweeps, the guides, the eval tasks. As the CI runs it, after `make test`.
