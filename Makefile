@@ -40,7 +40,7 @@ test: lint
 	@$(MAKE) --no-print-directory -j2 types page-and-unit
 
 page-and-unit: .venv/dev.ready
-	@$(PYTHON) web/check.py --beside $(MAKE) --no-print-directory unit
+	@$(PYTHON) web/check.py --beside env MAKEFLAGS= $(MAKE) --no-print-directory unit
 
 lint: .venv/dev.ready
 	$(BIN)/ruff check .

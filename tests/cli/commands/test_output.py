@@ -150,7 +150,7 @@ def class_names() -> frozenset[str]:
 
 
 def internal_names(text: str) -> set[str]:
-    return (class_names() & set(re.findall(r"\w+", text))) | set(re.findall(r"surefoot\.\w+\.\w+", text))
+    return set(re.findall(r"\w+", text)) & class_names() | set(re.findall(r"surefoot\.\w+\.\w+", text))
 
 
 def test_no_wrong_value_is_worded_with_the_name_of_a_class() -> None:
