@@ -15,6 +15,8 @@ from surefoot.journal.state import RunState
 
 __all__ = ["apply", "fold", "revised"]
 
+_MANY_OBJECTS = 10_000
+
 
 def fold(records: Iterable[e.Record]) -> RunState:
     state = RunState()
@@ -28,7 +30,8 @@ def fold(records: Iterable[e.Record]) -> RunState:
 def _paused_gc() -> Iterator[None]:
     """Pause garbage collection. Folding creates no garbage, and collecting would take as long as the folding itself.
 
-    Afterwards the new objects are moved to the oldest generation, so that the next collection does not scan them.
+    Afterwards the new objects are moved to the oldest generation, so that the next collection does not scan them. For
+    few objects that is not worth it: whether something is frozen is found by counting all that is.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -36,7 +39,7 @@ def _paused_gc() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            if not gc.get_freeze_count():
+            if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 # Nothing is frozen yet, so unfreezing affects no objects of the surrounding program.
                 gc.freeze()
                 gc.unfreeze()
