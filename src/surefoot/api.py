@@ -22,6 +22,7 @@ from surefoot.engine.runtime.human import Person
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import UsageError
 from surefoot.history.decisions import Decision, decisions
+from surefoot.history.earlier.continuing import start_continuing
 from surefoot.history.earlier.given import EarlierPhases, Given, earlier_phases
 from surefoot.journal import events as e
 from surefoot.journal.bus import Bus
@@ -95,19 +96,26 @@ class Agent:
         start_from: Stage | str | None = None,
         stop_after: Stage | str | None = None,
         given: Given | None = None,
+        continues: SequentialExecutionPlan | str | None = None,
     ) -> SequentialExecutionPlan:
         """Carry out a task to its end, or to where a person is needed. A check given as text is a shell command.
         Without any, the `checks` of the config are used.
 
         `given` has results of earlier phases: another run (its result or its id), values, or the path of a JSON file.
         The run starts with the phase `start_from`, by default the first without a result, and stops after `stop_after`.
+
+        `continues` is an earlier run in the same workspace (its result or its id): its conversation and its results are
+        the context of this one, and its checks are used if none are given.
         """
-        given_checks = checks or self.config.checks
+        before = self._continued(continues, given) if continues is not None else []
+        inherited = fold(before).task if before else None
+        given_checks = checks or (inherited.checks if inherited else self.config.checks)
         own = tuple(CommandCheck(command=c, origin="user") if isinstance(c, str) else c for c in given_checks)
         task = Task(text=task_description, workspace=str(self.workspace), checks=own)
         earlier = earlier_phases(given, self.services.journal) if given is not None else EarlierPhases()
         first = Stage(start_from) if start_from else earlier.first_missing()
-        state = await start_run(
+        start = partial(start_continuing, earlier=before, folder=self.workspace) if before else start_run
+        state = await start(
             self.services,
             task,
             self.config,
@@ -117,6 +125,20 @@ class Agent:
             based_on=earlier.based_on,
         )
         return state.as_plan()
+
+    def _continued(self, continues: SequentialExecutionPlan | str, given: Given | None) -> list[e.Record]:
+        """Return the records of the run to continue. Raises UsageError if its context does not belong here."""
+        if given is not None:
+            raise UsageError("`continues` and `given` contradict each other", remedy="give one of them")
+        run_id = continues if isinstance(continues, str) else continues.task_id
+        records = list(self.services.journal.read(run_id))
+        task = fold(records).task
+        if task is not None and task.folder != self.workspace:
+            raise UsageError(
+                f"run {run_id} worked in {task.workspace}; what it knows of that folder stays there",
+                remedy="continue it with an Agent for that workspace, or leave out `continues`",
+            )
+        return records
 
     async def resume(self, task_id: str) -> SequentialExecutionPlan:
         """Continue a run where it stopped."""

@@ -6,8 +6,10 @@ import pytest
 
 from support.kit import Bench, act, done, fenced, understanding
 from support.talk import CALC_TEST, TALKING, TalkingModel, submit
+from surefoot.api import Agent
 from surefoot.core.outcome import Verdict
 from surefoot.engine.runtime.services import Services
+from surefoot.errors import UsageError
 from surefoot.history.earlier import continuing
 from surefoot.history.earlier.continuing import start_continuing
 from surefoot.history.undo import undo
@@ -197,3 +199,27 @@ async def test_models_that_do_not_converse_get_a_few_lines(bench: Bench, small: 
     assert all("# Done before\nThe task before was: Write b.txt." in prompt for prompt in prompts)
     assert all("It changed: + b.txt" in prompt for prompt in prompts)
     assert not fold(records).conversations
+
+
+async def test_an_agent_continues_a_run_of_its_workspace_with_its_checks(calc: Bench) -> None:
+    model = TalkingModel([*WORK, submit(), [MORE, FINISH]])
+    agent = Agent(model, calc.config(), calc.journal, workspace=calc.root, home=calc.home)
+    first = await agent.execute_task("Fix add.", checks=[CHECK])
+    after = len(model.requests)
+    second = await agent.execute_task("Now also add sub.", continues=first)
+    told = opening(model.requests[after])
+    assert "Now also add sub." in told
+    assert f"{CHECK} (passed)" in told
+    state = fold(calc.journal.read(second.task_id))
+    assert state.context is not None
+    assert state.context.run == first.task_id
+    assert state.task is not None
+    assert [check.label for check in state.task.checks] == [CHECK]
+    other = Agent(model, calc.config(), calc.journal, workspace=calc.home, home=calc.home)
+    with pytest.raises(UsageError, match="what it knows of that folder stays there"):
+        await other.execute_task("Now elsewhere.", continues=first.task_id)
+    with pytest.raises(UsageError, match="contradict"):
+        await agent.execute_task("Again.", continues=first.task_id, given=first)
+    with pytest.raises(UsageError, match="no run"):
+        await agent.execute_task("Again.", continues="0101-000000-dead")
+    assert len(list(calc.journal.summaries())) == 2

@@ -22,6 +22,7 @@ from surefoot.api import Agent
 from surefoot.integrations.acp.agent import EditorAgent, text_of
 from surefoot.integrations.acp.person import EditorPerson
 from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
 from surefoot.models.testing.scripted import ScriptedModel
 
 TASK = "Write adder.py with a function add(a, b) that adds two numbers."
@@ -150,6 +151,21 @@ async def test_an_open_question_is_answered_by_the_next_message(bench: Bench) ->
     answers = [r.event.answer for r in bench.journal.read(run.run_id) if isinstance(r.event, e.QuestionAnswered)]
     assert answers == ["Yes, floats too."]
     assert "**Verified**" in editor.text
+
+
+async def test_a_message_after_the_end_of_a_run_continues_it(bench: Bench) -> None:
+    editor, model = Editor(), ScriptedModel([UNDERSTOOD, RIGHT, UNDERSTOOD, RIGHT])
+    async with connected(bench, editor, model) as connection:
+        session = await begun(connection, bench)
+        await connection.prompt(session_id=session, prompt=[text_block(TASK)])
+        await connection.prompt(session_id=session, prompt=[text_block("Now with a docstring.")])
+        other = await begun(connection, bench)
+        await connection.prompt(session_id=other, prompt=[text_block("Something else.")])
+    states = [fold(bench.journal.read(run.run_id)) for run in bench.journal.summaries()]
+    context = {state.task.text: state.context and state.context.run for state in states if state.task}
+    (first,) = [state.run_id for state in states if state.task and state.task.text == TASK]
+    assert context == {TASK: None, "Now with a docstring.": first, "Something else.": None}
+    assert any("The task before was" in m.content for request in model.requests for m in request.messages)
 
 
 async def test_a_turn_can_be_cancelled(bench: Bench) -> None:

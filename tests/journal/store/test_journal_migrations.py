@@ -115,7 +115,7 @@ async def test_a_newer_journal_is_not_modified(path: Path, with_migration: Calla
     for journal in (SqliteJournal(path), SqliteJournal(path, read_only=True)):
         with pytest.raises(JournalVersion, match=r"9\.8\.7 \(schema 2\).*up to 1") as raised:
             journal.read("r1")
-        assert "pip install -U surefoot" in raised.value.remedy
+        assert "upgrade Surefoot" in raised.value.remedy
     with pytest.raises(JournalVersion):
         await SqliteJournal(path).append("r2", [created("r2")])
     assert path.read_bytes() == before

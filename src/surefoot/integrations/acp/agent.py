@@ -39,6 +39,8 @@ class Session:
     turn: "asyncio.Task[Any] | None" = None
     question: tuple[str, str] | None = None
     """The run and the question that the next message answers."""
+    last_run: str | None = None
+    """The run that the next one continues."""
 
 
 class EditorAgent:
@@ -148,7 +150,9 @@ class EditorAgent:
         agent, asked = session.agent, session.question
         if asked is None:
             session.updates.state.run_id = ""
-            return await agent.execute_task(text, checks=self._checks)
+            plan = await agent.execute_task(text, checks=self._checks, continues=session.last_run)
+            session.last_run = plan.task_id
+            return plan
         session.question = None
         return await agent.answer(*asked, text)
 

@@ -78,7 +78,7 @@ def schema_of(connection: apsw.Connection, path: Path) -> int:
         raise JournalVersion(
             f"the journal {path} was written by Surefoot {_last_writer(connection)} (schema {schema}); "
             f"this is {__version__}, which supports schemas up to {len(MIGRATIONS)}",
-            remedy="use that version or a newer one: pip install -U surefoot",
+            remedy="upgrade Surefoot, in the way you installed it, to that version or a newer one",
         )
     return int(schema)
 

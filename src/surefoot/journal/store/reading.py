@@ -234,7 +234,7 @@ class JournalReader:
         return JournalVersion(
             f"event {seq} of run {run_id} in {self._path} was written by another version of Surefoot: "
             f"this one cannot read {kind!r}",
-            remedy="use the version that wrote it or a newer one: pip install -U surefoot",
+            remedy="upgrade Surefoot, in the way you installed it, to the version that wrote it or newer",
         )
 
     def _position(self, row: Sequence[Any]) -> Position:

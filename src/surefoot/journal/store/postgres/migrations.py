@@ -188,7 +188,7 @@ def schema_of(connection: "Connection", url: str) -> int:
         raise JournalVersion(
             f"the journal in {shown_database(url)} was written by Surefoot {rows[-1][1]} (schema {len(rows)}); "
             f"this is {__version__}, which supports schemas up to {len(MIGRATIONS)}",
-            remedy="use that version or a newer one: pip install -U surefoot",
+            remedy="upgrade Surefoot, in the way you installed it, to that version or a newer one",
         )
     return len(rows)
 

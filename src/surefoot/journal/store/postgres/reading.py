@@ -195,7 +195,7 @@ class PostgresReader:
                 raise JournalVersion(
                     f"event {seq} of run {run_id} was written by another version of Surefoot: "
                     f"this one cannot read {kind!r}",
-                    remedy="use the version that wrote it or a newer one: pip install -U surefoot",
+                    remedy="upgrade Surefoot, in the way you installed it, to the version that wrote it or newer",
                 ) from error
             yield as_record((seq, at, event))
         if seq < position.last and after <= position.last:
