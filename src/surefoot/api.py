@@ -20,7 +20,7 @@ from surefoot.engine.planner.gate import skipped
 from surefoot.engine.refusal import refuse_secret_answer
 from surefoot.engine.runtime.human import Person
 from surefoot.engine.runtime.services import Services
-from surefoot.errors import UsageError
+from surefoot.errors import UnknownRun, UsageError
 from surefoot.history.decisions import Decision, decisions
 from surefoot.history.earlier.continuing import start_continuing
 from surefoot.history.earlier.given import EarlierPhases, Given, earlier_phases
@@ -107,7 +107,10 @@ class Agent:
         `continues` is an earlier run in the same workspace (its result or its id): its conversation and its results are
         the context of this one, and its checks are used if none are given.
         """
-        before = self._continued(continues, given) if continues is not None else []
+        if continues is not None and (given is not None or start_from is not None):
+            other = "given" if given is not None else "start_from"
+            raise UsageError(f"`continues` and `{other}` contradict each other", remedy="give one of them")
+        before = self._continued(continues) if continues is not None else []
         inherited = fold(before).task if before else None
         given_checks = checks or (inherited.checks if inherited else self.config.checks)
         own = tuple(CommandCheck(command=c, origin="user") if isinstance(c, str) else c for c in given_checks)
@@ -126,12 +129,16 @@ class Agent:
         )
         return state.as_plan()
 
-    def _continued(self, continues: SequentialExecutionPlan | str, given: Given | None) -> list[e.Record]:
+    def _continued(self, continues: SequentialExecutionPlan | str) -> list[e.Record]:
         """Return the records of the run to continue. Raises UsageError if its context does not belong here."""
-        if given is not None:
-            raise UsageError("`continues` and `given` contradict each other", remedy="give one of them")
-        run_id = continues if isinstance(continues, str) else continues.task_id
-        records = list(self.services.journal.read(run_id))
+        run_id = continues if isinstance(continues, str) else getattr(continues, "task_id", "")
+        try:
+            records = list(self.services.journal.read(run_id))
+        except UnknownRun:
+            raise UnknownRun(
+                f"there is no run {run_id or continues!r} in the journal of this agent, so it cannot be continued",
+                remedy="give the result of a run or its whole id; a run of another Agent needs the same `state_store`",
+            ) from None
         task = fold(records).task
         if task is not None and task.folder != self.workspace:
             raise UsageError(

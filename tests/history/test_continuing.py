@@ -220,6 +220,11 @@ async def test_an_agent_continues_a_run_of_its_workspace_with_its_checks(calc: B
         await other.execute_task("Now elsewhere.", continues=first.task_id)
     with pytest.raises(UsageError, match="contradict"):
         await agent.execute_task("Again.", continues=first.task_id, given=first)
-    with pytest.raises(UsageError, match="no run"):
-        await agent.execute_task("Again.", continues="0101-000000-dead")
+    with pytest.raises(UsageError, match="contradict"):
+        await agent.execute_task("Again.", continues=first.task_id, start_from="execution")
+    elsewhere = Agent(model, calc.config(), workspace=calc.root, home=calc.home)
+    for wrong in ("0101-000000-dead", first, first.outcome, ""):
+        with pytest.raises(UsageError, match="in the journal of this agent") as raised:
+            await elsewhere.execute_task("Again.", continues=wrong)  # type: ignore[arg-type]
+        assert "state_store" in raised.value.remedy
     assert len(list(calc.journal.summaries())) == 2

@@ -36,6 +36,13 @@ def resolve_step(name: str, ids: list[str]) -> str:
 def require_control(state: RunState, step_id: str = "") -> str:
     """The id of the step that a control is about. Raises UsageError if the run takes no controls, or lacks the step."""
     run_id = state.run_id
+    if state.outcome is None and state.stage is Stage.WAITING:
+        asks = bool(state.open_questions)
+        go_on = f"answer it: surefoot answer {run_id}" if asks else f"continue it: surefoot resume {run_id}"
+        raise UsageError(
+            f"run {run_id} {'waits for an answer' if asks else 'is paused'}, and no process works on it",
+            remedy=f"{go_on}; or leave it, and undo what it did: surefoot undo {run_id}",
+        )
     if state.outcome is not None or state.stage not in WORKING:
         raise UsageError(f"run {run_id} is not running", remedy=f"see how it ended: surefoot show {run_id}")
     if not step_id:

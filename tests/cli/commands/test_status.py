@@ -95,6 +95,10 @@ def test_a_run_that_waits_for_an_answer_and_one_that_has_it(surefoot: Surefoot) 
     text = surefoot("show").out
     assert "◐ Waiting for you" in text
     assert "surefoot answer" in text
+    refused = surefoot("cancel", "last")
+    assert refused.code == 2
+    assert "waits for an answer, and no process works on it" in refused.err
+    assert "surefoot undo" in refused.err
     assert surefoot("answer", "--answer", "yes").code == 0
     assert status(surefoot) == "paused"
     text = surefoot("show").out

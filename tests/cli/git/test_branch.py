@@ -43,6 +43,20 @@ def test_after_a_failed_run_the_way_back_is_named(surefoot: Surefoot) -> None:
     assert git(work, "branch", "--format=%(refname:short)") == "main\n" or "git branch -d other" in empty.err
 
 
+@pytest.mark.parametrize(("option", "value"), [("--branch", "fix/minus"), ("--commit", "step")])
+def test_a_value_after_a_space_is_refused_and_not_put_into_the_task(
+    surefoot: Surefoot, option: str, value: str
+) -> None:
+    make_repository(surefoot.workspace)
+    refused = surefoot("run", "Add subtract to calc.py", "-m", surefoot.script("x"), option, value)
+    assert refused.code == 2
+    assert f"{option}={value}" in refused.err
+    assert "no runs" in surefoot("list").err
+    several = surefoot("run", "-m", surefoot.script("x"), option, "mend", "the", "parser", "--check", "test -f x")
+    assert several.code == 1
+    assert "mend the parser" in surefoot("list").out
+
+
 @pytest.mark.parametrize("case", ["exists", "no repository", "damaged", "detached", "merge", "rebase", "no name"])
 def test_a_branch_is_refused_with_a_remedy(surefoot: Surefoot, case: str) -> None:
     work = surefoot.workspace

@@ -41,3 +41,8 @@ def test_a_run_without_proof_says_so_in_its_body(surefoot: Surefoot) -> None:
     body = surefoot("pr").out
     assert "**Done, not verified." in body
     assert "they passed before too" in body
+    assert surefoot("pr").err == ""
+    assert surefoot("run", "Break it.", "-m", surefoot.script("x"), "--check", "false").code == 1
+    failed = surefoot("pr")
+    assert "is not done, and this text says so" in failed.err
+    assert "**Failed" in failed.out

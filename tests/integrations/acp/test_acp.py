@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -153,6 +154,17 @@ async def test_an_open_question_is_answered_by_the_next_message(bench: Bench) ->
     assert "**Verified**" in editor.text
 
 
+async def test_a_message_that_is_no_answer_leaves_the_question_open(bench: Bench) -> None:
+    editor = Editor("(cancel)")
+    async with connected(bench, editor, [UNDERSTOOD, RIGHT, RIGHT], approve="ask") as connection:
+        session = await begun(connection, bench)
+        for message in (TASK, "what?", "yes"):
+            await connection.prompt(session_id=session, prompt=[text_block(message)])
+    assert "'what?' is no answer" in editor.text
+    (run,) = bench.journal.summaries()
+    assert run.verdict == "verified"
+
+
 async def test_a_message_after_the_end_of_a_run_continues_it(bench: Bench) -> None:
     editor, model = Editor(), ScriptedModel([UNDERSTOOD, RIGHT, UNDERSTOOD, RIGHT])
     async with connected(bench, editor, model) as connection:
@@ -227,3 +239,21 @@ async def test_the_command_serves_an_editor(tmp_path: Path) -> None:
     assert response.stop_reason == "end_turn"
     assert "**Verified**" in editor.text
     assert (folder / "adder.py").exists()
+
+
+def test_output_to_a_file_is_refused(tmp_path: Path) -> None:
+    script, environ = tmp_path / "answers.json", {**os.environ, "SUREFOOT_HOME": str(tmp_path / "state")}
+    script.write_text("[]")
+    command = [sys.executable, "-m", "surefoot", "acp", "-m", f"scripted:{script}"]
+    with (tmp_path / "output").open("w") as output:
+        ended = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert ended.returncode == 2
+    assert "over pipes" in ended.stderr

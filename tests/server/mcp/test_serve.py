@@ -116,9 +116,13 @@ async def test_a_run_with_a_question_to_the_clients_user(site: Site) -> None:
         assert "+    return a + b" in diff["diff"]
         undone = data(await client.call_tool("undo", {"run": run["run"]}))
         assert undone["status"] == "undone"
+        assert [undone[name] for name in ("verdict", "proof", "exit_code")] == [None] * 3, "it is not there any more"
+        assert undone["created"] == undone["modified"] == []
+        assert "resume" not in undone["next"]
         assert not (site.work / "adder.py").exists()
         listed = data(await client.call_tool("list", {}))
-        assert [(row["run"], row["status"]) for row in listed["runs"]] == [(run["run"], "undone")]
+        (row,) = listed["runs"]
+        assert (row["run"], row["status"], row["verdict"]) == (run["run"], "undone", None)
 
         assert "no run of this folder" in refusal(await client.call_tool("status", {"run": "nothing"}))
         assert "task" in refusal(await client.call_tool("run", {"task": ""}))

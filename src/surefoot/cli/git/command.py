@@ -112,6 +112,7 @@ def pr(run_id: str, output: str | None, only_title: bool, all_folders: bool) -> 
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
+    from surefoot.core.outcome import Verdict
     from surefoot.history.git.message import title_of
     from surefoot.journal.reducers import fold
     from surefoot.report.build import Source, build_report
@@ -129,6 +130,8 @@ def pr(run_id: str, output: str | None, only_title: bool, all_folders: bool) -> 
         text = as_pull_request(build_report(source))
     finally:
         journal.close()
+    if state.outcome is None or state.outcome.verdict not in (Verdict.VERIFIED, Verdict.UNVERIFIED):
+        click.echo(f"run {found.run_id} is not done, and this text says so: see surefoot show {found.run_id}", err=True)
     if output is None or output == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))

@@ -1,7 +1,9 @@
 """The agent's side of the protocol: each prompt is a run in the session's folder."""
 
 import asyncio
+import os
 import secrets
+import stat
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -153,8 +155,9 @@ class EditorAgent:
             plan = await agent.execute_task(text, checks=self._checks, continues=session.last_run)
             session.last_run = plan.task_id
             return plan
+        agent.leave_answer(*asked, text)  # if that is no answer, the question stays open for the next message
         session.question = None
-        return await agent.answer(*asked, text)
+        return await agent.resume(asked[0])
 
     async def _keep_sending(self, session: Session) -> None:
         while True:
@@ -204,6 +207,11 @@ def text_of(prompt: Sequence[Any]) -> str:
 
 async def serve_stdio(make_agent: MakeAgent, checks: Sequence[str] = ()) -> None:
     """Serve the editor that started this process, until it closes the connection."""
+    if any(stat.S_ISREG(os.fstat(fd).st_mode) for fd in (0, 1)):
+        raise UsageError(
+            "an editor talks to this command over pipes, and its input or output is a file",
+            remedy="let the editor start it: see docs/guides/editors.md",
+        )
     try:
         from acp import run_agent
     except ImportError as error:

@@ -98,7 +98,8 @@ class RunResult(BaseModel):
     run: str
     status: RunStatus
     verdict: str | None = None
-    """`verified` only if a given check failed before and passes now. None while the run has not ended."""
+    """`verified` only if a given check failed before and passes now. None while the run has not ended, and after an
+    undo."""
     proof: Literal["A", "B", "C"] | None = None
     proof_text: str = ""
     exit_code: int | None = None
@@ -141,17 +142,18 @@ class RunList(BaseModel):
 
 def run_result(view: RunView) -> RunResult:
     row, state = run_row(view), view.state
-    outcome = state.outcome
+    # What was judged is not there any more after an undo: neither the verdict nor the proof counts.
+    outcome = state.outcome if state.undone is None else None
     questions = [question_row(state, question.id) for question in state.open_questions]
     return RunResult(
         run=row["id"],
         status=row["status"],
-        verdict=row["verdict"],
-        proof=row["proof"],
+        verdict=row["verdict"] if outcome else None,
+        proof=row["proof"] if outcome else None,
         proof_text=proof_label(outcome.proof, (c.check.origin for c in outcome.checks))
         if outcome and row["proof"]
         else "",
-        exit_code=row["exit_code"],
+        exit_code=row["exit_code"] if outcome else None,
         summary=row["summary"] or row["reason"],
         task=row["task"],
         stage=row["stage"],
@@ -179,5 +181,6 @@ def _next(run_id: str, status: RunStatus, has_questions: bool) -> str:
         "queued": f"a worker takes it up; call the tool status with run {run_id}",
         "plan": f"carry it out: surefoot run --plan {run_id}; change it first: surefoot edit {run_id}",
         "done": f"see its changes with the tool diff; the tool undo reverts them; or: surefoot show {run_id}",
+        "undone": f"nothing: its changes were undone; see: surefoot show {run_id}",
         "failed": f"see why: surefoot show {run_id}; continue with: surefoot resume {run_id}",
     }.get(status, f"continue with: surefoot resume {run_id}")

@@ -173,7 +173,7 @@ class Door:
                 run=row["id"],
                 task=row["title"],
                 status=row["status"],
-                verdict=row["verdict"],
+                verdict=None if row["status"] == "undone" else row["verdict"],
                 started_at=row["started_at"],
             )
             for row in rows
