@@ -15,6 +15,7 @@ START_SECONDS = 60.0
 _FLAGS = {
     "approve": "--approve", "phases": "--phases", "sandbox": "--sandbox", "max_time": "--max-time",
     "max_tokens": "--max-tokens", "max_cost": "--max-cost", "question_timeout": "--question-timeout",
+    "continue": "--continue",
 }  # fmt: skip
 """Options of `surefoot run` that the page may set."""
 

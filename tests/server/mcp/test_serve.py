@@ -21,6 +21,7 @@ from surefoot.config.paths import journal_file
 from surefoot.core.questions import Question
 from surefoot.errors import ModelError, UnknownRun, UsageError
 from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.server.hub import Hub
 from surefoot.server.mcp.runs import Runs
@@ -142,6 +143,17 @@ async def test_a_waiting_run_is_answered_by_the_tool_and_a_run_is_cancelled(site
         assert "is no answer to this question" in refusal(wrong)
         answered = data(await client.call_tool("answer", {"run": run["run"], "answer": "yes"}))
         assert (answered["verdict"], answered["proof"]) == ("verified", "A")
+
+        unknown = await client.call_tool("run", {"task": "Go on.", "continues": "0101"})
+        assert "no run of this folder" in refusal(unknown)
+        more = data(await client.call_tool("run", {"task": "Go on.", "continues": run["run"]}))
+        journal = SqliteJournal(journal_file(site.home / "state"), read_only=True)
+        state = fold(journal.read(more["run"]))
+        journal.close()
+        assert state.context is not None
+        assert state.context.run == run["run"]
+        assert state.task is not None
+        assert [check.label for check in state.task.checks] == [CHECK]
 
         # The check runs before anything else, and takes for ever.
         begun = asyncio.Event()

@@ -26,6 +26,10 @@ class RunArguments(_Arguments):
     checks: list[str] = Field(
         default=[], max_length=50, description="Commands that must succeed when the task is done, such as `pytest -q`."
     )
+    continues: str = Field(
+        default="",
+        description="An earlier run that this task goes on from: its results and its checks are the context.",
+    )
     plan_only: bool = Field(default=False, description="Make the plan and change nothing.")
     wait: bool = Field(default=True, description="False: return as soon as the run has started; see `status`.")
 

@@ -30,9 +30,12 @@ class Runs:
         self._approvals = approvals
         """Whether an approval may be given through the tool `answer`."""
 
-    async def start(self, task: str, checks: list[str], *, plan_only: bool) -> str:
-        """Start a run. Returns its id."""
-        request = StartRequest(task=task, checks=checks, plan_only=plan_only, folder=str(self.folder))
+    async def start(self, task: str, checks: list[str], *, plan_only: bool, continues: str = "") -> str:
+        """Start a run, perhaps as a follow-up to another one. Returns its id."""
+        options: dict[str, str | int | float | bool] = {}
+        if continues:
+            options["continue"] = (await self.view(continues)).state.run_id
+        request = StartRequest(task=task, checks=checks, plan_only=plan_only, folder=str(self.folder), options=options)
         answer = await self._commands.start(request)
         if "run" not in answer:
             raise UsageError(str(answer["reason"]))

@@ -130,7 +130,8 @@ class Door:
         if params.request_state is not None:
             # The client comes back with the answer to a question of the run that this call has started.
             return await self._go_on(context, params)
-        starting = asyncio.ensure_future(self._runs.start(given.task, given.checks, plan_only=given.plan_only))
+        started = self._runs.start(given.task, given.checks, plan_only=given.plan_only, continues=given.continues)
+        starting = asyncio.ensure_future(started)
         try:
             run_id = await asyncio.shield(starting)
         except asyncio.CancelledError:
