@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import surefoot
@@ -23,6 +24,7 @@ from surefoot import (
     tool,
     undo,
 )
+from surefoot.errors import SurefootError, UsageError
 from surefoot.models.base import OnText
 
 WANTED = {
@@ -99,3 +101,12 @@ async def test_model_tool_and_person_of_ones_own(tmp_path: Path) -> None:
     assert (workspace / "note.txt").read_text() == "hello\n"
     await undo(agent.services.journal, home, plan.task_id)
     assert not (workspace / "note.txt").exists()
+
+
+def test_a_traceback_shows_the_remedy() -> None:
+    error = UsageError("there is no file x", remedy="name another one")
+    error.add_note("nothing was changed")
+    shown = "".join(traceback.format_exception(error))
+    assert shown.endswith("UsageError: there is no file x\nname another one\nnothing was changed\n")
+    assert error.notes == ["nothing was changed"]
+    assert SurefootError("no remedy").notes == []

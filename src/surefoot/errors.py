@@ -70,6 +70,13 @@ class SurefootError(Exception):
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)
         self.remedy = remedy
+        if remedy:
+            self.add_note(remedy)  # a traceback shows it
+
+    @property
+    def notes(self) -> list[str]:
+        """What was noted on the way, without the remedy."""
+        return [note for note in self.__notes__ if note != self.remedy] if hasattr(self, "__notes__") else []
 
 
 class UsageError(SurefootError):

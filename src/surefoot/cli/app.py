@@ -195,10 +195,10 @@ def _problem(error: BaseException) -> "Problem":
             return Problem(error.format_message(), "", "error", 1)
     if _debug():
         _print_traceback(error)
-    notes: list[str] = getattr(error, "__notes__", [])
     if isinstance(error, SurefootError):
-        remedy = "; ".join(part for part in (error.remedy, *notes) if part)
+        remedy = "; ".join(part for part in (error.remedy, *error.notes) if part)
         return Problem(str(error), remedy, kind_of(error), 2 if isinstance(error, _USAGE_ERRORS) else 1)
+    notes: list[str] = getattr(error, "__notes__", [])
     remedy = "; ".join(("SUREFOOT_DEBUG=1 shows the traceback", *notes))
     if isinstance(error, OSError):
         return Problem(str(error), remedy, "system_error", 1)

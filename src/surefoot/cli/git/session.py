@@ -162,8 +162,7 @@ def left_out_lines(nested: tuple[str, ...], notes: tuple[str, ...]) -> list[str]
 
 async def _note(journal: Journal, run_id: str, what: str, error: SurefootError) -> int:
     """Record why something that was asked for was not done; the summary of the run shows it."""
-    notes: list[str] = getattr(error, "__notes__", [])
-    remedy = "; ".join(part for part in (error.remedy, *notes) if part)
+    remedy = "; ".join(part for part in (error.remedy, *error.notes) if part)
     message = f"{what}: {error}" + (f" ({remedy})" if remedy else "")
     await journal.append(run_id, [e.Warned(message=safe(redactor().redact(message)))])
     return 1
