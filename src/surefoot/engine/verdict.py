@@ -7,7 +7,7 @@ from surefoot.core.outcome import CheckResult, CriterionResult, Diagnosis, Failu
 from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
-from surefoot.engine.planner.criteria import decisive
+from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED, decisive
 from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
 from surefoot.prompting.project.asked_for import missing_parts
@@ -263,6 +263,7 @@ def _outcome(
             *_unknown(state),
             *(f"a check of the plan itself fails: {r.check.label}" for r in advisory),
             *(f"not met: {c.criterion} ({c.because})" for c in _unmet_criteria(state)),
+            *_not_named(state, observed),
             *(f"the task asks for {part}, and no such file was changed" for part in _missing_parts(state, observed)),
         ),
         diagnosis=diagnosis,
@@ -272,6 +273,16 @@ def _outcome(
 def _unmet_criteria(state: RunState) -> Iterable[CriterionResult]:
     output = state.validation.output if state.validation else None
     return (criterion for criterion in (output.criteria if output else ()) if criterion.met is False)
+
+
+def _not_named(state: RunState, observed: Observed) -> Iterable[str]:
+    """Name the new files that the model wanted to write too, and that were left out of the plan."""
+    judged = state.understanding.validation if state.understanding else None
+    for warning in judged.warnings if judged else ():
+        if warning.startswith(REPAIRED + NOT_NAMED):
+            files = warning.removeprefix(REPAIRED + NOT_NAMED).split(", ")
+            if missing := [path for path in files if path not in observed.all]:
+                yield f"{NOT_NAMED}{', '.join(missing[:MAX_LISTED])}; name them in the task if you want them"
 
 
 def _missing_parts(state: RunState, observed: Observed) -> list[str]:

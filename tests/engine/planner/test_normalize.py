@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from support.kit import Bench, fenced, understanding
+from surefoot.core.outcome import Verdict
 from surefoot.core.phases import TaskComplexity
 from surefoot.core.plan import (
     CommandCheck,
@@ -14,6 +16,7 @@ from surefoot.core.plan import (
     StepType,
     TextCheck,
 )
+from surefoot.engine.planner.criteria import NOT_NAMED
 from surefoot.engine.planner.normalize import check_from, plan_from, simple_plan, step_from, understanding_from
 from surefoot.prompting.schemas import CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
 
@@ -141,7 +144,21 @@ def test_invented_files_are_not_targets() -> None:
         protected=["test_a.py"],
     )
     assert output.target_files == ("a.py", "old.py")
-    assert "utils/helper.py, test_a.py" in repairs[0]
+    assert repairs == [
+        "left out of the files to write: test_a.py (given tests, or only read)",
+        f"{NOT_NAMED}utils/helper.py",
+    ]
+
+
+async def test_a_new_file_that_the_task_does_not_name_is_said_to_be_left_out(bench: Bench) -> None:
+    bench.write(test_calc__py="import calc\nassert calc.sub(3, 1) == 2\n")
+    answers = [understanding("calc.py", "notes.md"), fenced("def sub(a, b):\n    return a - b")]
+    state = await bench.run("Write calc.py with sub, and notes about it.", answers, checks=["python3 test_calc.py"])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    (warning,) = [text for text in state.outcome.warnings if "notes.md" in text]
+    assert warning.startswith(NOT_NAMED)
+    assert "name them in the task" in warning
 
 
 def test_task_with_many_files_is_complex() -> None:

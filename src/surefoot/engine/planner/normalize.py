@@ -28,6 +28,7 @@ from surefoot.core.plan import (
     StepType,
     TextCheck,
 )
+from surefoot.engine.planner.criteria import NOT_NAMED
 from surefoot.engine.planner.subject import is_covered
 from surefoot.prompting.project.asked_changes import asks_for_tests
 from surefoot.prompting.project.file_roles import is_input, is_made_by_program, needs_step
@@ -116,9 +117,10 @@ def _targets(
         )
     ]
     kept = [f for f in targets if f in named or f in known or f.rsplit("/", 1)[-1] in named] or targets
-    if left_out := [path for path in distinct(files) if path not in kept]:
-        why = "given tests, files that are only read, or files that neither the task nor the folder has"
-        repairs.append(f"left out of the files to write: {', '.join(left_out)} ({why})")
+    if left_out := [path for path in distinct(files) if path not in targets]:
+        repairs.append(f"left out of the files to write: {', '.join(left_out)} (given tests, or only read)")
+    if unnamed := [path for path in distinct(targets) if path not in kept]:
+        repairs.append(f"{NOT_NAMED}{', '.join(unnamed)}")
     return kept
 
 
