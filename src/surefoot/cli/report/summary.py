@@ -42,12 +42,11 @@ def summary(
     return [
         _headline(state, status, marks),
         *(_undone(state) if status == "undone" else ()),
-        *_text(outcome, "before that: " if status == "undone" else ""),
+        *_text(outcome, "before that: " if state.is_outdated else ""),
         *_reason(state, status),
         *(Text(f"  {line}") for line in by),
         Text(),
-        *(_checks(outcome.checks, marks) if outcome else ()),
-        *(_tests(outcome) if outcome else ()),
+        *(_result(state, outcome, marks) if outcome else ()),
         *_unproven(state, outcome),
         *(_files(outcome) if outcome else ()),
         *(_not_captured(outcome) if outcome else ()),
@@ -129,6 +128,16 @@ def _reason(state: RunState, status: RunStatus) -> Iterator[Text]:
         yield Text(f"  {fmt.line(state.stage_reason, 600)}")
     elif status == "interrupted" and state.interruption is not None:
         yield Text(f"  {fmt.line(state.interruption.reason, 600)}")
+
+
+def _result(state: RunState, outcome: Outcome, marks: Marks) -> Iterator[Text]:
+    """The checks and the proof. What was not run on the files that are there now is neither green nor red."""
+    if not state.is_outdated:
+        yield from _checks(outcome.checks, marks)
+        yield from _tests(outcome)
+    elif outcome.checks:
+        labels = [fmt.line(result.check.label) for result in distinct_checks(outcome.checks)]
+        yield _row("checks", Text(f"not run since it was undone: {fmt.join_limited(labels)}", style="dim"))
 
 
 def _checks(results: tuple[CheckResult, ...], marks: Marks) -> Iterator[Text]:
