@@ -282,3 +282,31 @@ def test_the_remedy_without_a_terminal_fits_the_command(surefoot: Surefoot) -> N
     refused = surefoot("review")
     assert "--review" not in refused.err
     assert "surefoot review last --list" in refused.err
+
+
+def test_the_dialogue_twice_and_an_undo_that_is_taken_back(surefoot: Surefoot) -> None:
+    work = prepare(surefoot)
+    assert run(surefoot, command=CHANGE).code == 0
+    asked = ("file 1 of 3", "part 1 of 2", "part 2 of 2", "file 3 of 3"), ("part 1 of 2", "part 2 of 2", "file 2 of 2")
+    for questions, keys in zip(asked, ("ukkk", "kku"), strict=True):
+        terminal = surefoot.on_terminal("review")
+        for question, key in zip(questions, keys, strict=True):
+            terminal.wait_for(question)
+            terminal.type(f"{key}\n")
+        terminal.wait_for("the checks run again on what is left")
+        code = terminal.end()
+    assert code == 1, terminal.output
+    assert (work / "notes.txt").read_text() == "not yet\n"
+    reviewed = surefoot("show").out.partition("✗ Failed")[2]
+    assert f"✗ {CHECK}" in reviewed
+    again = surefoot("review", "--undo", "notes.txt")
+    assert again.code == 2
+    assert "changed no file 'notes.txt'" in again.err
+    undone = surefoot("undo", "last", "--yes")
+    assert undone.code == 0, undone.err
+    assert (work / "long.txt").read_text() == BEFORE
+    assert f"✗ {CHECK}" not in surefoot("show").out, "it did not run since"
+    snapshot = shown(surefoot)["undone"]["redo"]  # type: ignore[index]
+    assert surefoot("undo", "last", "--to", snapshot, "--yes").code == 0
+    assert "late" in (work / "long.txt").read_text()
+    assert surefoot("show").out.partition("✗ Failed")[2] == reviewed, "this tree was checked"
