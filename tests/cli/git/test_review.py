@@ -157,15 +157,19 @@ CALC_TASK = "Add subtract(a, b) to calc.py, and write notes.md about it."
 UNITTEST = "python3 -m unittest -q"
 
 
-def calculator(surefoot: Surefoot, *options: str, files: tuple[str, ...] = ("calc.py", "notes.md")) -> Path:
+def calculator(surefoot: Surefoot, *options: str, answers: int = 3, code: int = 0) -> Path:
     """A run of the guide: a model that writes one file after the other, each with a check that it is there."""
     make_repository(surefoot.workspace, **{"calc.py": CALC, "test_calc.py": CALC_TEST, ".gitignore": "__pycache__\n"})
-    understanding = {**UNDERSTANDING, "files": list(files), "understanding": "Add subtract, and notes about it"}
-    code = f"```python\n{CALC}\n\ndef subtract(a, b):\n    return a - b\n```"
+    understanding = {
+        **UNDERSTANDING,
+        "files": ["calc.py", "notes.md"],
+        "understanding": "Add subtract, and notes about it",
+    }
+    subtract = f"```python\n{CALC}\n\ndef subtract(a, b):\n    return a - b\n```"
     notes = "```markdown\n# Notes\n\nsubtract(a, b) gives the difference.\n```"
-    model = surefoot.script(understanding, code, notes)
+    model = surefoot.script(*(understanding, subtract, notes)[:answers])
     done = surefoot("run", CALC_TASK, "-m", model, "--check", UNITTEST, "--baseline", "off", *options)
-    assert done.code == 0, done.out + done.err
+    assert done.code == code, done.out + done.err
     return surefoot.workspace
 
 
@@ -307,3 +311,17 @@ def test_the_dialogue_twice_and_an_undo_that_is_taken_back(surefoot: Surefoot) -
     assert surefoot("undo", "last", "--to", snapshot, "--yes").code == 0
     assert "late" in (work / "long.txt").read_text()
     assert f"✗ {CHECK}" in surefoot("show").out, "this tree was checked"
+
+
+def test_a_run_whose_steps_are_not_all_done_is_not_checked_and_says_so(surefoot: Surefoot) -> None:
+    work = calculator(surefoot, answers=2, code=1)
+    assert "subtract" in (work / "calc.py").read_text()
+    done = surefoot("review", "--undo", "calc.py")
+    assert "not every step of the run is done" in done.err
+    assert "the checks run again" not in done.err
+    assert "Undone" in done.out
+    assert "nothing: it was undone since" in done.out
+    assert git(work, "status", "--porcelain") == ""
+    for name, view in told(surefoot).items():
+        assert "✓" not in view, name
+        assert "→ green" not in view.partition("#### Steps")[0], name

@@ -48,14 +48,14 @@ def summary(
         Text(),
         *(_result(state, outcome, marks) if outcome else ()),
         *_unproven(state, outcome),
-        *(_files(outcome) if outcome else ()),
+        *(_files(outcome, outdated=state.is_outdated) if outcome else ()),
         *(_not_captured(outcome) if outcome else ()),
         *_git(state),
         _row("spent", Text(f"{fmt.duration(state.active_seconds)}, {usage_of_state(state)}")),
         *_open_points(state),
         *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(state, outcome)),
         *(_questions(state) if status == "waiting" else ()),
-        *_diagnosis(outcome),
+        *_diagnosis(state, outcome),
         *(_next(state, status) if hints else ()),
     ]
 
@@ -177,7 +177,11 @@ def _unproven(state: RunState, outcome: Outcome | None) -> Iterator[Text]:
         yield _row("steps", Text(f"{fmt.UNPROVEN}: {fmt.join_limited(names)}", style="yellow"))
 
 
-def _files(outcome: Outcome) -> Iterator[Text]:
+def _files(outcome: Outcome, *, outdated: bool) -> Iterator[Text]:
+    if outdated:
+        if names := fmt.changed_files_line(outcome):
+            yield _row("files", Text(f"before that: {names}", style="dim"))
+        return
     listed, hidden = fmt.changed_files(outcome)
     styles = {"+": "green", "~": "yellow", "-": "red"}
     for index, (sign, path) in enumerate(listed[:_MAX_FILES]):
@@ -232,11 +236,15 @@ def _questions(state: RunState) -> Iterator[Text]:
             yield _row("", Text(f"if there is no answer by {fmt.timestamp(until)}, it counts as no", style="dim"))
 
 
-def _diagnosis(outcome: Outcome | None) -> Iterator[Text]:
+def _diagnosis(state: RunState, outcome: Outcome | None) -> Iterator[Text]:
     if outcome is None or outcome.diagnosis is None:
         return
     yield Text()
-    text = outcome.diagnosis.as_text()
+    diagnosis = outcome.diagnosis
+    if state.is_outdated and state.undone is not None:
+        left = "what was not undone since" if state.undone.is_partial else "nothing: it was undone since"
+        diagnosis = diagnosis.with_(left_behind=(left,))
+    text = diagnosis.as_text()
     # Not shortened, because the next steps are at its end.
     for row in fmt.block(text, len(text)).splitlines():
         title, colon, rest = row.partition(":")
