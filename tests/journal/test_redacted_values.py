@@ -73,7 +73,7 @@ NEVER_ALTERED = {
         "workspace",
         "writes",
     ),
-    *("fallback_plan", "folder", "left_out", "made", "missing", "restored"),
+    *("fallback_plan", "folder", "left_out", "made", "missing", "restored", "undone"),
     # checks, conditions, rules and prices
     *("allow", "baseline", "deny", "expression", "json_schema", "pattern", "prices", "when"),
     # ids and hashes of conversations, drafts and undos

@@ -55,7 +55,7 @@ def test_the_commands_of_the_guide_work(tmp_path: Path, environ: dict[str, str])
     assert "calc.py | 4 ++++" in outputs[1]
     assert not (folder / "notes.md").exists()
     assert "## What and why" in (folder / "gh-body").read_text()
-    title = "--title Add subtract(a, b) to calc.py, and notes about it --body-file -"
+    title = "--title Add subtract(a, b) to calc.py, and write notes.md about it --body-file -"
     assert (folder / "gh-arguments").read_text().strip() == f"pr create {title}"
 
 

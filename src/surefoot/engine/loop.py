@@ -283,7 +283,7 @@ async def _drive_watched(run: Run, begin: Work, work: Work) -> None:
             outcome = conclude(run.state, await _compare_with_start(run), run.state.red_at_start)
             await run.record(e.RunEnded(outcome=outcome), *alert_on(run, outcome))
     except Stopped as stop:
-        await _stop(run, stop.verdict, stop.reason)
+        await _stop(run, stop.verdict, stop.reason, next_steps=stop.next_steps)
     except TimeoutError:
         await _stop(run, Verdict.TIME, f"the {run.config.budget.max_seconds:g} seconds given are over")
     except TaskImpossible as error:
@@ -323,13 +323,15 @@ def _current_task() -> asyncio.Task[Any]:
     return task
 
 
-async def _stop(run: Run, verdict: Verdict, reason: str, error: SurefootError | None = None) -> None:
+async def _stop(
+    run: Run, verdict: Verdict, reason: str, error: SurefootError | None = None, next_steps: tuple[str, ...] = ()
+) -> None:
     if verdict is Verdict.WAITING:
         waiting = Outcome(verdict=verdict, summary=reason)
         await run.record(e.StageEntered(stage=Stage.WAITING, reason=reason), *alert_on(run, waiting))
         return
     await abandon_running(run)
-    outcome = stopped(run.state, await _compare_with_start(run), verdict, reason, error)
+    outcome = stopped(run.state, await _compare_with_start(run), verdict, reason, error, next_steps)
     ended = e.RunEnded(outcome=outcome)
     await run.record(e.StageEntered(stage=Stage.FAILED, reason=reason), ended, *alert_on(run, outcome))
 

@@ -8,6 +8,7 @@ from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED, decisive
+from surefoot.engine.verifier.left_out import left_out_checks, left_out_criteria
 from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
 from surefoot.prompting.project.asked_for import missing_parts
@@ -136,11 +137,20 @@ def _refuted(view: JudgedView) -> str:
 
 
 def stopped(
-    state: RunState, observed: Observed, verdict: Verdict, reason: str, error: SurefootError | None = None
+    state: RunState,
+    observed: Observed,
+    verdict: Verdict,
+    reason: str,
+    error: SurefootError | None = None,
+    next_steps: tuple[str, ...] = (),
 ) -> Outcome:
-    """Return the outcome of a run that did not finish its plan. `error` ended it, unless the ladder or a limit did."""
+    """Return the outcome of a run that did not finish its plan. `error` ended it, unless the ladder or a limit did.
+
+    `next_steps` is what a person can do about it, if that is not the usual.
+    """
     output = state.validation.output if state.validation else None
     diagnosis = _diagnosis(state, observed, verdict, reason, error)
+    diagnosis = diagnosis.with_(next_steps=next_steps) if next_steps else diagnosis
     return _outcome(state, observed, verdict, reason, output.checks if output else (), diagnosis)
 
 
@@ -260,6 +270,7 @@ def _outcome(
             *_new_git_state(observed),
             *state.warnings,
             *_view_warnings(state),
+            *_left_out(state),
             *_unknown(state),
             *(f"a check of the plan itself fails: {r.check.label}" for r in advisory),
             *(f"not met: {c.criterion} ({c.because})" for c in _unmet_criteria(state)),
@@ -300,6 +311,14 @@ def _view_warnings(state: RunState) -> Iterable[str]:
         yield f"judged with these files as they were before the run: {', '.join(restored[:MAX_LISTED])}"
     if left_out := output.view.left_out:
         yield f"judged without these new files: {', '.join(left_out[:MAX_LISTED])}"
+
+
+def _left_out(state: RunState) -> Iterable[str]:
+    """Say which checks and criteria do not count after a review."""
+    names = [*(check.label for check in left_out_checks(state)), *sorted(left_out_criteria(state))]
+    if names:
+        files = _listed(sorted(state.undone_files))
+        yield f"left out, because you undid {files} in the review: {_listed(list(dict.fromkeys(names)))}"
 
 
 def _new_git_state(observed: Observed) -> list[str]:

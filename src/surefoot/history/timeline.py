@@ -54,6 +54,8 @@ class Timeline:
     start: WorkspaceState = field(default_factory=WorkspaceState)
     end: WorkspaceState = field(default_factory=WorkspaceState)
     """The workspace as the run left it."""
+    left: WorkspaceState = field(default_factory=WorkspaceState)
+    """What undos and reviews have left of that, without changes by others."""
     last_known: WorkspaceState = field(default_factory=WorkspaceState)
     """The workspace as Surefoot last recorded it. Differs from `end` after an undo."""
     possible: list[WorkspaceState] = field(default_factory=list)
@@ -144,7 +146,7 @@ def build_timeline(records: Iterable[e.Record]) -> Timeline:
 
 def _reach(timeline: Timeline, snapshot: str) -> None:
     if snapshot:
-        timeline.last_known = timeline.end = WorkspaceState(snapshot)
+        timeline.last_known = timeline.end = timeline.left = WorkspaceState(snapshot)
         timeline.possible = [timeline.last_known]
         timeline.snapshots[snapshot] = None
         timeline.check_leftovers_until = None
@@ -176,23 +178,27 @@ def _roll_back(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
     timeline.snapshots[event.snapshot] = None
     rollback = (event.snapshot, tuple(map(as_path, event.paths)))
     state = WorkspaceState(timeline.last_known.snapshot, (*timeline.last_known.rollbacks, rollback))
-    timeline.last_known = timeline.end = state
+    timeline.last_known = timeline.end = timeline.left = state
     timeline.possible = [state]
 
 
 def _undo(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
     """An undo by a person after the run. It concerns the whole workspace and does not change the end of the run, unless
     it is a review: then what is left is the end of the run."""
-    end, possible = timeline.end, timeline.possible
+    end, left, possible = timeline.end, timeline.left, timeline.possible
     _touch(timeline, seq, event.paths)
     _reach(timeline, event.snapshot)
     timeline.undo_snapshots.add(event.snapshot)
-    timeline.end, timeline.possible = end, possible
+    timeline.end, timeline.left, timeline.possible = end, left, possible
+    if event.paths:
+        restored = (event.snapshot, tuple(map(as_path, event.paths)))
+        timeline.left = WorkspaceState(left.snapshot, (*left.rollbacks, restored))
     if event.towards:
         timeline.snapshots[event.towards] = None
         timeline.possible = [*possible, WorkspaceState(event.towards)]
     if event.scope == "review":
-        timeline.end, timeline.reviewed = WorkspaceState(event.towards), True
+        timeline.end = timeline.left = WorkspaceState(event.towards)
+        timeline.reviewed = True
 
 
 def _is_refuted(event: e.StepFinished) -> bool:

@@ -22,6 +22,8 @@ class Undone:
     """Files that could not be restored for lack of room. Undoing again restores them."""
     redo: str = ""
     """The snapshot that has the changes."""
+    checked: bool = False
+    """Whether the checks ran again after it. Otherwise the outcome of the run is that of another tree."""
 
     @property
     def is_partial(self) -> bool:
@@ -50,6 +52,9 @@ class UndoHistory:
                 self.current = None
                 # What is restored from before this is not the result of the run any more.
                 self._points.clear()
+            case e.RolledBack(step_id="", snapshot="", scope="review"):
+                # The outcome is that of what is left, if the run went on after the review.
+                self.current = Undone(at, event.by, redo=self._before, checked=self.current is None)
             case e.RolledBack(step_id="") if event.scope or event.paths or event.towards:
                 self.current = self._after(event, at)
             case e.RolledBack(step_id=""):

@@ -83,7 +83,7 @@ class _Builder:
             "ended": state.outcome is not None,
             "rows": clean.value(snapshot(view, MAX_ACTIONS)),
             "checks": checks,
-            "tests": clean.value(facts.suite(state.outcome)),
+            "tests": clean.value(facts.suite(state)),
             "files": facts.changed_files(state.outcome),
             "notes": clean.value(facts.notes(state)),
             "unproven_steps": list(state.outcome.unproven_steps) if state.outcome else [],

@@ -26,7 +26,9 @@ def final_checks(state: RunState, redactor: Redactor) -> list[FinalCheck]:
     """The checks on the final tree. Of a run that has none yet, the task's checks as they were before it."""
     before = _before(state)
     if state.outcome is not None and state.outcome.checks:
-        return [_final(result, before.get(result.check.key), redactor) for result in state.outcome.checks]
+        found = [_final(result, before.get(result.check.key), redactor) for result in state.outcome.checks]
+        # After an undo nobody knows what they would show now.
+        return [{**row, "now": None} for row in found] if state.is_outdated else found
     pending: list[FinalCheck] = []
     for result in state.checks_before:
         row = _final(result, "green" if result.passed else "red", redactor)
@@ -51,14 +53,14 @@ def _before(state: RunState) -> dict[str, Colour]:
     return found
 
 
-def suite(outcome: Outcome | None) -> SuiteRow | None:
-    tests = outcome.tests if outcome else None
+def suite(state: RunState) -> SuiteRow | None:
+    tests = state.outcome.tests if state.outcome else None
     if tests is None:
         return None
     return {
         "command": tests.command,
         "before": tests.before.as_text() if tests.before else "",
-        "after": tests.after.as_text() + tests.counted if tests.after else "",
+        "after": tests.after.as_text() + tests.counted if tests.after and not state.is_outdated else "",
         "regressions": list(tests.regressions),
         "no_longer_run": list(tests.no_longer_run),
         "altered": [test.as_text() for test in tests.altered],

@@ -87,7 +87,7 @@ def _head(words: Words) -> Iterator[str]:
     if words.state:
         yield f"**{words.state}**"
     if words.proof:
-        yield f"**{'Before that: proof' if words.report['undone'] else 'Proof'} {words.proof}.**"
+        yield f"**{'Before that: proof' if words.is_outdated else 'Proof'} {words.proof}.**"
     if words.summary:
         yield text(words.summary, 600)
     yield ""

@@ -50,14 +50,14 @@ def _changes(words: Words) -> Iterator[str]:
 def _proof(words: Words) -> Iterator[str]:
     yield "## Proof"
     yield ""
-    if words.proof:
+    if words.proof and not words.is_outdated:
         yield f"**{words.verdict}. Proof {words.proof}.**"
     else:
         yield f"**{words.verdict}.**"
-    if words.summary:
-        yield text(words.summary, 600)
     if words.state:
         yield f"**{words.state}**"
+    if words.summary:
+        yield text(words.summary, 600)
     yield ""
     if words.report["checks"]:
         yield from table(("check", "before → now", "from"), check_rows(words))

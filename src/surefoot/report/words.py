@@ -100,7 +100,17 @@ class Words:
     def summary(self) -> str:
         """The outcome in one sentence; empty if the diagnosis says the same."""
         diagnosis = self.run["diagnosis"]
-        return "" if diagnosis and diagnosis["what_failed"] == self.run["summary"] else self.run["summary"]
+        if diagnosis and diagnosis["what_failed"] == self.run["summary"]:
+            return ""
+        return (
+            f"Before that: {self.run['summary']}" if self.is_outdated and self.run["summary"] else self.run["summary"]
+        )
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the outcome is that of another tree: the run was undone since, and the checks did not run again."""
+        undone = self.report["undone"]
+        return bool(undone and not undone.get("checked"))
 
     @property
     def state(self) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cli.conftest import Surefoot
 from cli.git.stories import CHECK, git, make_repository, run, story
+from support.stories import UNDERSTANDING
 
 BEFORE = "".join(f"line {number}\n" for number in range(1, 31))
 CHANGE = (
@@ -145,3 +146,182 @@ def test_leaving_the_dialogue_keeps_everything_and_pipes_are_refused(surefoot: S
     assert "everything is kept" in terminal.output
     assert (work / "extra.txt").exists()
     assert shown(surefoot)["outcome"]["verdict"] == "verified"  # type: ignore[index]
+
+
+CALC = "def add(a, b):\n    return a + b\n"
+CALC_TEST = (
+    "import unittest\nimport calc\n\nclass Calc(unittest.TestCase):\n"
+    "    def test_subtract(self):\n        self.assertEqual(calc.subtract(5, 3), 2)\n"
+)
+CALC_TASK = "Add subtract(a, b) to calc.py, and write notes.md about it."
+UNITTEST = "python3 -m unittest -q"
+
+
+def calculator(surefoot: Surefoot, *options: str, answers: int = 3, code: int = 0) -> Path:
+    """A run of the guide: a model that writes one file after the other, each with a check that it is there."""
+    make_repository(surefoot.workspace, **{"calc.py": CALC, "test_calc.py": CALC_TEST, ".gitignore": "__pycache__\n"})
+    understanding = {
+        **UNDERSTANDING,
+        "files": ["calc.py", "notes.md"],
+        "understanding": "Add subtract, and notes about it",
+    }
+    subtract = f"```python\n{CALC}\n\ndef subtract(a, b):\n    return a - b\n```"
+    notes = "```markdown\n# Notes\n\nsubtract(a, b) gives the difference.\n```"
+    model = surefoot.script(*(understanding, subtract, notes)[:answers])
+    done = surefoot("run", CALC_TASK, "-m", model, "--check", UNITTEST, "--baseline", "off", *options)
+    assert done.code == code, done.out + done.err
+    return surefoot.workspace
+
+
+def told(surefoot: Surefoot) -> dict[str, str]:
+    """What each view says of the newest run."""
+    views = {name: surefoot(name).out for name in ("show", "pr", "list")}
+    assert surefoot("report", "-o", "report.md").code == 0
+    report = surefoot.workspace / "report.md"
+    views["report"] = report.read_text()
+    report.unlink()
+    # The steps and their checks are what happened during the run.
+    views["show"] = views["show"][views["show"].rindex(CALC_TASK) - 30 :]
+    return views
+
+
+def test_a_file_that_the_person_undid_does_not_cost_the_verdict(surefoot: Surefoot) -> None:
+    work = calculator(surefoot)
+    done = surefoot("review", "--undo", "notes.md")
+    assert done.code == 0, done.out + done.err
+    assert "✓ Verified" in done.out
+    assert "left out, because you undid notes.md in the review: notes.md exists" in done.out
+    assert "left out, because you undid notes.md" in surefoot("pr").out
+    committed = surefoot("commit")
+    assert committed.code == 0, committed.err
+    assert git(work, "show", "--name-only", "--format=", "HEAD").split() == ["calc.py"]
+
+
+def test_a_given_check_about_an_undone_file_counts(surefoot: Surefoot) -> None:
+    calculator(surefoot, "--check", "test -f notes.md")
+    done = surefoot("review", "--undo", "notes.md")
+    assert done.code == 1, done.out
+    assert "after the review these checks fail: test -f notes.md" in done.out
+    assert "stronger model" not in done.out
+    snapshot = done.err.partition("--to ")[2].split()[0]
+    assert "take the review back: surefoot undo" in done.out
+    assert f"--to {snapshot}" in done.out, "the advice fits a review"
+    # Taken back: the check about the file counts again when the run goes on.
+    assert surefoot("undo", "last", "--to", snapshot, "--yes").code == 0
+    assert "✓ test" not in told(surefoot)["show"]
+
+
+def test_each_review_is_checked_and_when_nothing_is_left_the_run_is_undone(surefoot: Surefoot) -> None:
+    work = calculator(surefoot, "--check", "test -f notes.md")
+    assert surefoot("review", "--undo", "notes.md").code == 1, "a given check is red, so the run has failed"
+    second = surefoot("review", "--undo", "calc.py")
+    assert second.code == 1
+    assert "the checks run again" in second.err
+    assert git(work, "status", "--porcelain") == ""
+    views = told(surefoot)
+    for name, view in {**views, "review": second.out}.items():
+        assert "artly undone" not in view, name
+        assert "ndone" in view, name
+        assert "→ green" not in view.partition("#### Steps")[0], name
+    assert "✓" not in views["show"]
+    assert "calc.py\n" not in views["show"], "neither changed nor left behind"
+    assert f"✗ {UNITTEST}" in views["show"]
+    assert f"| `{UNITTEST}` | red → red |" in views["pr"]
+    assert shown(surefoot)["undone"]["partial"] is False  # type: ignore[index]
+    nothing = surefoot("review", "--undo", "calc.py")
+    assert nothing.code == 2
+    assert "were undone" in nothing.err
+    assert surefoot("review", "--list").out == ""
+    assert surefoot("commit").code == 2
+    verified = surefoot("replay", "--verify")
+    assert verified.code == 0, verified.out + verified.err
+    # The last review can be taken back. Nobody has checked that, so nothing is green or red.
+    snapshot = second.err.partition("--to ")[2].split()[0]
+    back = surefoot("undo", "last", "--to", snapshot, "--yes")
+    assert back.code == 0, back.err
+    assert "subtract" in (work / "calc.py").read_text()
+    assert [line.split()[0] for line in surefoot("review", "--list").out.splitlines()[:1]] == ["calc.py"]
+    for name, view in told(surefoot).items():
+        assert "✓" not in view, name
+        assert "→ green" not in view.partition("#### Steps")[0], name
+
+
+def test_a_review_after_an_undo_is_about_what_is_left(surefoot: Surefoot) -> None:
+    work = calculator(surefoot)
+    undone = surefoot("undo", "last", "--step", "2", "--yes")
+    assert undone.code == 0, undone.err
+    assert not (work / "notes.md").exists()
+    for name, view in told(surefoot).items():
+        assert "✓" not in view, name
+        assert "red → green" not in view.partition("#### Steps")[0], name
+    listed = surefoot("review", "--list").out
+    assert "calc.py:1" in listed
+    assert "notes.md" not in listed, "it is not there any more"
+    assert "changed no file 'notes.md'" in surefoot("review", "--undo", "notes.md").err
+    done = surefoot("review", "--undo", "calc.py:1")
+    assert done.code == 1, done.out
+    assert "Undone" in done.out
+    assert f"✗ {UNITTEST}" in done.out
+    assert git(work, "status", "--porcelain") == ""
+    assert "No file was changed" in surefoot("pr").out
+
+
+def test_what_the_person_had_put_back_by_hand_is_reviewed_too(surefoot: Surefoot) -> None:
+    work = calculator(surefoot)
+    (work / "calc.py").write_text(CALC)
+    done = surefoot("review", "--undo", "calc.py")
+    assert done.code == 1, done.out
+    assert "the checks run again" in done.err
+    assert f"✗ {UNITTEST}" in done.out
+    assert "notes.md" in surefoot("pr").out
+    assert "calc.py" not in surefoot("diff").out
+
+
+def test_the_remedy_without_a_terminal_fits_the_command(surefoot: Surefoot) -> None:
+    prepare(surefoot)
+    assert "leave --review out" in run(surefoot, "--review", command=CHANGE).err
+    assert run(surefoot, command=CHANGE).code == 0
+    refused = surefoot("review")
+    assert "--review" not in refused.err
+    assert "surefoot review last --list" in refused.err
+
+
+def test_the_dialogue_twice_and_an_undo_that_is_taken_back(surefoot: Surefoot) -> None:
+    work = prepare(surefoot)
+    assert run(surefoot, command=CHANGE).code == 0
+    asked = ("file 1 of 3", "part 1 of 2", "part 2 of 2", "file 3 of 3"), ("part 1 of 2", "part 2 of 2", "file 2 of 2")
+    for questions, keys in zip(asked, ("ukkk", "kku"), strict=True):
+        terminal = surefoot.on_terminal("review")
+        for question, key in zip(questions, keys, strict=True):
+            terminal.wait_for(question)
+            terminal.type(f"{key}\n")
+        terminal.wait_for("the checks run again on what is left")
+        code = terminal.end()
+    assert code == 1, terminal.output
+    assert (work / "notes.txt").read_text() == "not yet\n"
+    assert f"✗ {CHECK}" in surefoot("show").out
+    again = surefoot("review", "--undo", "notes.txt")
+    assert again.code == 2
+    assert "changed no file 'notes.txt'" in again.err
+    undone = surefoot("undo", "last", "--yes")
+    assert undone.code == 0, undone.err
+    assert (work / "long.txt").read_text() == BEFORE
+    assert f"✗ {CHECK}" not in surefoot("show").out, "it did not run since"
+    snapshot = shown(surefoot)["undone"]["redo"]  # type: ignore[index]
+    assert surefoot("undo", "last", "--to", snapshot, "--yes").code == 0
+    assert "late" in (work / "long.txt").read_text()
+    assert f"✗ {CHECK}" in surefoot("show").out, "this tree was checked"
+
+
+def test_a_run_whose_steps_are_not_all_done_is_not_checked_and_says_so(surefoot: Surefoot) -> None:
+    work = calculator(surefoot, answers=2, code=1)
+    assert "subtract" in (work / "calc.py").read_text()
+    done = surefoot("review", "--undo", "calc.py")
+    assert "not every step of the run is done" in done.err
+    assert "the checks run again" not in done.err
+    assert "Undone" in done.out
+    assert "nothing: it was undone since" in done.out
+    assert git(work, "status", "--porcelain") == ""
+    for name, view in told(surefoot).items():
+        assert "✓" not in view, name
+        assert "→ green" not in view.partition("#### Steps")[0], name

@@ -38,12 +38,15 @@ def review(run_id: str, only_list: bool, undo: tuple[str, ...], all_folders: boo
     if only_list and undo:
         raise UsageError("--list and --undo exclude each other", remedy="give one of them")
     if not only_list and not undo:
-        require_terminal()
+        require_terminal(run_id=run_id)
     journal = open_journal(read_only=only_list)
     try:
         found = find_run(journal, run_id, all_folders=all_folders)
         if only_list:
-            print_files(changed_files(list(journal.read(found.run_id)), paths.state_home()))
+            files = changed_files(list(journal.read(found.run_id)), paths.state_home())
+            print_files(files)
+            if not files:
+                click.echo("nothing that the run changed is left: there is nothing to review", err=True)
             return 0
         confirm_where(found, "reviewing", yes=yes)
         state = asyncio.run(review_run(journal, paths.state_home(), found.run_id, undo))

@@ -11,9 +11,8 @@ import click
 from surefoot.cli.git.dialogue import ask_about
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.stdout import print_lines, stdout_marks
-from surefoot.core.transitions import Stage
 from surefoot.engine.runtime.services import Services
-from surefoot.engine.verifier.recheck import AbsentModel, recheck
+from surefoot.engine.verifier.recheck import AbsentModel, can_recheck, recheck
 from surefoot.errors import UsageError
 from surefoot.history.restoring import who
 from surefoot.history.review.parts import Replacement
@@ -22,6 +21,7 @@ from surefoot.history.review.review import (
     Decision,
     carry_out_review,
     changed_files,
+    record_nothing_left,
     require_reviewable,
 )
 from surefoot.journal.reducers import fold
@@ -29,11 +29,13 @@ from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 
 
-def require_terminal(as_json: bool = False) -> None:
+def require_terminal(as_json: bool = False, *, run_id: str = "") -> None:
+    """Raise UsageError if nobody can be asked. `run_id` is for `surefoot review`; without it, it is `run --review`."""
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        ways = f"surefoot review {run_id or 'RUN'} --list, --undo FILE or --undo FILE:HUNK"
         raise UsageError(
             "a review needs a terminal to ask you about each part",
-            remedy="leave --review out, and review later: surefoot review RUN --list, --undo FILE or --undo FILE:HUNK",
+            remedy=f"without one: {ways}" if run_id else f"leave --review out, and review later: {ways}",
         )
 
 
@@ -43,7 +45,7 @@ async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[s
     require_reviewable(fold(records))
     files = changed_files(records, home)
     if not files:
-        click.echo("the run changed no files: there is nothing to review", err=True)
+        click.echo("nothing that the run changed is left: there is nothing to review", err=True)
         return fold(records)
     with _interruptible():
         decisions = _as_told(files, undo) if undo else ask_about(files)
@@ -51,15 +53,18 @@ async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[s
         click.echo("everything is kept", err=True)
         return fold(records)
     given = "".join(f" --undo {name}" for name in undo)
-    plan = await carry_out_review(journal, home, run_id, decisions, by=who(f"surefoot review {run_id}{given}"))
-    if not plan.changes:
-        click.echo("the files are already like that", err=True)
+    by = who(f"surefoot review {run_id}{given}")
+    plan = await carry_out_review(journal, home, run_id, decisions, by=by)
+    if plan is None:
+        click.echo("the result is already like that", err=True)
         return fold(list(journal.read(run_id)))
     undone = sum(decision.content is None for decision in decisions.values())
     counts = [(undone, "undone"), (len(decisions) - undone, "changed")]
     said = ", ".join(f"{fmt.count(number, 'file')} {what}" for number, what in counts if number)
     click.echo(f"{said}; to take this back: surefoot undo {run_id} --to {plan.current[:12]}", err=True)
-    return await _check_again(journal, home, run_id)
+    await _check_again(journal, home, run_id)
+    await record_nothing_left(journal, home, run_id, by)
+    return fold(list(journal.read(run_id)))
 
 
 @contextmanager
@@ -72,15 +77,15 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-async def _check_again(journal: Journal, home: Path, run_id: str) -> RunState:
+async def _check_again(journal: Journal, home: Path, run_id: str) -> None:
     """Run the checks on what is left, if the run had come to its end."""
     records = list(journal.read(run_id))
-    state = fold(records)
-    if state.stage is not Stage.COMPLETED or state.validation is None:
-        return state
+    if not can_recheck(fold(records)):
+        click.echo("the checks do not run again, because not every step of the run is done", err=True)
+        return
     click.echo("the checks run again on what is left ...", err=True)
     services = Services(journal=journal, model=AbsentModel.of(records), home=home)
-    return await recheck(services, run_id)
+    await recheck(services, run_id)
 
 
 def _as_told(files: Sequence[ChangedFile], undo: Sequence[str]) -> dict[str, Decision]:

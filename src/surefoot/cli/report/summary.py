@@ -42,21 +42,20 @@ def summary(
     return [
         _headline(state, status, marks),
         *(_undone(state) if status == "undone" else ()),
-        *_text(outcome, "before that: " if status == "undone" else ""),
+        *_text(outcome, "before that: " if state.is_outdated else ""),
         *_reason(state, status),
         *(Text(f"  {line}") for line in by),
         Text(),
-        *(_checks(outcome.checks, marks) if outcome else ()),
-        *(_tests(outcome) if outcome else ()),
+        *(_result(state, outcome, marks) if outcome else ()),
         *_unproven(state, outcome),
-        *(_files(outcome) if outcome else ()),
+        *(_files(outcome, outdated=state.is_outdated) if outcome else ()),
         *(_not_captured(outcome) if outcome else ()),
         *_git(state),
         _row("spent", Text(f"{fmt.duration(state.active_seconds)}, {usage_of_state(state)}")),
         *_open_points(state),
         *(_row("note", Text(fmt.line(warning, 400), style="yellow")) for warning in _warnings(state, outcome)),
         *(_questions(state) if status == "waiting" else ()),
-        *_diagnosis(outcome),
+        *_diagnosis(state, outcome),
         *(_next(state, status) if hints else ()),
     ]
 
@@ -131,6 +130,16 @@ def _reason(state: RunState, status: RunStatus) -> Iterator[Text]:
         yield Text(f"  {fmt.line(state.interruption.reason, 600)}")
 
 
+def _result(state: RunState, outcome: Outcome, marks: Marks) -> Iterator[Text]:
+    """The checks and the proof. What was not run on the files that are there now is neither green nor red."""
+    if not state.is_outdated:
+        yield from _checks(outcome.checks, marks)
+        yield from _tests(outcome)
+    elif outcome.checks:
+        labels = [fmt.line(result.check.label) for result in distinct_checks(outcome.checks)]
+        yield _row("checks", Text(f"not run since it was undone: {fmt.join_limited(labels)}", style="dim"))
+
+
 def _checks(results: tuple[CheckResult, ...], marks: Marks) -> Iterator[Text]:
     # Failures first, so that the limit never hides one behind checks that pass.
     ordered = sorted(distinct_checks(results), key=lambda result: result.passed)
@@ -168,7 +177,11 @@ def _unproven(state: RunState, outcome: Outcome | None) -> Iterator[Text]:
         yield _row("steps", Text(f"{fmt.UNPROVEN}: {fmt.join_limited(names)}", style="yellow"))
 
 
-def _files(outcome: Outcome) -> Iterator[Text]:
+def _files(outcome: Outcome, *, outdated: bool) -> Iterator[Text]:
+    if outdated:
+        if names := fmt.changed_files_line(outcome):
+            yield _row("files", Text(f"before that: {names}", style="dim"))
+        return
     listed, hidden = fmt.changed_files(outcome)
     styles = {"+": "green", "~": "yellow", "-": "red"}
     for index, (sign, path) in enumerate(listed[:_MAX_FILES]):
@@ -223,11 +236,15 @@ def _questions(state: RunState) -> Iterator[Text]:
             yield _row("", Text(f"if there is no answer by {fmt.timestamp(until)}, it counts as no", style="dim"))
 
 
-def _diagnosis(outcome: Outcome | None) -> Iterator[Text]:
+def _diagnosis(state: RunState, outcome: Outcome | None) -> Iterator[Text]:
     if outcome is None or outcome.diagnosis is None:
         return
     yield Text()
-    text = outcome.diagnosis.as_text()
+    diagnosis = outcome.diagnosis
+    if state.is_outdated and state.undone is not None:
+        left = "what was not undone since" if state.undone.is_partial else "nothing: it was undone since"
+        diagnosis = diagnosis.with_(left_behind=(left,))
+    text = diagnosis.as_text()
     # Not shortened, because the next steps are at its end.
     for row in fmt.block(text, len(text)).splitlines():
         title, colon, rest = row.partition(":")

@@ -11,10 +11,12 @@ class Stopped(BaseException):
     because nobody is there to answer.
     """
 
-    def __init__(self, verdict: Verdict, reason: str) -> None:
+    def __init__(self, verdict: Verdict, reason: str, next_steps: tuple[str, ...] = ()) -> None:
         super().__init__(reason)
         self.verdict = verdict
         self.reason = reason
+        self.next_steps = next_steps
+        """What a person can do about it, if that is not the usual."""
 
 
 class StopReason(str):

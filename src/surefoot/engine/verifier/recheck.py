@@ -1,6 +1,8 @@
-"""Checks the result of a completed run again, after a person has changed it. No model is asked."""
+"""Checks the result of a run again, after a person has changed it. No model is asked."""
 
-from surefoot.core.transitions import Stage
+from functools import partial
+
+from surefoot.core.transitions import SETTLED, Stage
 from surefoot.engine.loop import drive, require_usable, resumed_by
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
@@ -32,18 +34,30 @@ class AbsentModel:
         pass
 
 
+def can_recheck(state: RunState) -> bool:
+    """Whether every step of an ended run is done, so that only the final checks decide. That is so too if they failed,
+    such as after an earlier review."""
+    if state.outcome is None or state.plan is None:
+        return False
+    if state.stage is Stage.COMPLETED:
+        return state.validation is not None
+    settled = all(step_run.status in SETTLED for step_run in state.steps.values())
+    return state.stage is Stage.FAILED and state.failed_at is Stage.VALIDATION and settled
+
+
 async def recheck(services: Services, run_id: str) -> RunState:
-    """Run the final checks of a completed run on the tree as it is now. The verdict is that of this tree."""
+    """Run the final checks of a run on the tree as it is now. The verdict is that of this tree."""
     state = fold(list(services.journal.read(run_id)))
-    if state.stage is not Stage.COMPLETED or state.plan is None or state.validation is None:
+    if not can_recheck(state):
         raise UsageError(
             f"run {run_id} has no result that could be checked again", remedy=f"continue it: surefoot resume {run_id}"
         )
     task = require_usable(state.task)
+    before = state.undone.redo if state.undone else ""
     with WorkspaceLock(task.folder, services.home, run_id):
         run = Run(services, state)
         await run.record(resumed_by(run), e.StageEntered(stage=Stage.VALIDATION, reason="a person changed the result"))
-        return await drive(run, None, _nothing, validate_reviewed)
+        return await drive(run, None, _nothing, partial(validate_reviewed, before=before))
 
 
 async def _nothing(run: Run) -> None:

@@ -26,6 +26,7 @@ from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.engine.verifier.hollow import hollow_checks
 from surefoot.engine.verifier.judged_view import judge
+from surefoot.engine.verifier.left_out import is_left_out, left_out_criteria
 from surefoot.engine.verifier.suite.evidence import Weighed, weigh_tests
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
@@ -50,12 +51,21 @@ async def validate(run: Run) -> None:
         await run.enter(Stage.COMPLETED, "every check was looked at on the final tree")
 
 
-async def validate_reviewed(run: Run) -> None:
-    """Run every check once more after a person changed the result. What is red ends the run and is not mended."""
+async def validate_reviewed(run: Run, before: str) -> None:
+    """Run every check once more after a person changed the result. What is red ends the run and is not mended.
+
+    `before` is the snapshot that takes the review back.
+    """
     found = await _look_at_result(run, may_feed_back=False)
     if found.red:
         labels = "; ".join(r.check.label for r in found.red)
-        raise Stopped(Verdict.FAILED, f"after the review these checks fail: {labels}")
+        run_id = run.state.run_id
+        advice = (
+            *([f"take the review back: surefoot undo {run_id} --to {before[:12]}"] if before else []),
+            f"let the model mend it: surefoot resume {run_id}",
+            f"look at what is left: surefoot show {run_id} --diff",
+        )
+        raise Stopped(Verdict.FAILED, f"after the review these checks fail: {labels}", advice)
     await run.enter(Stage.COMPLETED, "every check was looked at after the review")
 
 
@@ -106,7 +116,9 @@ async def _criteria(
     plan = run.state.plan
     assert plan is not None
     done = [r.step for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
-    criteria = dict.fromkeys([*plan.success_criteria, *(c for step in done for c in step.validation_criteria)])
+    left_out = left_out_criteria(run.state)
+    named = [*plan.success_criteria, *(c for step in done for c in step.validation_criteria)]
+    criteria = dict.fromkeys(criterion for criterion in named if criterion not in left_out)
     if not criteria:
         return ()
     changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
@@ -126,14 +138,16 @@ async def _criteria(
 
 
 def final_checks(run: Run) -> tuple[Check, ...]:
-    """Return the checks of the user, the project, the plan and every finished step, each once."""
+    """Return the checks of the user, the project, the plan and every finished step, each once. Those that the plan made
+    about a file which a person undid are left out."""
     assert run.state.plan is not None
     done = [c for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
     checks: dict[str, Check] = {}
     for check in (*task_checks(run), *run.state.plan.checks, *done):
         # The first of equals stays: a plan that repeats a check of the user must not weaken it.
         checks.setdefault(check.key, check)
-    return tuple([check for check in checks.values() if run.verifier.may_run(check)])
+    counting = [check for check in checks.values() if not is_left_out(check, run.state.undone_files)]
+    return tuple([check for check in counting if run.verifier.may_run(check)])
 
 
 async def _judge_view(run: Run, results: Sequence[CheckResult]) -> JudgedView | None:

@@ -15,6 +15,7 @@ from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
+from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.diff import MAX_DIFF_BYTES, Change
 from surefoot.workspace.snapshots.snapshot import Workspace
@@ -64,10 +65,11 @@ def require_reviewable(state: RunState) -> None:
 
 
 def changed_files(records: list[e.Record], home: Path) -> list[ChangedFile]:
-    """The files that a run changed, with their parts. Caches and the repository itself are not among them."""
+    """The files that a run changed, with their parts, as far as undos and reviews have left them. Caches and the
+    repository itself are not among them."""
     state, timeline = fold(records), build_timeline(records)
     workspace = workspace_of(state, home)
-    start, end = timeline.start.resolve(workspace), timeline.end.resolve(workspace)
+    start, end = timeline.start.resolve(workspace), timeline.left.resolve(workspace)
     is_own = timeline.touched_since(0)
     return [
         ChangedFile(change.path, change.kind, _text(change, workspace))
@@ -93,10 +95,13 @@ def _text(change: Change, workspace: Workspace) -> TextChange | None:
 
 async def carry_out_review(
     journal: Journal, home: Path, run_id: str, decisions: Mapping[str, Decision], *, by: str = ""
-) -> RestorePlan:
-    """Change the files as decided. Raises RestoreConflict if one of them was changed since by someone else.
+) -> RestorePlan | None:
+    """Change the files as decided. Returns None if that is the result already.
 
-    What was verified is not there any more after that: `engine/verifier/recheck.py` checks what is left.
+    Raises RestoreConflict if one of them was changed since by someone else.
+
+    What was verified is not there any more after that: `engine/verifier/recheck.py` checks what is left. That is so too
+    if somebody has changed the files like that before.
     """
     records = list(journal.read(run_id))
     state, timeline = fold(records), build_timeline(records)
@@ -105,7 +110,8 @@ async def carry_out_review(
     with WorkspaceLock(state.task.folder, home, run_id):
         workspace = workspace_of(state, home)
         workspace.finish_restore()
-        start, end = timeline.start.resolve(workspace), timeline.end.resolve(workspace)
+        start, end = timeline.start.resolve(workspace), timeline.left.resolve(workspace)
+        were_changed = _paths(workspace, start, timeline.end.resolve(workspace)) | decisions.keys()
         target = _target(workspace, start, end, decisions)
         plan = plan_restore(
             workspace,
@@ -123,10 +129,22 @@ async def carry_out_review(
             towards=target,
             by=by or who(),
             scope="review",
+            undone=tuple(map(as_text, sorted(were_changed - _paths(workspace, start, target)))),
         )
-        if plan.changes:
-            await carry_out(journal, run_id, workspace, plan, [before, reviewed])
+        if not plan.changes and not _paths(workspace, end, target):
+            return None
+        await carry_out(journal, run_id, workspace, plan, [before, reviewed])
         return plan
+
+
+async def record_nothing_left(journal: Journal, home: Path, run_id: str, by: str) -> None:
+    """Record that the whole run is undone, if reviews have left nothing of it. To be called after the checks."""
+    if not changed_files(list(journal.read(run_id)), home):
+        await journal.append(run_id, [e.RolledBack(step_id="", snapshot="", by=by, scope="review")])
+
+
+def _paths(workspace: Workspace, before: str, after: str) -> set[str]:
+    return {change.path for change in workspace.changes(before, after)}
 
 
 def _target(workspace: Workspace, start: str, end: str, decisions: Mapping[str, Decision]) -> str:

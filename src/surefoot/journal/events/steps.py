@@ -123,11 +123,14 @@ class RolledBack(Value):
     by: str = ""
     """For an undo by a person: who, and with which command."""
     scope: Literal["", "run", "step", "snapshot", "review"] = ""
-    """`review`: parts of the result were undone or edited, and what is left is the result of the run."""
+    """`review`: parts of the result were undone or edited, and what is left is the result of the run. Without a
+    snapshot: a review has left nothing of it."""
     from_step: str = ""
     """With the scope `step`: the first step that was undone."""
     redoes: str = ""
     """The snapshot of an earlier undo that this one takes back."""
+    undone: tuple[str, ...] = ()
+    """With the scope `review`: the files that are as before the run since then."""
 
 
 class UndoIncomplete(Value):

@@ -28,6 +28,7 @@ def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> Non
     if changed:
         step_run.touched = step_run.touched.union(changed)
         state.touched.update(changed)
+        state.undone_files.difference_update(changed)
     for action in reversed(step_run.actions):
         if action.id == action_id:
             action.ok, action.summary, action.output, action.command, action.data, action.temporary = result

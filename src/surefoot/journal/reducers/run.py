@@ -44,6 +44,8 @@ def _stage_entered(state: RunState, event: e.StageEntered, at: float) -> None:
         state.before_waiting = state.stage
     if event.stage is Stage.FAILED:
         state.failed_at = state.before_waiting if state.stage is Stage.WAITING else state.stage
+    if event.stage is Stage.VALIDATION and state.stage in (Stage.COMPLETED, Stage.FAILED):
+        state.validation = None  # It was that of another tree.
     state.stage, state.stage_reason = event.stage, event.reason
 
 

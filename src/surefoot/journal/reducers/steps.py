@@ -181,6 +181,8 @@ def _rolled_back(state: RunState, event: e.RolledBack, at: float) -> None:
     step_run = state.steps.get(event.step_id)
     if step_run is None:
         state.undo_history.apply(event, at)
+        if not event.step_id:
+            state.undone_files = state.undone_files.difference(event.paths).union(event.undone)
         return
     step_run.work_kept = False
     if step_run.output is not None and step_run.output.status is ExecutionStatus.FAILED:

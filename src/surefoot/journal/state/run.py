@@ -116,6 +116,8 @@ class RunState:
     """Alerts that are neither delivered nor given up, by id."""
     touched: set[str] = field(default_factory=set)
     """The paths that actions and checks of the run changed, as far as they were observed; "." means anything."""
+    undone_files: set[str] = field(default_factory=set)
+    """The files that a person undid in a review. Checks that the plan or the engine made about them do not count."""
     left_outside: dict[str, str] = field(default_factory=dict)
     """Effects of failed steps outside the workspace that were not undone, by compensation id."""
     outcome: Outcome | None = None
@@ -170,6 +172,11 @@ class RunState:
     def undone(self) -> Undone | None:
         """Whether the changes of the run were undone, and by whom."""
         return self.undo_history.current
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the outcome is that of another tree: the run was undone since, and the checks did not run again."""
+        return self.undone is not None and not self.undone.checked
 
     @property
     def open_questions(self) -> list[Question]:
