@@ -191,3 +191,17 @@ async def test_replay_of_a_run_that_was_approved_later(
     verification = await verify(bench.journal, bench.home, state.run_id)
     assert verification.divergence is None
     assert verification.compared > 10
+
+
+@pytest.mark.req("P12", "D6")
+@pytest.mark.parametrize("killed", [False, True])
+async def test_answer_to_a_later_question_of_the_model_reaches_it(bench: Bench, killed: bool) -> None:
+    touch = [act("run_command", command=f"touch {name}.txt") for name in "xy"]
+    script = [touch[0], act("ask_user", question="Which colour?"), touch[1]]
+    state, calls = await answered_later(bench, steps(FREE), script, ["yes", "blue", "yes"], killed=killed)
+    assert (state.stage, calls) == (Stage.COMPLETED, 3)
+    assert [asked.kind for asked in bench.events(e.QuestionAsked)] == ["approval", "clarification", "approval"]
+    asked, told = [event for event in bench.events(e.ActionStarted) if event.tool == "ask_user"]
+    assert asked.arguments == told.arguments
+    (finished,) = [event for event in bench.events(e.ActionFinished) if event.action_id == told.action_id]
+    assert finished.summary == "the user answered: blue"

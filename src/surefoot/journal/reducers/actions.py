@@ -48,6 +48,7 @@ def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) 
     if action is not None and action.tool == "ask_user":
         # It was waiting for an answer. It will continue with the same decision, and counts once.
         state.tool_calls -= 1
+        step_run.proposed = event.proposed
     else:
         # The action was stopped, so the model may decide differently now.
         state.answers.pop(state.last_answer_key.pop(event.step_id, ""), None)

@@ -104,7 +104,8 @@ class StepRun:
     refused: tuple[str, ...] = ()
     """Proposed actions of this attempt that were not run, each with the reason."""
     proposed: str = ""
-    """The blob of what the model proposed last, if a person was asked about it and it is neither begun nor refused."""
+    """The blob of what the model proposed last, if a person was asked because of it and it is neither begun nor
+    refused."""
     step_retry_count: int = 0
     single_step_repair_count: int = 0
     temporary_retries: int = 0
