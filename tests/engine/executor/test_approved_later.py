@@ -205,3 +205,11 @@ async def test_answer_to_a_later_question_of_the_model_reaches_it(bench: Bench, 
     assert asked.arguments == told.arguments
     (finished,) = [event for event in bench.events(e.ActionFinished) if event.action_id == told.action_id]
     assert finished.summary == "the user answered: blue"
+
+
+@pytest.mark.req("P12")
+async def test_failure_of_a_refused_correction_says_what_the_person_said(bench: Bench) -> None:
+    script = [adder("a - b"), adder("a * b"), adder("a + b")]
+    await answered_later(bench, steps(FILE), script, ["yes", "no, it has to add"], checks=(CHECK,))
+    (end, *_) = bench.events(e.StepFinished)
+    assert end.failure.message.startswith("the correction was refused (the user said no: no, it has to add)")

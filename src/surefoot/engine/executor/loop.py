@@ -269,7 +269,7 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, 
     attempt.pending.clear()
     if run.step_kind(step_run).is_one_answer and step_run.actions:
         # Shown its own draft, a model writes it again, however warm: only a fresh start helps.
-        raise StepFailed(red_failure(attempt.results, "the correction was the same as what had failed"))
+        raise StepFailed(red_failure(attempt.results, f"the correction was refused ({reason})"))
     if len(step_run.refused) >= MAX_REFUSALS:
         message = "the model keeps proposing what already failed"
         raise StepFailed(with_evidence(FailureKind.LOOP, message, attempt.results))
