@@ -37,6 +37,7 @@ NEVER_ALTERED = {
         "output_hash",
         "producer",
         "prompt",
+        "proposed",
         "purpose",
         "question_id",
         "removed",

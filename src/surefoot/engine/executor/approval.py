@@ -10,6 +10,7 @@ from typing import NamedTuple
 from surefoot.core.addresses import is_private_host, parse_address
 from surefoot.core.policy import Effect, Ruling, names_host, rule_on, suggested_rule
 from surefoot.core.questions import ALWAYS, EDIT, TIMED_OUT, is_yes
+from surefoot.engine.executor.proposed import Proposed, store
 from surefoot.engine.runtime.run import Run
 from surefoot.errors import ToolError
 from surefoot.journal.redact import neutralise
@@ -40,8 +41,17 @@ async def refusal_of(run: Run, step_id: str, proposal: Proposal, *, may_ask: boo
     return (await review(run, step_id, proposal, may_ask=may_ask, may_edit=False)).refusal
 
 
-async def review(run: Run, step_id: str, proposal: Proposal, *, may_ask: bool = True, may_edit: bool = True) -> Review:
-    """Decide by the rules and the policy whether an action may be carried out, or ask a person."""
+async def review(
+    run: Run,
+    step_id: str,
+    proposal: Proposal,
+    *,
+    may_ask: bool = True,
+    may_edit: bool = True,
+    proposed: Proposed | None = None,
+) -> Review:
+    """Decide by the rules and the policy whether an action may be carried out, or ask a person. `proposed` is kept with
+    the question."""
     tool = run.toolbox.get(proposal.tool)
     ruling = _ruling(run, tool, proposal)
     if ruling == "deny":
@@ -63,6 +73,7 @@ async def review(run: Run, step_id: str, proposal: Proposal, *, may_ask: bool = 
         step_id=step_id,
         subject=_subject(run, step_id, proposal, request),
         draft=draft,
+        proposed=store(run, proposed) if proposed is not None else "",
     )
     if is_yes(answer) or (rule and answer == ALWAYS + rule):
         if tool.consent is not None:
@@ -200,7 +211,7 @@ def _request(run: Run, tool: Tool, proposal: Proposal, changed: str = "") -> str
     """Describe an action: its real arguments, the folder, the diff, what changed about the tool, the model's reason."""
     diff = _diff(run, tool, proposal)
     shown_in_diff = (tool.body_argument, *tool.instead_of_body) if diff else ()
-    lines = [f"{tool.name} in {run.root}"]
+    lines = [f"{tool.name} in {run.shown_folder}"]
     lines += [f"  {name}: {value}" for name, value in proposal.arguments.items() if name not in shown_in_diff]
     if is_private_host(_host(str(proposal.arguments.get("url", "")))):
         lines.append("  note: this is a private address, of this machine or of its network")

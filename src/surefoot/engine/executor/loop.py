@@ -10,6 +10,7 @@ from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.invention import found_nothing, invented_source, unreachable_source
 from surefoot.engine.executor.missing_outputs import outputs_of_attempt
 from surefoot.engine.executor.own_evidence import own_red
+from surefoot.engine.executor.proposed import Proposed, load
 from surefoot.engine.executor.repeats import repeats
 from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
 from surefoot.engine.planner.criteria import decisive
@@ -44,7 +45,7 @@ class _Attempt:
     trees: set[tuple[str, frozenset[str]]] = field(default_factory=set)
     """Trees with the checks that failed on them: coming back to one of them is a loop."""
     pending: list[Proposal] = field(default_factory=list)
-    """What is left to do of an answer with several parts. It is not recorded: a resumed attempt asks again."""
+    """What is left to do of an answer. It is kept with a question to a person; else a resumed attempt asks again."""
     has_new_parts: bool = False
     """The answer has several parts, and not all of them were done before."""
 
@@ -85,7 +86,7 @@ async def call_once(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Non
 
 async def act(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
     """Act until the step's checks pass. Raises StepFailed if they do not."""
-    attempt = _resumed_attempt(step_run)
+    attempt = _resumed_attempt(run, step_run)
     if message := unreachable_source(run, step_run):
         raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     while not await _is_complete(run, step_run, checks, attempt):
@@ -103,7 +104,7 @@ async def act(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
                     continue
             attempt.pending = list(proposals)
             attempt.has_new_parts = len(proposals) > 1 and not all(repeats(run.state, step_run, p) for p in proposals)
-        if await _carry_out(run, step_run, checks, attempt, attempt.pending.pop(0)):
+        if await _carry_out(run, step_run, checks, attempt):
             return
 
 
@@ -115,11 +116,11 @@ async def _revise(run: Run, step_run: StepRun, draft: StepDecision, attempt: _At
         await _refuse(run, step_run, Proposal("act"), outcome, attempt)
 
 
-async def _carry_out(
-    run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt, proposal: Proposal
-) -> bool:
-    """Carry a proposal out, or refuse it. Returns True if the step is done with it."""
+async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt) -> bool:
+    """Carry out the next pending proposal, or refuse it. Returns True if the step is done with it."""
     step_id = step_run.step.id
+    proposed = Proposed(tuple(attempt.pending), attempt.checked_after, attempt.has_new_parts)
+    proposal = attempt.pending.pop(0)
     if proposal.decision == "replan":
         run.note(e.Decided(step_id=step_id, decision="replan", thought=proposal.thought))
         message = proposal.thought or "the plan does not work"
@@ -127,7 +128,7 @@ async def _carry_out(
     if proposal.decision == "done":
         return await _accept_done(run, step_run, checks, attempt, proposal)
     repeated = "" if attempt.has_new_parts else repeats(run.state, step_run, proposal)
-    reviewed, refusal = (proposal, repeated) if repeated else await review(run, step_id, proposal)
+    reviewed, refusal = (proposal, repeated) if repeated else await review(run, step_id, proposal, proposed=proposed)
     if refusal:
         await _refuse(run, step_run, proposal, refusal, attempt)
     else:
@@ -135,11 +136,16 @@ async def _carry_out(
     return False
 
 
-def _resumed_attempt(step_run: StepRun) -> _Attempt:
-    """Rebuild what was found after each action but the last, after which everything is checked again."""
+def _resumed_attempt(run: Run, step_run: StepRun) -> _Attempt:
+    """Rebuild what was found after each action. After the last one everything is checked again, unless the model has
+    been told already and a person was asked about its answer."""
     attempt = _Attempt(results=step_run.checks or step_run.baseline)
+    if proposed := load(run, step_run):
+        attempt.pending, attempt.has_new_parts = list(proposed.proposals), proposed.has_new_parts
+        attempt.checked_after = proposed.checked_after
+    known = max(attempt.checked_after, len(step_run.actions) - 1)
     for number, results in dict(step_run.failed_checks).items():
-        if 0 < number < len(step_run.actions) and not all_green(results):
+        if 0 < number <= known and not all_green(results):
             attempt.red_rounds += _counts_as_round(step_run.actions[number - 1])
             attempt.trees.add(_tree_and_failing(results))
     return attempt
@@ -263,7 +269,7 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, 
     attempt.pending.clear()
     if run.step_kind(step_run).is_one_answer and step_run.actions:
         # Shown its own draft, a model writes it again, however warm: only a fresh start helps.
-        raise StepFailed(red_failure(attempt.results, "the correction was the same as what had failed"))
+        raise StepFailed(red_failure(attempt.results, f"the correction was refused ({reason})"))
     if len(step_run.refused) >= MAX_REFUSALS:
         message = "the model keeps proposing what already failed"
         raise StepFailed(with_evidence(FailureKind.LOOP, message, attempt.results))

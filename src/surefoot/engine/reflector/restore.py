@@ -7,10 +7,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from surefoot.core.outcome import Verdict
+from surefoot.engine.executor.proposed import Proposed, store
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.journal import events as e
 from surefoot.journal.state import Action
+from surefoot.prompting.proposal import Proposal
 from surefoot.tools.fs.fileio import TEMPORARY_PREFIX
 from surefoot.tools.tool import Tool, Writes
 from surefoot.workspace.errors import as_path, as_text, printable
@@ -91,7 +93,16 @@ async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None =
                 kept = ", ".join(map(printable, later[:5])) + (f" and {len(later) - 5} more" if len(later) > 5 else "")
                 run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {kept}"))
         await _restore_paths(run, action, changed)
-    await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id))
+    proposed = _question_of_model(run, action)
+    await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id, proposed=proposed))
+
+
+def _question_of_model(run: Run, action: Action) -> str:
+    """Keep a question of the model that waits for its answer, so that it is not asked in other words."""
+    if action.tool != "ask_user" or action.call_id:
+        return ""
+    before = sum(other.id != action.id for other in run.state.steps[action.step_id].actions)
+    return store(run, Proposed([Proposal("act", action.tool, action.arguments)], before, has_new_parts=False))
 
 
 def _half_written(run: Run, named: Collection[str], snapshot: str) -> tuple[str, ...]:

@@ -49,15 +49,17 @@ class Human:
         step_id: str = "",
         subject: str = "",
         draft: str = "",
+        proposed: str = "",
     ) -> str:
         """Return the answer, given now or to an earlier process. With nobody there, the run waits.
 
-        `draft` is the text that the answer `edit: TEXT` replaces.
+        `draft` is the text that the answer `edit: TEXT` replaces, `proposed` the blob of what is asked about.
         """
         question_id = hashlib.sha256(f"{kind}\0{step_id}\0{subject or text}".encode()).hexdigest()[:10]
         questions = self._recorder.state.questions
         if question_id not in questions:
             asked = {"kind": kind, "text": text, "options": options, "step_id": step_id, "subject": subject}
+            asked["proposed"] = proposed
             asked["draft"] = self._recorder.journal.put_blob(draft.encode()) if draft else ""
             await self._recorder.record(e.QuestionAsked.model_validate({"question_id": question_id, **asked}))
         question = questions[question_id]

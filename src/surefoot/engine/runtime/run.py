@@ -114,6 +114,11 @@ class Run:
         return self.task.folder
 
     @property
+    def shown_folder(self) -> str:
+        """The workspace as questions name it."""
+        return str(self.root)
+
+    @property
     def profile(self) -> Profile:
         return self.strategy.profile
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from surefoot.core.outcome import FailureKind
 from surefoot.core.questions import Question
 from surefoot.errors import ModelUnavailable
-from surefoot.history.replay.recording import Recording
+from surefoot.history.replay.recording import Recording, lane_of
 from surefoot.journal import events as e
 from surefoot.journal.store.base import Journal
 from surefoot.journal.store.memory import MemoryJournal
@@ -29,9 +29,11 @@ CONTROL_SECONDS = 3.0
 class ReplayJournal(MemoryJournal):
     """The journal of the replay. Every event is compared before it is written; content comes from the record too."""
 
-    def __init__(self, source: Journal, files: "Files") -> None:
+    def __init__(self, source: Journal, files: "Files", folder: str) -> None:
         super().__init__()
         self._source = source
+        self.folder = folder
+        """The workspace of the run that is replayed."""
         self.files = files
         self.recording = Recording((), is_last=True)
 
@@ -40,13 +42,18 @@ class ReplayJournal(MemoryJournal):
         await super().append(run_id, events)
 
     async def append(self, run_id: str, events: Sequence[e.Event]) -> list[e.Record]:
-        for event in events:
-            self.recording.match(event)
-        return await super().append(run_id, events)
+        return await super().append(run_id, [self._matched(event) for event in events])
 
     def note(self, run_id: str, event: e.Event) -> e.Record:
+        return super().note(run_id, self._matched(event))
+
+    def _matched(self, event: e.Event) -> e.Event:
+        """Compare an event. A question keeps what the record kept with it: older versions asked the model again."""
+        record = self.recording.peek(lane_of(event))
         self.recording.match(event)
-        return super().note(run_id, event)
+        if isinstance(event, e.QuestionAsked) and record is not None and isinstance(record.event, e.QuestionAsked):
+            return event.model_copy(update={"proposed": record.event.proposed})
+        return event
 
     def get_blob(self, digest: str) -> bytes:
         return super().get_blob(digest) if super().has_blob(digest) else self._source.get_blob(digest)

@@ -107,7 +107,7 @@ class _Replay:
                 f"the files of run {created.run_id} are no longer stored: {error}",
                 remedy="it can be played, but not verified: leave out --verify",
             ) from error
-        self._journal = ReplayJournal(journal, self._files)
+        self._journal = ReplayJournal(journal, self._files, str(created.task.folder))
         self._model = RecordedModel(records[self._copied :], journal.get_blob)
         self._person = RecordedPerson(records)
         get_blob = journal.get_blob

@@ -99,6 +99,11 @@ class ReplayedRun(Run):
         if isinstance(person, RecordedPerson):
             person.recording = lambda: journal.recording
 
+    @property
+    def shown_folder(self) -> str:
+        """As it was then: a question is the same, and its answer is found, only with the same words."""
+        return self._replay.folder
+
     def _lane(self) -> str:
         """The step whose task is running now."""
         task = asyncio.current_task()

@@ -105,6 +105,9 @@ class ActionInterrupted(Value):
     type: Literal["action_interrupted"] = "action_interrupted"
     action_id: str
     step_id: str
+    proposed: str = ""
+    """The blob of the call, if it is to be made again as it was: a question of the model that waited for its answer.
+    Empty in a conversation, which has the call itself, and in older journals."""
 
 
 class CompensationStarted(Value):

@@ -18,6 +18,9 @@ class QuestionAsked(Value):
     """The hash of what is being approved."""
     draft: str = ""
     """The blob of the text that a person may edit before it is done."""
+    proposed: str = ""
+    """The blob of the answer of the model that is asked about, with which the step goes on after a pause. Empty in a
+    conversation, which has the answer itself, and in older journals."""
 
 
 class QuestionAnswered(Value):

@@ -18,6 +18,7 @@ def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
     step_run = state.steps[action.step_id]
     step_run.actions.append(action)
     step_run.begun_actions += 1
+    step_run.proposed = ""
     step_run.snapshot = step_run.snapshot or action.snapshot
 
 
@@ -39,6 +40,7 @@ def _action_finished(state: RunState, event: e.ActionFinished, at: float) -> Non
 def _action_refused(state: RunState, event: e.ActionRefused, at: float) -> None:
     step_run = state.steps[event.step_id]
     step_run.refused = (*step_run.refused, f"{event.tool}: {event.reason}")
+    step_run.proposed = ""
 
 
 def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) -> None:
@@ -47,6 +49,7 @@ def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) 
     if action is not None and action.tool == "ask_user":
         # It was waiting for an answer. It will continue with the same decision, and counts once.
         state.tool_calls -= 1
+        step_run.proposed = event.proposed
     else:
         # The action was stopped, so the model may decide differently now.
         state.answers.pop(state.last_answer_key.pop(event.step_id, ""), None)

@@ -13,6 +13,8 @@ def _asked(state: RunState, event: e.QuestionAsked, at: float) -> None:
         event.question_id, event.kind, event.text, event.options, event.step_id, event.subject, at
     )
     state.questions[event.question_id].draft_key = event.draft
+    if event.proposed:
+        state.steps[event.step_id].proposed = event.proposed
 
 
 def _answered(state: RunState, event: e.QuestionAnswered, at: float) -> None:

@@ -42,7 +42,7 @@ def _start_again(step_run: StepRun) -> None:
     if not step_run.work_kept:
         step_run.snapshot, step_run.touched = "", _NO_PATHS
     step_run.actions, step_run.baseline, step_run.checks, step_run.failed_checks = [], (), (), ()
-    step_run.refused, step_run.compensations = (), ()
+    step_run.refused, step_run.compensations, step_run.proposed = (), (), ""
 
 
 def _set_status(state: RunState, step_run: StepRun, status: StepStatus) -> None:

@@ -103,6 +103,9 @@ class StepRun:
     """The actions of failed attempts, which must not be repeated unchanged."""
     refused: tuple[str, ...] = ()
     """Proposed actions of this attempt that were not run, each with the reason."""
+    proposed: str = ""
+    """The blob of what the model proposed last, if a person was asked because of it and it is neither begun nor
+    refused."""
     step_retry_count: int = 0
     single_step_repair_count: int = 0
     temporary_retries: int = 0
