@@ -7,7 +7,9 @@ PYTHON ?= python3
 export PYTHONDONTWRITEBYTECODE :=
 BIN := .venv/bin
 TASK ?=
-UNIT := $(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model and not servers" -q
+# A test that has not ended after 15 minutes hangs. Its process is ended, with a traceback, and the others go on.
+PARALLEL := $(BIN)/pytest -n auto --dist worksteal -q -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
+UNIT := $(PARALLEL) -m "not nightly and not model and not servers"
 
 .PHONY: demo test test-servers test-model nightly mutations lint types unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres bench-workers eval eval-smoke docs lock web web-test shots clean help
 
@@ -60,11 +62,11 @@ unit: .venv/collected.ready
 # What is slow, because it starts servers or kills processes: PostgreSQL, Temporal, S3 and Valkey from wheels that bring them, the
 # kill sweeps, the guides, the eval tasks. As the CI runs it, after `make test`.
 test-servers: .venv/dev.ready
-	$(BIN)/pytest -n auto --dist worksteal -m "servers and not nightly" -q
+	$(PARALLEL) -m "servers and not nightly"
 
 # The unit tests with branch coverage, which takes half as long again.
 coverage: .venv/dev.ready
-	$(BIN)/pytest -n auto --dist worksteal -m "not nightly and not model and not servers" --cov=surefoot --cov-report=term:skip-covered -q
+	$(UNIT) --cov=surefoot --cov-report=term:skip-covered
 
 # All tests, with the longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees,
 # every guard switched off.

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import shutil
+import signal
 import sys
 import sysconfig
 import tempfile
@@ -37,6 +38,19 @@ PYTEST_PACKAGES = ("pytest", "_pytest", "py.py", "pluggy", "iniconfig", "packagi
 
 
 def pytest_configure() -> None:
+    _heed_ctrl_c()
+    _use_bare_python()
+
+
+def _heed_ctrl_c() -> None:
+    """A shell script that starts the tests in the background lets them ignore Ctrl-C, and with them all processes that
+    they start: tests that send it would wait for ever."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def _use_bare_python() -> None:
     """Let `python3` be an interpreter that loads nothing when it starts, which takes a third of the time.
 
     The machine's own may be a script of a version manager, or run code of installed packages. The programs of the

@@ -221,9 +221,9 @@ async def test_a_run_is_found_by_a_prefix_of_its_id(journal: Journal) -> None:
 async def test_only_a_few_candidates_are_listed(journal: Journal) -> None:
     for n in range(9):
         await journal.append(f"a{n}", [created(f"a{n}")])
-    with pytest.raises(UnknownRun, match=r"a8, a7, a6, a5, a4, \.\.\.$"):
+    with pytest.raises(UnknownRun, match=r"(?m)a8, a7, a6, a5, a4, \.\.\.$"):
         journal.find("a")
-    with pytest.raises(UnknownRun, match=r"a8, a7, a6, a5, a4, \.\.\.$"):
+    with pytest.raises(UnknownRun, match=r"(?m)a8, a7, a6, a5, a4, \.\.\.$"):
         journal.find("b")
 
 
