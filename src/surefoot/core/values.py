@@ -122,7 +122,9 @@ def worded(kind: str, message: str) -> str:
 
 def shown_path(location: tuple[int | str, ...]) -> list[int | str]:
     """The place of a problem without the parts that name a class or a part of its schema."""
-    classes = {cls.__name__ for cls in _subclasses(BaseModel)}
+    capitalised = {part for part in location if isinstance(part, str) and part.lstrip("_")[:1].isupper()}
+    # Walking over all classes takes milliseconds, and few places need it.
+    classes = capitalised & {cls.__name__ for cls in _subclasses(BaseModel)} if capitalised else capitalised
     return [
         part for part in location if isinstance(part, int) or (part not in classes and not _SCHEMA_PART.match(part))
     ]
