@@ -22,7 +22,7 @@ const end = () => {
   const ended = last === "end" ? rows.run?.ended_at : seq >= Number(last);
   if (!ended || ending) return;
   ending = true;
-  // Messages of steps come right after the rows of the same events.
+  // Text that was being written may still come.
   setTimeout(() => {
     console.log(JSON.stringify({ rows, messages, texts, seq, snapshots, connections }));
     socket.close();
@@ -32,6 +32,7 @@ socket.on("run:snapshot", (data, ack) => {
   snapshots += 1;
   for (const row of data.rows) rows[row.key] = row;
   seq = data.seq;
+  console.error(`snapshot of ${seq}`);
   ack();
   end();
 });

@@ -64,7 +64,7 @@ async def test_a_run_is_steered_over_both_and_no_command_counts_twice(site: Site
     await gated.end()
     await client.until(lambda: client.rows["run"]["status"] == "paused" and not client.rows["run"]["live"])
     assert "refused" in await twice("pause", "p2")
-    assert "not running" in (await twice("skip", "k0", step="s1"))["reason"]
+    assert "is paused, and no process works on it" in (await twice("skip", "k0", step="s1"))["reason"]
 
     options = {"model": site.model}
     assert (await twice("resume", "r1", options=options))["accepted"]

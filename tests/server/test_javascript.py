@@ -52,8 +52,8 @@ async def result(process: Any) -> dict[str, Any]:
 async def test_the_javascript_client_watches_a_run_and_goes_on_where_it_was(site: Site, modules: Path) -> None:
     run_id = await site.store(records(RUN[:12]))
     first = await start(site, modules, run_id, 20)
-    line = await first.stderr.readline()
-    assert b"watching from 12" in line
+    while b"watching from 12" not in (line := await first.stderr.readline()):
+        assert line, "the client has ended"
     for event in RUN[12:20]:
         await site.append(run_id, [event])
     seen = await result(first)

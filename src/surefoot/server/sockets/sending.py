@@ -89,10 +89,11 @@ class Sender:
         if view is None:
             self._later(session, watch.run, session.notify, watch.run)
             return True
+        # Messages come before the rows: a client that breaks off asks for what follows its newest rows.
+        while watch.tools and (watch.needs_tasks or watch.tools_sent < view.state.seq):
+            await self._send_messages(session, watch, view)
         if watch.rows:
             await self._send_rows(session, watch, view)
-        if watch.tools:
-            await self._send_messages(session, watch, view)
         return True
 
     async def _view(self, session: Session, run_id: str) -> RunView | None:
@@ -135,13 +136,14 @@ class Sender:
         await self._emit(name, message, to=session.sid, callback=_acknowledged(session, watch))
 
     async def _send_messages(self, session: Session, watch: Watch, view: RunView) -> None:
-        if watch.needs_tasks or watch.tools_sent < view.messages_dropped:
-            watch.needs_tasks = False
+        needs_tasks = watch.needs_tasks or watch.tools_sent < view.messages_dropped
+        # The view changes while something is being sent.
+        messages = [(name, message) for seq, name, message in view.messages if seq > watch.tools_sent]
+        watch.needs_tasks, watch.tools_sent = False, view.state.seq
+        if needs_tasks:
             await self._emit("task:list", task_list(view), to=session.sid)
-        for seq, name, message in view.messages:
-            if seq > watch.tools_sent:
-                await self._emit(name, message, to=session.sid)
-        watch.tools_sent = view.state.seq
+        for name, message in messages:
+            await self._emit(name, message, to=session.sid)
 
     async def _pump_list(self, session: Session, lists: ListWatch) -> None:
         if lists.unacknowledged >= MAX_UNACKNOWLEDGED or self.waiting(session) >= MAX_QUEUE:
