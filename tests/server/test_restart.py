@@ -94,7 +94,7 @@ class Follower:
     def _on_message(self, name: str) -> Any:
         async def on_message(data: dict[str, Any]) -> None:
             if data["seq"] <= self.seq:
-                self.problem = f"{name} of event {data['seq']} came after the rows of {self.seq}: it could have been lost"
+                self.problem = f"{name} of event {data['seq']} came after rows of {self.seq}: it could be lost"
             message = (name, data["seq"], str(data.get("id") or data.get("messageId")))
             if message not in self.messages:  # It comes again if the server was killed before it sent the rows.
                 self.messages.append(message)
