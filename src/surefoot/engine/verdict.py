@@ -174,7 +174,7 @@ def _diagnosis(
         root_cause=root_cause,
         evidence=evidence,
         tried=tuple(_tried(state)),
-        left_behind=tuple(_left(state, observed.all)),
+        left_behind=tuple(_files_left_behind(state, observed.all)),
         left_outside=tuple(state.left_outside.values()),
         next_steps=tuple(next_steps),
     )
@@ -202,7 +202,7 @@ def _failed_step(state: RunState) -> StepRun | None:
     return step_run if step_run is not None and step_run.status is StepStatus.FAILED else None
 
 
-def _left(state: RunState, paths: Sequence[str]) -> Iterable[str]:
+def _files_left_behind(state: RunState, paths: Sequence[str]) -> Iterable[str]:
     yield from paths[:MAX_LISTED]
     if len(paths) > MAX_LISTED:
         yield f"and {len(paths) - MAX_LISTED} more: surefoot show {state.run_id} --diff"
@@ -270,8 +270,8 @@ def _outcome(
             *_new_git_state(observed),
             *state.warnings,
             *_view_warnings(state),
-            *_left_out(state),
-            *_unknown(state),
+            *_checks_dropped_by_review(state),
+            *_regressions_unknown(state),
             *(f"a check of the plan itself fails: {r.check.label}" for r in advisory),
             *(f"not met: {c.criterion} ({c.because})" for c in _unmet_criteria(state)),
             *_not_named(state, observed),
@@ -313,7 +313,7 @@ def _view_warnings(state: RunState) -> Iterable[str]:
         yield f"judged without these new files: {', '.join(left_out[:MAX_LISTED])}"
 
 
-def _left_out(state: RunState) -> Iterable[str]:
+def _checks_dropped_by_review(state: RunState) -> Iterable[str]:
     """Say which checks and criteria do not count after a review."""
     names = [*(check.label for check in left_out_checks(state)), *sorted(left_out_criteria(state))]
     if names:
@@ -336,7 +336,7 @@ def _new_git_state(observed: Observed) -> list[str]:
     return found
 
 
-def _unknown(state: RunState) -> Iterable[str]:
+def _regressions_unknown(state: RunState) -> Iterable[str]:
     """Say that regressions could not be looked for, if the project has tests that could have regressed."""
     tests = state.validation.output.tests if state.validation and state.validation.output else None
     if tests is not None and tests.command and tests.regressions_unknown:

@@ -193,7 +193,7 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     if all_green(attempt.results) and not own_red(step_run.step, attempt.results):
         # Checks that were green all along do not prove the step. Only a one-answer step is done without more.
         one_action = is_one_answer or has_had_its_action(run, step_run)
-        return _wasred_failure(step_run) or (one_action and bool(last.ok))
+        return _was_red_before(step_run) or (one_action and bool(last.ok))
     attempt.red_rounds += _counts_as_round(last)
     _require_progress(attempt)
     if is_one_answer and attempt.red_rounds >= _allowed_red_rounds(run, last):
@@ -226,7 +226,8 @@ def _tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[st
     return results[0].tree if results else "", frozenset(r.check.key for r in results if not r.passed)
 
 
-def _wasred_failure(step_run: StepRun) -> bool:
+def _was_red_before(step_run: StepRun) -> bool:
+    """Whether a check that decides about the step failed before its first action."""
     return any(not result.passed for result in decisive(step_run.baseline))
 
 

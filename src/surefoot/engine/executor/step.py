@@ -94,7 +94,7 @@ async def run_step(run: Run, step_id: str) -> None:
 
 
 async def _examine(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Failure | None:
-    """Look at what a step shows that its checks let pass, or that has none."""
+    """Judge a step whose checks are green or that has none: by checks that follow from its changes, and by evidence."""
     if not checks and not step_run.checks:
         results = await run.verifier.check(derived_checks(run, step_run), "after", step_run.step.id)
         if not all_green(results):
