@@ -19,9 +19,9 @@ QUOTED_CHARS = 80
 """How much of a task is quoted in a suggestion."""
 TOO_LOW = "Validation confidence too low"
 REPAIRED = "repaired: "
-NOT_NAMED = "not written, because neither the task nor the folder has them: "
-"""Before the new files that a model wanted to write besides those that the task names."""
 """How a warning begins that tells what the engine has changed."""
+NOT_NAMED = "not written, because neither the task nor the folder has them: "
+"""How a warning goes on that lists the new files that a model wanted to write besides those that the task names."""
 
 
 @dataclass(frozen=True, slots=True)
