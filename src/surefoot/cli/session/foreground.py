@@ -54,7 +54,8 @@ class PreparedRun:
     """A run that is ready to be started, resumed or retried."""
 
     run_id: str
-    drive: Callable[[Services], Awaitable[RunState]]
+    drive: Callable[..., Awaitable[RunState]]
+    """Starts or resumes the run with these services. The start of a run also takes `branch`."""
     """`start_run`, `resume_run` or `retry_step` with every argument but the services."""
     model_spec: str | None
     model_settings: ModelSettings
