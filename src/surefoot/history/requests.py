@@ -13,7 +13,7 @@ from surefoot.engine.refusal import refuse_secret_answer
 from surefoot.errors import PlanError, UsageError
 from surefoot.history.status import is_plan
 from surefoot.journal.events import ControlCommand, PlanRevised
-from surefoot.journal.messages import AnswerMessage, ControlMessage
+from surefoot.journal.messages import AnswerMessage, ControlMessage, answered_in
 from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_values import stored
 from surefoot.journal.reducers import fold
@@ -67,8 +67,7 @@ def open_questions(journal: Journal, run_id: str) -> tuple[list[Question], list[
     A question whose answer is in the inbox of the run is not open any more.
     """
     state = fold(journal.read(run_id))
-    messages = [item.body for item in journal.receive(run_id)]
-    sent = {message.question_id for message in messages if isinstance(message, AnswerMessage)}
+    sent = answered_in(journal.receive(run_id))
     unanswered = [question for question in state.open_questions if question.id not in sent]
     timeout, now = state.config.question_timeout_seconds, time.time()
     expired = [q.id for q in unanswered if (until := times_out_at(q, timeout)) is not None and until <= now]

@@ -4,6 +4,7 @@ They are stored as JSON with a `type`. Fields at their default are left out, so 
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -59,6 +60,11 @@ _ADAPTERS: dict[str, TypeAdapter[Any]] = {
 class InboxItem(NamedTuple):
     id: int
     body: InboxMessage | UnreadableMessage
+
+
+def answered_in(inbox: Iterable[InboxItem]) -> set[str]:
+    """The questions whose answers are in an inbox: given, and not yet taken up by the run."""
+    return {item.body.question_id for item in inbox if isinstance(item.body, AnswerMessage)}
 
 
 def encode_message(message: InboxMessage) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from surefoot.core.outcome import CheckResult, Failure, FailureKind, evidence_of
+from surefoot.core.outcome import CheckResult, Failure, FailureKind, decisive, evidence_of
 from surefoot.core.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
@@ -13,7 +13,6 @@ from surefoot.engine.executor.own_evidence import own_red
 from surefoot.engine.executor.proposed import Proposed, load
 from surefoot.engine.executor.repeats import repeats
 from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
-from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
 from surefoot.engine.runtime.run import Run
@@ -147,7 +146,7 @@ def _resumed_attempt(run: Run, step_run: StepRun) -> _Attempt:
     for number, results in dict(step_run.failed_checks).items():
         if 0 < number <= known and not all_green(results):
             attempt.red_rounds += _counts_as_round(step_run.actions[number - 1])
-            attempt.trees.add(_tree_and_failing(results))
+            attempt.trees.add(tree_and_failing(results))
     return attempt
 
 
@@ -215,14 +214,15 @@ def _counts_as_round(action: Action) -> bool:
 
 
 def _require_progress(attempt: _Attempt) -> None:
-    now = _tree_and_failing(attempt.results)
+    now = tree_and_failing(attempt.results)
     if now in attempt.trees:
         message = "the workspace and what fails in it are the same as before: no progress"
         raise StepFailed(with_evidence(FailureKind.NO_PROGRESS, message, attempt.results))
     attempt.trees.add(now)
 
 
-def _tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str]]:
+def tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str]]:
+    """Return the tree that checks ran on and which of them fail. If both are the same as before, nothing was gained."""
     return results[0].tree if results else "", frozenset(r.check.key for r in results if not r.passed)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from surefoot.core.listing import join_limited
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.verifier.deciding.names import CACHE
@@ -259,5 +260,4 @@ def _is_folder(before: Entry | None, after: Entry | None) -> bool:
 
 
 def _listed(paths: list[str]) -> str:
-    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
-    return ", ".join(printable(path) for path in paths[:_MAX_NAMED]) + more
+    return join_limited([printable(path) for path in paths], _MAX_NAMED)
