@@ -3,11 +3,21 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from surefoot.core.outcome import CheckResult, CriterionResult, Diagnosis, FailureKind, Outcome, Verdict, count_checks
+from surefoot.core.listing import join_limited
+from surefoot.core.outcome import (
+    CheckResult,
+    CriterionResult,
+    Diagnosis,
+    FailureKind,
+    Outcome,
+    Verdict,
+    count_checks,
+    decisive,
+)
 from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
-from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED, decisive
+from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED
 from surefoot.engine.verifier.left_out import left_out_checks, left_out_criteria
 from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
@@ -89,8 +99,7 @@ def _own_test_summary(tests: SuiteEvidence, otherwise: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return ", ".join(names[:MAX_NAMED]) + more
+    return join_limited(names, MAX_NAMED)
 
 
 def _judge(
@@ -124,7 +133,7 @@ def _judge(
 def _refuted(view: JudgedView) -> str:
     """Say why checks that pass in the workspace prove nothing: because of files that decide what they do."""
     files = [*view.restored, *view.left_out]
-    shown = ", ".join(files[:MAX_NAMED]) + (f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else "")
+    shown = _listed(files)
     if view.problem:
         changed = (
             f"{shown} changed, which decides what they do, and they could not be run without that: " if shown else ""
@@ -329,7 +338,7 @@ def _new_git_state(observed: Observed) -> list[str]:
     folders = {path.removesuffix("/HEAD") for path in added if path.endswith("/HEAD") and "/.git/" not in path}
     bare = {folder for folder in folders if any(path.startswith(f"{folder}/objects") for path in added)}
     if repositories := sorted(nested | bare):
-        shown = ", ".join(repositories[:5]) + (f" and {len(repositories) - 5} more" if len(repositories) > 5 else "")
+        shown = join_limited(repositories, 5)
         found.append(f"new git repository in the workspace: {shown}; look at its config before you run git there")
     if hooks := [path for path in added if path.startswith(".husky/")]:
         found.append(f"new git hooks, which run on your commits: {', '.join(hooks[:5])}")

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.core.outcome import CheckResult, CriterionResult
+from surefoot.core.outcome import CheckResult, CriterionResult, decisive
 from surefoot.core.phases import ValidationOutput
 from surefoot.core.plan import CommandCheck, FileCheck, TextCheck
 from surefoot.engine.planner.criteria import (
     Point,
-    decisive,
     error_of,
     judge,
     judge_approach,

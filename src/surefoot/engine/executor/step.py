@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict, decisive
 from surefoot.core.phases import EXECUTION_STATUS, StepExecutionOutput
 from surefoot.core.plan import Check, ExecutionStep, StepKind, StepType
 from surefoot.core.questions import is_yes
@@ -16,12 +16,11 @@ from surefoot.engine.executor.idle import nothing_done
 from surefoot.engine.executor.loop import StepFailed, act, all_green, call_once, red_failure
 from surefoot.engine.executor.own_evidence import derived_checks, lack_of_evidence
 from surefoot.engine.executor.step_criteria import failure_to_tell, judge_step, unmet
-from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.reflector.restore import restore_step
 from surefoot.engine.reflector.rollback import abandon
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped, sender
-from surefoot.engine.verifier.suite.project_commands import project_checks
+from surefoot.engine.verifier.suite.project_commands import task_checks
 from surefoot.errors import MissingArtifact, ModelError, UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun, commands_of, logs_of, outputs_of
@@ -180,16 +179,8 @@ def checks_of(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
     checks = tuple([check for check in step.checks if run.verifier.may_run(check)]) if step.checks else ()
     others_unsettled = run.state.unsettled - (run.state.steps[step.id].status not in SETTLED)
     if not others_unsettled or step.step_type is StepType.TESTING:
-        checks = (*checks, *task_checks(run))
+        checks = (*checks, *task_checks(run.task, run.state.protected))
     return tuple({check.key: check for check in checks}.values()) if checks else ()
-
-
-def task_checks(run: Run) -> tuple[Check, ...]:
-    """Return the user's checks; without any, the project's own tests if it had some before the run."""
-    if run.task.checks:
-        return run.task.checks
-    before = [path for path in run.state.protected if (run.root / path).is_file()]
-    return project_checks(run.root, before)
 
 
 def writes_of(run: Run, step_run: StepRun) -> frozenset[str] | None:
