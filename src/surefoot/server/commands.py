@@ -312,7 +312,7 @@ class Commands:
 
         if verb != "resume":
             raise UsageError(f"{verb} is not possible for a remote run that is not in progress", remedy="resume it")
-        await hand_over(view.state.run_id, after=view.state.seq)
+        await hand_over(view.state.run_id, seen_seq=view.state.seq)
 
     def _remember_model(self, run_id: str, model: str) -> None:
         """Keep how the model was named: the journal has only what it is called."""
