@@ -114,7 +114,7 @@ async def revise_plan(
 ) -> int:
     """Change a plan that is made and that no process drives. Returns the number of the event that records it.
 
-    `wanted` is what the text means to who sends it. The plan may have been changed since, so it is read again.
+    `wanted` is the revision that the sender means by the text. The plan is read again: it may have been changed since.
     """
     refuse_secret_answer(redactor, plan, "the plan")
     state = fold(journal.read(run_id))
@@ -130,6 +130,6 @@ async def revise_plan(
 
 
 def send_edit(journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, command_id: str = "") -> None:
-    """Send a changed plan. `wanted` is what it means to who sends it, from `require_revision`."""
+    """Send a changed plan. `wanted` is the revision that the sender means by it, from `require_revision`."""
     by, removes = user_name(), wanted.removed
     journal.send(run_id, ControlMessage(command="edit", by=by, why=why, plan=plan, removes=removes, id=command_id))

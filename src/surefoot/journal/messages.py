@@ -38,7 +38,7 @@ class ControlMessage:
     removes: tuple[str, ...] | None = None
     """The steps that are left out of the plan on purpose. None: all that it lacks."""
     id: str = ""
-    """By this who sent it finds the event that it becomes."""
+    """The sender finds the event that the message becomes by this id."""
     type: Literal["control"] = "control"
 
 

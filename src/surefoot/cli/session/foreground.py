@@ -55,8 +55,8 @@ class PreparedRun:
 
     run_id: str
     drive: Callable[..., Awaitable[RunState]]
-    """Starts or resumes the run with these services. The start of a run also takes `branch`."""
-    """`start_run`, `resume_run` or `retry_step` with every argument but the services."""
+    """`start_run`, `resume_run` or `retry_step` with every argument but the services. `start_run` can also be given its
+    `branch`."""
     model_spec: str | None
     model_settings: ModelSettings
     alerts: AlertSettings

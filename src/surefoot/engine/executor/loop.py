@@ -182,7 +182,11 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     if run.toolbox.get(last.tool).writes is Writes.NONE:
         return False
     if last.tool == "run_python" and (name := invented_source(run, run.root)):
-        raise StepFailed(Failure(kind=FailureKind.DENIED, message=f"{name} is not there, and was made up to be read"))
+        raise StepFailed(
+            Failure(
+                kind=FailureKind.DENIED, message=f"{name} does not exist: the program made it up in order to read it"
+            )
+        )
     attempt.results = await run.verifier.check(checks, "after", step_run.step.id)
     made, missing = await outputs_of_attempt(run, step_run)
     if missing and found_nothing(run, step_run, attempt.results, made):
@@ -269,7 +273,7 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, 
     await run.record(refused)
     attempt.pending.clear()
     if run.step_kind(step_run).is_one_answer and step_run.actions:
-        # Shown its own draft, a model writes it again, however warm: only a fresh start helps.
+        # A model that is shown its own draft repeats it, at any temperature. Only a fresh start helps.
         raise StepFailed(red_failure(attempt.results, f"the correction was refused ({reason})"))
     if len(step_run.refused) >= MAX_REFUSALS:
         message = "the model keeps proposing what already failed"

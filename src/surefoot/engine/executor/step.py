@@ -87,7 +87,7 @@ async def run_step(run: Run, step_id: str) -> None:
             remedy=error.remedy,
         )
     finally:
-        # The time of a person who is asked about the step later, while it is undone, is not the step's.
+        # A person may be asked about the step later, while it is undone. That time does not count as the step's.
         run.timeouts.end(step_id)
     await _settle(run, step_id, failure, criteria, round((time.perf_counter() - started) * 1000))
 

@@ -224,7 +224,7 @@ async def _judge(
             if not result.ok:
                 raise ToolError(result.summary, tool=tool.name)
             if tool.name == "run_python" and (name := invented_source(run, place.root)):
-                raise ToolError(f"{name} is not there, and was made up to be read", tool=tool.name)
+                raise ToolError(f"{name} does not exist: the program made it up in order to read it", tool=tool.name)
         return await run.verifier.judge(checks, place)
 
 

@@ -16,7 +16,7 @@ from surefoot.journal.events.people import QuestionKind
 LOOK_SECONDS = 0.25
 """How often to look whether somebody answered from elsewhere."""
 MAX_ASKED = 3
-"""How often a person is asked who answers with none of the choices."""
+"""How often a question is asked if the answers are none of its choices."""
 
 
 class Person(Protocol):
