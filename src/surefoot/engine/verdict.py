@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from surefoot.core.listing import join_limited
 from surefoot.core.outcome import (
     CheckResult,
     CriterionResult,
@@ -17,6 +16,7 @@ from surefoot.core.outcome import (
 from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
+from surefoot.core.values import join_limited
 from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED
 from surefoot.engine.verifier.left_out import left_out_checks, left_out_criteria
 from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel

@@ -16,12 +16,12 @@ from surefoot.cli.report.text import path_line
 from surefoot.cli.report.text import shorten_start as shorten_start
 from surefoot.cli.report.text import timestamp as timestamp
 from surefoot.config.model import ReflectionConfig
-from surefoot.core.listing import join_limited as join_limited
 from surefoot.core.outcome import CheckResult, CriterionResult, Outcome, StepReflection, Verdict, count_checks, decisive
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
 from surefoot.core.plan import ExecutionStep, Milestone
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
+from surefoot.core.values import join_limited as join_limited
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState, StepRun
 from surefoot.tools.fs.walk import REPOSITORIES, SKIPPED_FOLDERS

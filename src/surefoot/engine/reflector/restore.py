@@ -6,8 +6,8 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from surefoot.core.listing import join_limited
 from surefoot.core.outcome import Verdict
+from surefoot.core.values import join_limited
 from surefoot.engine.executor.proposed import Proposed, store
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped

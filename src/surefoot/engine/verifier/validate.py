@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from surefoot.core.listing import join_limited
 from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict, decisive, evidence_of
 from surefoot.core.phases import (
     ExecutionPhase,
@@ -19,6 +18,7 @@ from surefoot.core.phases import (
 from surefoot.core.plan import Check, CommandCheck
 from surefoot.core.proof import SuiteEvidence
 from surefoot.core.transitions import Stage, StepStatus
+from surefoot.core.values import join_limited
 from surefoot.engine.executor.step_criteria import printed_by_checks, probe
 from surefoot.engine.planner.criteria import NOT_VERIFIED, error_of, judge_validation
 from surefoot.engine.planner.evidence import Evidence, evaluate

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.config.model import ExecutionConfig
-from surefoot.core.listing import join_limited
 from surefoot.core.outcome import Verdict
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage, StepStatus
+from surefoot.core.values import join_limited
 from surefoot.engine.loop import start_run
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import SurefootError

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from surefoot.core.listing import join_limited
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import StepStatus
+from surefoot.core.values import join_limited
 from surefoot.engine.verifier.deciding.names import CACHE
 from surefoot.errors import GitError, NothingToCommit, UsageError
 from surefoot.history.git.message import message_of

@@ -4,8 +4,8 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from surefoot.core.listing import join_limited
 from surefoot.core.transitions import StepStatus
+from surefoot.core.values import join_limited
 from surefoot.engine.planner.normalize import WHOLE_TASK
 from surefoot.journal.redact import neutralise
 from surefoot.journal.state import RunState

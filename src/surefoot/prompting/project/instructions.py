@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from surefoot.core.listing import join_limited
+from surefoot.core.values import join_limited
 from surefoot.errors import ToolError
 from surefoot.tools.fs.fileio import read_bytes
 from surefoot.tools.fs.paths import resolve

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 
-from surefoot.core.listing import join_limited
+from surefoot.core.values import join_limited
 from surefoot.errors import ToolError
 from surefoot.tools.context import ToolContext
 from surefoot.tools.fs.fileio import (

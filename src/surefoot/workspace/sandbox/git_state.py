@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from surefoot.core.listing import join_limited
+from surefoot.core.values import join_limited
 from surefoot.workspace.sandbox.capture import Capture, capture, remove, restore
 from surefoot.workspace.sandbox.git_config import Setting, format_settings, is_harmless, parse
 
