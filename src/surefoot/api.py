@@ -11,7 +11,7 @@ from surefoot.config.paths import state_home
 from surefoot.core.outcome import StepReflection
 from surefoot.core.phases import ExecutionPhase, PhaseResult, PhaseStatus, StepExecutionOutput
 from surefoot.core.plan import Check, CommandCheck, DetailedPlan, ExecutionStep, ExpressionCheck
-from surefoot.core.questions import Question, expected, understood
+from surefoot.core.questions import Question
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
 from surefoot.engine.failed_steps import reflect_on_step, replan_single_step, replan_task
@@ -24,6 +24,7 @@ from surefoot.errors import UnknownRun, UsageError
 from surefoot.history.decisions import Decision, decisions
 from surefoot.history.earlier.continuing import start_continuing
 from surefoot.history.earlier.given import EarlierPhases, Given, earlier_phases
+from surefoot.history.requests import require_answer
 from surefoot.journal import events as e
 from surefoot.journal.bus import Bus
 from surefoot.journal.messages import AnswerMessage
@@ -167,10 +168,8 @@ class Agent:
         """Leave an answer for a run, which takes it when it goes on. Raises UsageError as `answer` does."""
         refuse_secret_answer(self.services.redactor, answer)
         question = fold(self.services.journal.read(task_id)).questions.get(question_id)
-        if question is not None and understood(question, answer) is None:
-            raise UsageError(
-                f"{answer!r} is no answer to this question", remedy=f"answer with one of: {expected(question)}"
-            )
+        if question is not None:
+            require_answer(question, answer)
         at = self.services.clock()
         self.services.journal.send(task_id, AnswerMessage(question_id=question_id, answer=answer, at=at))
 
@@ -239,7 +238,7 @@ class Agent:
 
 
 SequentialExecutor = Agent
-"""The agent under the name of the design documents."""
+"""Another name of the agent, for programs that use it."""
 
 
 def _step_result(state: RunState, step: ExecutionStep) -> PhaseResult[StepExecutionOutput]:

@@ -199,7 +199,7 @@ class PlanError(SurefootError):
 
 class PlanCycle(PlanError):
     def __init__(self, path: Sequence[str]) -> None:
-        super().__init__("the steps depend on each other in a circle: " + " -> ".join(path))
+        super().__init__("the steps depend on each other in a cycle: " + " -> ".join(path))
         self.path = tuple(path)
 
 

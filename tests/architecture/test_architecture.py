@@ -81,12 +81,12 @@ def test_every_package_has_its_place() -> None:
     assert {package(name) for name in MODULES} == set(ORDER)
 
 
-def test_no_module_imports_itself_in_a_circle() -> None:
+def test_no_module_imports_itself_in_a_cycle() -> None:
     graph = {name: own_imports(path) - {name} for name, path in MODULES.items()}
     while free := [name for name, needs in graph.items() if not needs & graph.keys()]:
         for name in free:
             del graph[name]
-    # Modules that only import such a circle are no part of it.
+    # Modules that only import such a cycle are no part of it.
     while outside := [name for name in graph if not any(name in needs for needs in graph.values())]:
         for name in outside:
             del graph[name]

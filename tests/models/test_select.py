@@ -17,7 +17,7 @@ from surefoot.models.base import MIN_CONVERSATION_TOKENS, LanguageModel, Message
 from surefoot.models.local.model import LocalModel
 from surefoot.models.local.weights import DEFAULT, KNOWN
 from surefoot.models.providers.anthropic import Anthropic
-from surefoot.models.providers.catalog import DISCOVERED_SERVERS, PROVIDERS
+from surefoot.models.providers.catalog import PROVIDERS
 from surefoot.models.providers.openai_compatible import OpenAICompatible
 from surefoot.models.select import Choice, choose_model, create_model, find_choice, require_reachable
 from surefoot.prompting.choose import how_asked
@@ -447,4 +447,5 @@ async def test_settings_of_one_server_do_not_apply_to_another(monkeypatch: pytes
 def test_the_catalog_is_consistent() -> None:
     for kind, provider in PROVIDERS.items():
         assert bool(provider.key_variable) == bool(provider.default_model), kind
-    assert set(DISCOVERED_SERVERS) <= set(PROVIDERS)
+        assert provider.is_local == bool(provider.start_command), kind
+        assert provider.is_local or not provider.discovered_as, kind

@@ -18,7 +18,7 @@ SETTING_ALIASES: dict[str, str] = {
     "execution.max_step_tool_calls": "execution.max_actions_per_step",
     "execution.max_replans": "reflection.max_task_replanning_attempts",
 }
-"""Other names of settings, from the design documents. They are accepted wherever the settings are."""
+"""Other names of settings, which are accepted wherever the settings are."""
 
 
 AlertOccasion = Literal["failure", "waiting", "done"]

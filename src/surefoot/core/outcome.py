@@ -1,6 +1,6 @@
 """Outcomes: results of checks, failures and their reflections, the verdict and the diagnosis of a run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -57,6 +57,14 @@ def distinct_checks(results: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
 def count_checks(results: Iterable[CheckResult]) -> CheckCount:
     found = distinct_checks(results)
     return CheckCount(sum(result.passed for result in found), len(found))
+
+
+def decisive(results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
+    """Return the results that decide. A check of the plan may itself be wrong: if the user or the project has checks,
+    the plan's are only shown."""
+    if any(r.check.origin in ("user", "project") for r in results):
+        return tuple(r for r in results if r.check.origin != "plan")
+    return tuple(results)
 
 
 def evidence_of(red: Iterable[CheckResult], most: int = 2) -> str:

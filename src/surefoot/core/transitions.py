@@ -153,7 +153,7 @@ STEP_TRANSITIONS: dict[StepStatus, dict[StepStatus, str]] = {
     StepStatus.RUNNING: {
         StepStatus.SUCCEEDED: "its checks pass",
         StepStatus.PARTIAL: "allowed to fail, part is done",
-        StepStatus.FAILED: "a check, a tool or a fuse",
+        StepStatus.FAILED: "a check, a tool or a limit",
         StepStatus.SKIPPED: "a person said so",
         StepStatus.PENDING: "interrupted",
     },
@@ -174,7 +174,7 @@ STEP_TRANSITIONS: dict[StepStatus, dict[StepStatus, str]] = {
 
 
 class Rung(StrEnum):
-    """The recoveries after a failed step, cheapest first. `engine/reflector/ladder.py` chooses the next one."""
+    """The recoveries after a failed step. `TABLE` in `engine/reflector/ladder.py` has their order and conditions."""
 
     RETRY_LATER = "retry_later"
     ADJUST_PARAMETERS = "adjust_parameters"

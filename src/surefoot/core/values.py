@@ -1,7 +1,8 @@
-"""The base class of all values: immutable, strict about unknown fields. And what is wrong with a value, in words."""
+"""The base class of all values: immutable, strict about unknown fields. And values, and what is wrong with them, in
+words."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar, cast
@@ -143,3 +144,9 @@ def error_in_words(error: BaseException) -> str:
     if isinstance(error, SurefootError | OSError):
         return str(error)
     return f"{type(error).__name__}: {error}"
+
+
+def join_limited(items: Sequence[str], limit: int = 6) -> str:
+    """Return a list in one line: `a, b, c and 4 more`."""
+    joined = ", ".join(items[:limit])
+    return joined if len(items) <= limit else f"{joined} and {len(items) - limit} more"

@@ -5,11 +5,11 @@ import asyncio
 from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Rung, Stage, StepStatus
-from surefoot.engine.executor.step import task_checks
 from surefoot.engine.reflector.restore import note_incidents, restore_step, rolled_back, undo_interrupted, was_done
 from surefoot.engine.refusal import refuse_missing_commands, refuse_unstarted, warn_of_missing_module
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
+from surefoot.engine.verifier.suite.project_commands import task_checks
 from surefoot.errors import RestoreConflict
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
@@ -37,7 +37,7 @@ async def check_before(run: Run) -> None:
     refuse_missing_commands(run.task)
     if run.state.baseline_taken or run.config.phases is PhasePolicy.PLAN:
         return
-    for result in await run.verifier.check(task_checks(run), "before"):
+    for result in await run.verifier.check(task_checks(run.task, run.state.protected), "before"):
         refuse_unstarted(run.task, result)
         if warning := warn_of_missing_module(run.task, result):
             run.note(e.Warned(message=warning))

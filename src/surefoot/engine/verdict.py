@@ -3,11 +3,21 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from surefoot.core.outcome import CheckResult, CriterionResult, Diagnosis, FailureKind, Outcome, Verdict, count_checks
+from surefoot.core.outcome import (
+    CheckResult,
+    CriterionResult,
+    Diagnosis,
+    FailureKind,
+    Outcome,
+    Verdict,
+    count_checks,
+    decisive,
+)
 from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
 from surefoot.core.transitions import StepStatus
-from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED, decisive
+from surefoot.core.values import join_limited
+from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED
 from surefoot.engine.verifier.left_out import left_out_checks, left_out_criteria
 from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
@@ -89,8 +99,7 @@ def _own_test_summary(tests: SuiteEvidence, otherwise: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return ", ".join(names[:MAX_NAMED]) + more
+    return join_limited(names, MAX_NAMED)
 
 
 def _judge(
@@ -124,7 +133,7 @@ def _judge(
 def _refuted(view: JudgedView) -> str:
     """Say why checks that pass in the workspace prove nothing: because of files that decide what they do."""
     files = [*view.restored, *view.left_out]
-    shown = ", ".join(files[:MAX_NAMED]) + (f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else "")
+    shown = _listed(files)
     if view.problem:
         changed = (
             f"{shown} changed, which decides what they do, and they could not be run without that: " if shown else ""
@@ -174,7 +183,7 @@ def _diagnosis(
         root_cause=root_cause,
         evidence=evidence,
         tried=tuple(_tried(state)),
-        left_behind=tuple(_left(state, observed.all)),
+        left_behind=tuple(_files_left_behind(state, observed.all)),
         left_outside=tuple(state.left_outside.values()),
         next_steps=tuple(next_steps),
     )
@@ -202,7 +211,7 @@ def _failed_step(state: RunState) -> StepRun | None:
     return step_run if step_run is not None and step_run.status is StepStatus.FAILED else None
 
 
-def _left(state: RunState, paths: Sequence[str]) -> Iterable[str]:
+def _files_left_behind(state: RunState, paths: Sequence[str]) -> Iterable[str]:
     yield from paths[:MAX_LISTED]
     if len(paths) > MAX_LISTED:
         yield f"and {len(paths) - MAX_LISTED} more: surefoot show {state.run_id} --diff"
@@ -270,8 +279,8 @@ def _outcome(
             *_new_git_state(observed),
             *state.warnings,
             *_view_warnings(state),
-            *_left_out(state),
-            *_unknown(state),
+            *_checks_dropped_by_review(state),
+            *_regressions_unknown(state),
             *(f"a check of the plan itself fails: {r.check.label}" for r in advisory),
             *(f"not met: {c.criterion} ({c.because})" for c in _unmet_criteria(state)),
             *_not_named(state, observed),
@@ -313,7 +322,7 @@ def _view_warnings(state: RunState) -> Iterable[str]:
         yield f"judged without these new files: {', '.join(left_out[:MAX_LISTED])}"
 
 
-def _left_out(state: RunState) -> Iterable[str]:
+def _checks_dropped_by_review(state: RunState) -> Iterable[str]:
     """Say which checks and criteria do not count after a review."""
     names = [*(check.label for check in left_out_checks(state)), *sorted(left_out_criteria(state))]
     if names:
@@ -329,14 +338,14 @@ def _new_git_state(observed: Observed) -> list[str]:
     folders = {path.removesuffix("/HEAD") for path in added if path.endswith("/HEAD") and "/.git/" not in path}
     bare = {folder for folder in folders if any(path.startswith(f"{folder}/objects") for path in added)}
     if repositories := sorted(nested | bare):
-        shown = ", ".join(repositories[:5]) + (f" and {len(repositories) - 5} more" if len(repositories) > 5 else "")
+        shown = join_limited(repositories, 5)
         found.append(f"new git repository in the workspace: {shown}; look at its config before you run git there")
     if hooks := [path for path in added if path.startswith(".husky/")]:
         found.append(f"new git hooks, which run on your commits: {', '.join(hooks[:5])}")
     return found
 
 
-def _unknown(state: RunState) -> Iterable[str]:
+def _regressions_unknown(state: RunState) -> Iterable[str]:
     """Say that regressions could not be looked for, if the project has tests that could have regressed."""
     tests = state.validation.output.tests if state.validation and state.validation.output else None
     if tests is not None and tests.command and tests.regressions_unknown:

@@ -13,7 +13,7 @@ from surefoot.engine.refusal import refuse_secret_answer
 from surefoot.errors import PlanError, UsageError
 from surefoot.history.status import is_plan
 from surefoot.journal.events import ControlCommand, PlanRevised
-from surefoot.journal.messages import AnswerMessage, ControlMessage
+from surefoot.journal.messages import AnswerMessage, ControlMessage, answered_in
 from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_values import stored
 from surefoot.journal.reducers import fold
@@ -67,8 +67,7 @@ def open_questions(journal: Journal, run_id: str) -> tuple[list[Question], list[
     A question whose answer is in the inbox of the run is not open any more.
     """
     state = fold(journal.read(run_id))
-    messages = [item.body for item in journal.receive(run_id)]
-    sent = {message.question_id for message in messages if isinstance(message, AnswerMessage)}
+    sent = answered_in(journal.receive(run_id))
     unanswered = [question for question in state.open_questions if question.id not in sent]
     timeout, now = state.config.question_timeout_seconds, time.time()
     expired = [q.id for q in unanswered if (until := times_out_at(q, timeout)) is not None and until <= now]
@@ -115,7 +114,7 @@ async def revise_plan(
 ) -> int:
     """Change a plan that is made and that no process drives. Returns the number of the event that records it.
 
-    `wanted` is what the text means to who sends it. The plan may have been changed since, so it is read again.
+    `wanted` is the revision that the sender means by the text. The plan is read again: it may have been changed since.
     """
     refuse_secret_answer(redactor, plan, "the plan")
     state = fold(journal.read(run_id))
@@ -131,6 +130,6 @@ async def revise_plan(
 
 
 def send_edit(journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, command_id: str = "") -> None:
-    """Send a changed plan. `wanted` is what it means to who sends it, from `require_revision`."""
+    """Send a changed plan. `wanted` is the revision that the sender means by it, from `require_revision`."""
     by, removes = user_name(), wanted.removed
     journal.send(run_id, ControlMessage(command="edit", by=by, why=why, plan=plan, removes=removes, id=command_id))

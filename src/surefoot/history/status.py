@@ -137,9 +137,9 @@ def _with_events(facts: _Facts, run_id: str, events: Iterable[tuple[str, bytes]]
 
 def unread_answers(reader: Reader, run_id: str) -> set[str]:
     """The questions whose answers are in the inbox of a run."""
-    from surefoot.journal.messages import AnswerMessage
+    from surefoot.journal.messages import answered_in
 
-    return {item.body.question_id for item in reader.inbox(run_id) if isinstance(item.body, AnswerMessage)}
+    return answered_in(reader.inbox(run_id))
 
 
 # -- processes -----------------------------------------------------------------------------------------------------

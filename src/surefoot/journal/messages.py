@@ -4,6 +4,7 @@ They are stored as JSON with a `type`. Fields at their default are left out, so 
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -37,7 +38,7 @@ class ControlMessage:
     removes: tuple[str, ...] | None = None
     """The steps that are left out of the plan on purpose. None: all that it lacks."""
     id: str = ""
-    """By this who sent it finds the event that it becomes."""
+    """The sender finds the event that the message becomes by this id."""
     type: Literal["control"] = "control"
 
 
@@ -59,6 +60,11 @@ _ADAPTERS: dict[str, TypeAdapter[Any]] = {
 class InboxItem(NamedTuple):
     id: int
     body: InboxMessage | UnreadableMessage
+
+
+def answered_in(inbox: Iterable[InboxItem]) -> set[str]:
+    """The questions whose answers are in an inbox: given, and not yet taken up by the run."""
+    return {item.body.question_id for item in inbox if isinstance(item.body, AnswerMessage)}
 
 
 def encode_message(message: InboxMessage) -> bytes:

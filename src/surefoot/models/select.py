@@ -23,7 +23,7 @@ from surefoot.core.values import Value
 from surefoot.errors import NoModel, UsageError
 from surefoot.models.base import LanguageModel
 from surefoot.models.limits.opening import limited
-from surefoot.models.providers.catalog import DISCOVERED_SERVERS, PROVIDERS
+from surefoot.models.providers.catalog import PROVIDERS
 from surefoot.models.providers.connect import connect, probe
 from surefoot.models.spec import host_of, parse_spec, settings_for
 
@@ -103,10 +103,10 @@ async def find_choice(spec: str | None = None, settings: ModelSettings | None = 
     for kind, provider in PROVIDERS.items():
         if provider.key_variable and os.environ.get(provider.key_variable):
             return Choice(spec=kind, source=f"{provider.key_variable} is set")
-    for kind, label in DISCOVERED_SERVERS.items():
-        if model := await asyncio.to_thread(probe, PROVIDERS[kind].base_url):
-            host = urlsplit(PROVIDERS[kind].base_url).netloc
-            return Choice(spec=f"{kind}/{model}", source=f"{label} answers on {host}")
+    for kind, provider in PROVIDERS.items():
+        if provider.discovered_as and (model := await asyncio.to_thread(probe, provider.base_url)):
+            host = urlsplit(provider.base_url).netloc
+            return Choice(spec=f"{kind}/{model}", source=f"{provider.discovered_as} answers on {host}")
     from surefoot.models.local.weights import weights_path
 
     if await asyncio.to_thread(weights_path) is not None:

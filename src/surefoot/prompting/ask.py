@@ -26,7 +26,7 @@ D = TypeVar("D", bound=Draft)
 T = TypeVar("T")
 
 FENCE_END = "\n```"
-"""Where a prefilled answer ends: what follows the file is talk."""
+"""Where a prefilled answer ends. Text after the file is not used."""
 
 DECISION_TOKENS = {
     Purpose.UNDERSTAND: 500,
@@ -36,7 +36,8 @@ DECISION_TOKENS = {
     Purpose.REFLECT: 300,
     Purpose.REPAIR: 400,
 }
-"""How long a decision may be. One that runs on has lost its way. Answers with files have only the configured limit."""
+"""How many tokens a decision may have: a longer one is never usable. Answers with files have only the configured
+limit."""
 
 DEFAULT_ANSWER_TOKENS = 2_048
 MAX_READINGS = 3
@@ -148,10 +149,10 @@ def _request(
         output_schema=schema,
         temperature=min(temperature, 1.0),
         max_tokens=min(DECISION_TOKENS.get(prompt.purpose, limit), limit),
-        # Warm answers are meant to differ, also for the same prompt; cool ones are meant to be repeatable.
+        # At temperature 0 an answer is meant to be repeatable; above it, answers to one prompt are meant to differ.
         seed=1 + run.state.model_calls if temperature else 1,
     )
-    # A secret in the prefill would be sent, or lost.
+    # A prefill with a secret is not used: sent as it is, it would leak; redacted, it would end up in the file.
     if prompt.prefill and run.model.traits.continues and run.redactor.redact(prompt.prefill) == prompt.prefill:
         request = request.with_(begin=prompt.prefill, stop=(FENCE_END,))
     return request

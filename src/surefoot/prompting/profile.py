@@ -10,12 +10,13 @@ class Profile:
 
     name: str
     red_rounds: int = 2
-    """How many actions of a one-answer step may leave its checks red before the attempt is given up: a fresh start
-    beats a third correction."""
+    """How many actions of a one-answer step may leave its checks red before the attempt ends: then a fresh start
+    helps more than another correction."""
     candidates: int = 2
     """How many candidate answers a step gets, unless the configuration says otherwise."""
     candidates_first: bool = False
-    """Candidates are the first retry instead of the last one, and the only one. Each layer above is one more try."""
+    """Candidates are the first retry instead of the last one, and the only one. A repaired step and a step of a new
+    plan then get one attempt each."""
     alternative_approaches: int = 10
     """How many alternatives of the approach are tried, unless the configuration says otherwise."""
     diagnose_before_candidates: bool = True

@@ -31,7 +31,7 @@ class Turn:
     """One answer inside a step."""
 
     proposals: Sequence[Proposal]
-    """What to do, in order; at least one."""
+    """What to do, in order. Empty only if there is a revision."""
     revision: StepDecision | None = None
     """The changes to the plan that came with it, if any."""
 

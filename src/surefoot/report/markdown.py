@@ -77,7 +77,7 @@ def table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[
 
 
 def _cell(value: str) -> str:
-    """Bars do not end the cell. There is no way to write one behind a backslash, so that is shown as a broken bar."""
+    """Escape `|`, which would end the cell. Behind a backslash it cannot be escaped, so a broken bar is shown there."""
     return re.sub(r"(?<=\\)\|", "¦", value).replace("|", "\\|")
 
 

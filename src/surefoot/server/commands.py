@@ -20,7 +20,7 @@ from surefoot.history.fork import Point, fork
 from surefoot.history.restoring import who
 from surefoot.history.status import is_plan
 from surefoot.history.undo import undo
-from surefoot.journal.messages import AnswerMessage
+from surefoot.journal.messages import answered_in
 from surefoot.journal.store.base import Journal
 from surefoot.journal.store.opening import open_journal
 from surefoot.models.select import reusable_spec
@@ -237,8 +237,7 @@ class Commands:
         questions, expired = requests.open_questions(journal, run_id)
         if request.question in expired:
             raise UsageError("the question has timed out, which counts as no")
-        waiting = [item.body for item in journal.receive(run_id) if isinstance(item.body, AnswerMessage)]
-        if any(message.question_id == request.question for message in waiting):
+        if request.question in answered_in(journal.receive(run_id)):
             raise UsageError("the question was answered already; the run takes the answer up when it is resumed")
         question = requests.find_question(questions, request.question)
         answer = requests.require_answer(question, request.answer)
@@ -313,7 +312,7 @@ class Commands:
 
         if verb != "resume":
             raise UsageError(f"{verb} is not possible for a remote run that is not in progress", remedy="resume it")
-        await hand_over(view.state.run_id, after=view.state.seq)
+        await hand_over(view.state.run_id, seen_seq=view.state.seq)
 
     def _remember_model(self, run_id: str, model: str) -> None:
         """Keep how the model was named: the journal has only what it is called."""

@@ -1,4 +1,4 @@
-"""Follows all runs of a journal, whoever drives them, and tells who watches which have changed.
+"""Follows all runs of a journal, whoever drives them, and tells listeners which runs have changed.
 
 One look at SQLite's commit counter ten times a second serves every watcher. Only runs with new events are read, and
 each is folded once, however many watch it.

@@ -28,7 +28,7 @@ class Tokens:
             self._store({scope: secrets.token_urlsafe(32) for scope in get_args(Scope)})
 
     def revoke(self, scope: Scope) -> None:
-        """Replace one token. Who holds the old one is out at once."""
+        """Replace one token. The old one is refused from now on, and sockets that use it are closed."""
         self._store({**self._load(), scope: secrets.token_urlsafe(32)})
 
     def get(self, scope: Scope) -> str:

@@ -15,7 +15,7 @@ from surefoot.view.attempts import end_wait, one_step
 from surefoot.view.making import build, reason_for_plan
 from surefoot.view.messages import add_messages
 from surefoot.view.rows import Row
-from surefoot.view.state import PHASES, Given, RunView, Span, Taken, Wait
+from surefoot.view.state import PHASES, Given, RunView, Span, Taken
 from surefoot.view.steps import step_row
 
 SNAPSHOT_ACTIONS = 200
@@ -215,7 +215,7 @@ def _asked(view: RunView, event: e.QuestionAsked, at: float) -> set[str]:
     if event.draft:
         view.blobs.add(event.draft)
     if event.step_id:
-        view.waits.setdefault(event.step_id, []).append(Wait(at))
+        view.waits.setdefault(event.step_id, []).append(Span(at))
     first_line = event.text.partition("\n")[0]
     view.now = {"step": event.step_id or None, "action": None, "text": f"waiting: {first_line}", "since": at}
     return {f"question:{event.question_id}", *one_step(view, event.step_id), *_all_phases()}

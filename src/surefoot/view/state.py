@@ -65,15 +65,9 @@ class Try:
 
 
 @dataclass(slots=True)
-class Wait:
-    """A time in which a step waited for a person."""
-
-    began: float
-    ended: float | None = None
-
-
-@dataclass(slots=True)
 class Span:
+    """A time from its beginning to its end. None: it has not ended."""
+
     began: float
     ended: float | None = None
 
@@ -108,7 +102,7 @@ class RunView:
     removed_at: dict[str, int] = field(default_factory=dict)
     """By key of a row that is gone: the number of the event that removed it."""
     tries: dict[str, list[Try]] = field(default_factory=dict)
-    waits: dict[str, list[Wait]] = field(default_factory=dict)
+    waits: dict[str, list[Span]] = field(default_factory=dict)
     actions: dict[str, ActionRow] = field(default_factory=dict)
     """By key of the row, in order."""
     revisions: list[RevisionRow] = field(default_factory=list)

@@ -2,9 +2,9 @@
 
 from typing import Any, cast
 
+from surefoot.core.outcome import decisive
 from surefoot.core.plan import Check
 from surefoot.core.transitions import SETTLED, StepStatus
-from surefoot.engine.planner.criteria import decisive
 from surefoot.journal.state import StepRun
 from surefoot.view.rows import Bar, CheckRow, Colour, StepRow, TryRow
 from surefoot.view.state import RunView, Try

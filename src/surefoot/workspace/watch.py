@@ -30,7 +30,7 @@ _MASK = _MODIFY | _ATTRIB | _CLOSE_WRITE | _NAMES | _DELETE_SELF | _MOVE_SELF | 
 _HEAD = struct.Struct("iIII")
 _BUFFER = 1 << 16
 _SHARE = 4
-"""The user's other programs need watches too: we take at most one of so many."""
+"""We use at most one in four of the watches that the user may have, because other programs need some too."""
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 _LOCAL_FILE_SYSTEMS = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
 """ext2 to ext4, XFS, Btrfs, F2FS, tmpfs: nobody changes them but this machine's kernel."""

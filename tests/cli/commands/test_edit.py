@@ -36,7 +36,7 @@ def test_an_error_in_the_edited_plan_is_reported_and_can_be_corrected(surefoot: 
     terminal = surefoot.on_terminal("edit", "--why", "other words")
     terminal.wait_for("which is not in the plan")
     terminal.type("y\n")
-    terminal.wait_for("in a circle: s1 -> s1")
+    terminal.wait_for("in a cycle: s1 -> s1")
     terminal.type("y\n")
     terminal.wait_for("~ s1")
     assert terminal.end() == 0

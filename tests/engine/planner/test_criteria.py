@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.core.outcome import CheckResult, CriterionResult
+from surefoot.core.outcome import CheckResult, CriterionResult, decisive
 from surefoot.core.phases import ValidationOutput
 from surefoot.core.plan import CommandCheck, FileCheck, TextCheck
 from surefoot.engine.planner.criteria import (
     Point,
-    decisive,
     error_of,
     judge,
     judge_approach,
@@ -88,8 +87,8 @@ def full(*steps: dict[str, Any]) -> FullPlanDraft:
         (small({"description": ""}), "no steps that say what to do"),
         (small(*({"file": f"{i}.py"} for i in range(9))), "more than 8 steps"),
         (small({"file": "test_adder.py"}), "may not be rewritten"),
-        (small({"after": [2]}, {"after": [1]}), "in a circle: step"),
-        (full({"after": [2]}, {"after": [3]}, {"after": [1]}), "in a circle: step"),
+        (small({"after": [2]}, {"after": [1]}), "in a cycle: step"),
+        (full({"after": [2]}, {"after": [3]}, {"after": [1]}), "in a cycle: step"),
         (full({"when": "outputs['s1' >"}), "conditions that cannot be evaluated"),
         (full({"when": "__import__('os').system('x')"}), "conditions that cannot be evaluated"),
         (full({"checks": [{"kind": "text_matches", "value": "def add"}]}), "names no file"),

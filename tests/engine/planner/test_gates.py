@@ -64,15 +64,15 @@ async def test_a_wrong_understanding_without_tool_calls(calc: Bench, wrong: dict
     assert message in calc.prompts()[1]
 
 
-CIRCLE = [{"name": "One", "description": "a", "after": [2]}, {"name": "Two", "description": "b", "after": [1]}]
+CYCLE = [{"name": "One", "description": "a", "after": [2]}, {"name": "Two", "description": "b", "after": [1]}]
 
 
 @pytest.mark.req("P4", "A6")
-async def test_a_plan_that_goes_in_a_circle_is_refused(calc: Bench) -> None:
-    state = await calc.talk(TASK, [submit(*CIRCLE), submit()[2:], [FIX, FINISH]], checks=[CHECK])
+async def test_a_plan_with_a_cycle_is_refused(calc: Bench) -> None:
+    state = await calc.talk(TASK, [submit(*CYCLE), submit()[2:], [FIX, FINISH]], checks=[CHECK])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    assert "in a circle" in results(calc.talker.requests[1])[-1]
+    assert "in a cycle" in results(calc.talker.requests[1])[-1]
 
 
 @pytest.mark.req("P20", "P2", "P1")
@@ -108,7 +108,7 @@ async def test_a_phase_that_never_passes_leaves_its_failed_result(calc: Bench) -
 
 @pytest.mark.req("A14", "P20")
 async def test_a_plan_that_never_passes_is_recorded_as_failed_and_replaced_by_one_step(calc: Bench) -> None:
-    script = [submit(*CIRCLE), *[submit(*CIRCLE)[2:]] * 3, [FIX, FINISH]]
+    script = [submit(*CYCLE), *[submit(*CYCLE)[2:]] * 3, [FIX, FINISH]]
     state = await calc.talk(TASK, script, checks=[CHECK])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED

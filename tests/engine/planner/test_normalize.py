@@ -70,7 +70,7 @@ def test_dependencies_on_unknown_steps_are_dropped_and_on_later_ones_kept() -> N
 
 
 @pytest.mark.req("A6")
-def test_merging_steps_makes_no_circle() -> None:
+def test_merging_steps_makes_no_cycle() -> None:
     plan, notes = normalized(
         {"name": "a", "file": "x.py"},
         {"name": "b", "file": "y.py", "after": [1]},

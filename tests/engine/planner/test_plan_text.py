@@ -84,7 +84,7 @@ def test_all_fields_are_read() -> None:
         ([], UnreadableAnswer, "steps"),
         ([{"id": "a", "name": "x"}, {"id": "a", "name": "y"}], PlanError, "two steps have the id 'a'"),
         ([{"id": "a", "name": "x", "depends_on": ["z"]}], PlanError, "depends on 'z'"),
-        ([{"name": "x", "after": [2]}, {"name": "y", "after": [1]}], PlanCycle, "in a circle"),
+        ([{"name": "x", "after": [2]}, {"name": "y", "after": [1]}], PlanCycle, "in a cycle"),
         ([{"name": "x"}] * 13, PlanError, "more than 12"),
         ([{"id": "a"}], PlanError, "says nothing"),
         ([{"id": "no spaces", "name": "x"}], PlanError, "id"),

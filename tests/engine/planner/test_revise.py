@@ -117,7 +117,7 @@ def order(bench: Bench) -> list[str]:
 
 
 @pytest.mark.req("A6", "D3")
-async def test_a_change_that_would_make_a_circle_is_refused_with_its_path(bench: Bench) -> None:
+async def test_a_change_that_would_make_a_cycle_is_refused_with_its_path(bench: Bench) -> None:
     script = [
         three_steps(),
         [after(("s2", [3]), ("s3", [2])), WRITE, FINISH],

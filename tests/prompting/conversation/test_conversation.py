@@ -112,7 +112,7 @@ async def test_a_kept_plan_can_still_be_refused(calc: Bench) -> None:
     state = await calc.talk("Fix it.", [early, [approach], submit()[2:], [FIX, FINISH]], checks=[CHECK])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    assert "in a circle" in calc.talker.requests[2].messages[-1].content
+    assert "in a cycle" in calc.talker.requests[2].messages[-1].content
 
 
 @pytest.mark.req("X11")

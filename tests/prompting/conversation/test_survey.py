@@ -1,6 +1,6 @@
 """Submissions that cannot be read: a few repeats with the error, then the phase has failed."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -10,6 +10,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.phases import PhaseStatus
 from surefoot.core.transitions import StepStatus
 from surefoot.journal import events as e
+from surefoot.workspace.sandbox.sandbox import choose_sandbox
 
 UNREADABLE = ("submit_plan", {"steps": "first this, then that"})
 WORK = [("write_file", {"path": "a.txt", "content": "x"}), ("finish_step", {"summary": "done"})]
@@ -127,3 +128,15 @@ async def test_a_plan_without_understanding_is_used_in_the_end(bench: Bench) -> 
     assert used.validation.confidence == 0
     assert any("going on with the task as it is written" in warning for warning in state.warnings)
     assert [(r.step.name, r.status) for r in state.steps.values()] == [("Write the file", StepStatus.SUCCEEDED)]
+
+
+@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_the_model_is_told_whether_commands_can_reach_the_network(
+    bench: Bench, sandbox: Literal["auto", "off"], network: bool
+) -> None:
+    """Without a sandbox nothing keeps commands from the network, whatever the setting says."""
+    await bench.talk("Write a.txt.", [submit(), WORK], sandbox=sandbox, network=network)
+    confined = choose_sandbox(sandbox, bench.root, state_folders=[])[0] is not None
+    access = "without" if confined and not network else "with"
+    assert f"in the folder's root, {access} access to the network. They" in bench.talker.requests[0].messages[0].content

@@ -98,7 +98,7 @@ async def test_missing_source_is_not_invented(bench: Bench) -> None:
     state = await bench.run(TASK, answers, checks=["grep -q total total.json"], reflection=limits)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.LOOP, "no answer was usable"
-    assert "sales.csv is not there" in state.outcome.summary
+    assert "sales.csv does not exist: the program made it up" in state.outcome.summary
     assert bench.files() == {"sales_2023.csv": "n\n40\n"}
 
 

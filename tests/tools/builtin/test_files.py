@@ -309,7 +309,7 @@ class TestDeleteAndMove:
             (move_file, {"source": "x", "target": "test_a.py"}),
             (write_file, {"path": "test_a.py", "content": ""}),
         ]:
-            with pytest.raises(PathProtected, match="tests that existed before"):
+            with pytest.raises(PathProtected, match="a test or a script from before the run"):
                 await call(tool, context, arguments)
         assert "assert True" in (await call(read_file, context, {"path": "test_a.py"})).summary
 

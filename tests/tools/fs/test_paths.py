@@ -139,9 +139,9 @@ def test_protected_files_are_read_only_also_through_a_link(root: Path) -> None:
     protected = frozenset({"tests/test_a.py"})
     assert resolve(root, "tests/test_a.py", for_writing=False, protected=protected)
     for path in ("tests/test_a.py", "link.py", "./tests/../tests/test_a.py"):
-        with pytest.raises(PathProtected, match="read-only to the agent") as caught:
+        with pytest.raises(PathProtected, match="a test or a script from before the run") as caught:
             resolve(root, path, for_writing=True, protected=protected)
-        assert caught.value.remedy == "change the code, not the tests"
+        assert caught.value.remedy == "do what the task asks for in other files"
     assert resolve(root, "tests/test_b.py", for_writing=True, protected=protected)
 
 

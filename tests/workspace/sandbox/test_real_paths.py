@@ -10,7 +10,7 @@ from surefoot.workspace.sandbox.real_paths import places_below, resolve_parents
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with links to folders, files and nothing, relative, absolute and in a circle, beside a workspace."""
+    """A home with links to folders, files and nothing, relative, absolute and in a cycle, beside a workspace."""
     home, root = tmp_path / "home", tmp_path / "root"
     for folder in (home / "plain/deep", home / "shut", root / "dotfiles/ssh"):
         folder.mkdir(parents=True)

@@ -8,7 +8,7 @@ from surefoot.cli.options import combine
 from surefoot.errors import UsageError
 
 _VALUES = {"--branch": "--branch=", "--commit": "--commit=run"}
-"""What an option without a value stands for."""
+"""What an option means that is given without a value."""
 
 
 class WithOptionalValues(click.Command):

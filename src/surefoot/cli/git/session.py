@@ -1,7 +1,8 @@
 """`run` in a git repository: the state of the tree, a new branch, and at the end the review and the commit."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -105,13 +106,13 @@ class _Session:
 
     async def drive(self, services: Services) -> RunState:
         try:
-            return await partial(self.prepared.drive, branch=self.branch)(services)  # type: ignore[call-arg]
+            return await self.prepared.drive(services, branch=self.branch)
         except SurefootError as error:
             error.add_note(f"the branch {self.branch[0]} was made; {self._way_back()}")
             raise
 
     def say_way_back(self) -> None:
-        with _journal(read_only=True) as journal:
+        with _opened_journal(read_only=True) as journal:
             state = fold(list(journal.read(self.prepared.run_id)))
         if state.outcome is None or not (state.outcome.verdict is Verdict.VERIFIED or state.outcome.accepted):
             click.echo(f"git: you are on the branch {fmt.line(self.branch[0])}; {fmt.line(self._way_back())}", err=True)
@@ -123,7 +124,7 @@ class _Session:
     async def settle(self, state: RunState) -> Settled:
         """The review, then the commit. A problem with either leaves the result of the run as it is."""
         seq, code = state.seq, 0
-        with _journal() as journal:
+        with _opened_journal() as journal:
             if self.review and state.outcome is not None:
                 try:
                     await review_run(journal, paths.state_home(), state.run_id)
@@ -168,15 +169,12 @@ async def _note(journal: Journal, run_id: str, what: str, error: SurefootError) 
     return 1
 
 
-class _journal:  # noqa: N801 - used like a function
+@contextmanager
+def _opened_journal(*, read_only: bool = False) -> Iterator[Journal]:
     """The journal, open for a moment. The run itself has closed it."""
-
-    def __init__(self, *, read_only: bool = False) -> None:
-        self._journal = open_journal(read_only=read_only)
-
-    def __enter__(self) -> Journal:
-        return self._journal
-
-    def __exit__(self, *_: object) -> None:
+    journal = open_journal(read_only=read_only)
+    try:
+        yield journal
+    finally:
         sys.stdout.flush()
-        self._journal.close()
+        journal.close()

@@ -19,7 +19,7 @@ class StoredLines:
         self.path = home / FILE_NAME
 
     def load(self) -> list[str]:
-        """All lines, oldest first. A file that cannot be read is as good as none."""
+        """All lines, oldest first. Empty if the file cannot be read."""
         try:
             rows = self.path.read_text("utf-8", errors="replace").splitlines()
         except OSError:

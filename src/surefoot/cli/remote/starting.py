@@ -83,7 +83,7 @@ def resume_remotely(state: "RunState", *, until_phase: str | None, model: str | 
             "a remote run is continued by workers, with their own settings",
             remedy="leave --until-phase and -m out; a worker's model is set where it runs",
         )
-    asyncio.run(hand_over(state.run_id, after=state.seq))
+    asyncio.run(hand_over(state.run_id, seen_seq=state.seq))
     if as_json:
         click.echo(json.dumps({"run": state.run_id}))
     click.echo(f"handed over to the workers; to see it: surefoot watch {state.run_id}", err=True)

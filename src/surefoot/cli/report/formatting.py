@@ -16,11 +16,12 @@ from surefoot.cli.report.text import path_line
 from surefoot.cli.report.text import shorten_start as shorten_start
 from surefoot.cli.report.text import timestamp as timestamp
 from surefoot.config.model import ReflectionConfig
-from surefoot.core.outcome import CheckResult, CriterionResult, Outcome, StepReflection, Verdict, count_checks
+from surefoot.core.outcome import CheckResult, CriterionResult, Outcome, StepReflection, Verdict, count_checks, decisive
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
 from surefoot.core.plan import ExecutionStep, Milestone
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
+from surefoot.core.values import join_limited as join_limited
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState, StepRun
 from surefoot.tools.fs.walk import REPOSITORIES, SKIPPED_FOLDERS
@@ -75,12 +76,6 @@ def rows_of(text: str, most: int = 200) -> list[str]:
     """Any text with its lines, safe to print; the number of those that are left out at the end."""
     rows = block(text, 100_000).splitlines()
     return rows if len(rows) <= most else [*rows[:most], f"… {len(rows) - most:,} more lines"]
-
-
-def join_limited(items: Sequence[str], limit: int = 6) -> str:
-    """`a, b, c and 4 more`."""
-    joined = ", ".join(items[:limit])
-    return joined if len(items) <= limit else f"{joined} and {len(items) - limit} more"
 
 
 # -- numbers and times ---------------------------------------------------------------------------------------------
@@ -279,8 +274,6 @@ def reflection(result: StepReflection) -> str:
 
 
 def candidate_passed(candidate: e.CandidateTried) -> bool:
-    from surefoot.engine.planner.criteria import decisive
-
     return not candidate.unusable and all(result.passed for result in decisive(candidate.results))
 
 

@@ -54,8 +54,9 @@ class PreparedRun:
     """A run that is ready to be started, resumed or retried."""
 
     run_id: str
-    drive: Callable[[Services], Awaitable[RunState]]
-    """`start_run`, `resume_run` or `retry_step` with every argument but the services."""
+    drive: Callable[..., Awaitable[RunState]]
+    """`start_run`, `resume_run` or `retry_step` with every argument but the services. `start_run` can also be given its
+    `branch`."""
     model_spec: str | None
     model_settings: ModelSettings
     alerts: AlertSettings

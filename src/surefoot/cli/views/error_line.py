@@ -30,7 +30,7 @@ INTERRUPTED = Problem("interrupted", "", "interrupted", 130)
 
 
 def write_problem(problem: Problem) -> None:
-    """Write the object. Whoever has closed the pipe does not want it."""
+    """Write the object. A closed pipe is no error: nobody reads it."""
     with contextlib.suppress(OSError, ValueError):
         print(json.dumps(problem.as_object()), flush=True)
 

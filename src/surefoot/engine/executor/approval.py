@@ -146,7 +146,8 @@ def _draft(run: Run, tool: Tool, proposal: Proposal) -> str:
 
 
 def _edited(proposal: Proposal, text: str) -> Proposal:
-    """Return the action with a person's text in place of the draft. An edited edit is the whole file."""
+    """Return the action with a person's text in place of the draft. For an edit, it is the new
+    content of the whole file."""
     if proposal.tool == "run_command":
         return replace(proposal, arguments={**proposal.arguments, "command": text}, edited=True)
     if proposal.tool == "apply_patch":

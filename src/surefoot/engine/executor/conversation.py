@@ -14,7 +14,14 @@ from surefoot.core.transitions import SETTLED
 from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.idle import nothing_done
-from surefoot.engine.executor.loop import StepFailed, all_green, has_had_its_action, red_failure, with_evidence
+from surefoot.engine.executor.loop import (
+    StepFailed,
+    all_green,
+    has_had_its_action,
+    red_failure,
+    tree_and_failing,
+    with_evidence,
+)
 from surefoot.engine.executor.own_evidence import derived_checks, own_red, unwritten
 from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
 from surefoot.engine.planner.revise import revise
@@ -205,7 +212,7 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
         text = f"{step_done(step_id)} {ALL_GREEN if results else NO_CHECKS}"
         run.strategy.answer(step_run, proposal, text, ok=True)
         return True
-    equal = sum(_failing(earlier) == _failing(results) for _, earlier in step_run.failed_checks)
+    equal = sum(tree_and_failing(earlier) == tree_and_failing(results) for _, earlier in step_run.failed_checks)
     if equal >= MAX_UNCHANGED_FINISHES:
         message = "the workspace and what fails in it are the same as before: no progress"
         raise StepFailed(with_evidence(FailureKind.NO_PROGRESS, message, results))
@@ -230,10 +237,6 @@ async def _missing_parts(run: Run, step_run: StepRun) -> list[str]:
 def _was_told(step_run: StepRun) -> bool:
     """Whether the end of the step was refused before."""
     return any(reason.startswith(f"{Verb.FINISH_STEP}:") for reason in step_run.refused)
-
-
-def _failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str]]:
-    return results[0].tree if results else "", frozenset(r.check.key for r in results if not r.passed)
 
 
 def _check_limits(run: Run, step_run: StepRun, results: Sequence[CheckResult]) -> None:

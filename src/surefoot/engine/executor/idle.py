@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from surefoot.core.outcome import Failure, FailureKind
+from surefoot.core.outcome import Failure, FailureKind, decisive
 from surefoot.core.plan import StepType
 from surefoot.core.transitions import StepStatus
-from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.runtime.run import Run
 from surefoot.journal.state import StepRun
+from surefoot.prompting.conversation.verbs import Verb
 from surefoot.prompting.project.asked_for import is_question
 
 
@@ -22,7 +22,7 @@ def nothing_done(run: Run, step_run: StepRun) -> Failure | None:
         return None
     if any(action.command and action.output for action in step_run.actions):
         return None
-    refused = [reason for reason in step_run.refused if not reason.startswith("finish_step:")]
+    refused = [reason for reason in step_run.refused if not reason.startswith(f"{Verb.FINISH_STEP}:")]
     if is_question(run.task.text) and not refused and not step_run.step.writes:
         return None
     results = decisive(step_run.checks)

@@ -23,7 +23,7 @@ def unreachable_source(run: Run, step_run: StepRun) -> str:
         read := [name for name in sorted(missing) if is_source(name, run.task.text)]
     ):
         return f"{read[0]}, which the task reads, is not there"
-    if run.config.network or run.sandbox is None or any(tool.external for tool in run.toolbox):
+    if run.commands_have_network or any(tool.external for tool in run.toolbox):
         return ""
     address = fetched_from(run.task.text, files)
     return f"{address} cannot be reached: commands have no network" if address else ""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from surefoot.core.outcome import CheckResult, Failure, FailureKind, evidence_of
+from surefoot.core.outcome import CheckResult, Failure, FailureKind, decisive, evidence_of
 from surefoot.core.plan import Check, FileCheck, ParsesCheck, StepType
 from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
@@ -13,7 +13,6 @@ from surefoot.engine.executor.own_evidence import own_red
 from surefoot.engine.executor.proposed import Proposed, load
 from surefoot.engine.executor.repeats import repeats
 from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
-from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
 from surefoot.engine.runtime.run import Run
@@ -147,7 +146,7 @@ def _resumed_attempt(run: Run, step_run: StepRun) -> _Attempt:
     for number, results in dict(step_run.failed_checks).items():
         if 0 < number <= known and not all_green(results):
             attempt.red_rounds += _counts_as_round(step_run.actions[number - 1])
-            attempt.trees.add(_tree_and_failing(results))
+            attempt.trees.add(tree_and_failing(results))
     return attempt
 
 
@@ -183,7 +182,11 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     if run.toolbox.get(last.tool).writes is Writes.NONE:
         return False
     if last.tool == "run_python" and (name := invented_source(run, run.root)):
-        raise StepFailed(Failure(kind=FailureKind.DENIED, message=f"{name} is not there, and was made up to be read"))
+        raise StepFailed(
+            Failure(
+                kind=FailureKind.DENIED, message=f"{name} does not exist: the program made it up in order to read it"
+            )
+        )
     attempt.results = await run.verifier.check(checks, "after", step_run.step.id)
     made, missing = await outputs_of_attempt(run, step_run)
     if missing and found_nothing(run, step_run, attempt.results, made):
@@ -193,7 +196,7 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     if all_green(attempt.results) and not own_red(step_run.step, attempt.results):
         # Checks that were green all along do not prove the step. Only a one-answer step is done without more.
         one_action = is_one_answer or has_had_its_action(run, step_run)
-        return _wasred_failure(step_run) or (one_action and bool(last.ok))
+        return _was_red_before(step_run) or (one_action and bool(last.ok))
     attempt.red_rounds += _counts_as_round(last)
     _require_progress(attempt)
     if is_one_answer and attempt.red_rounds >= _allowed_red_rounds(run, last):
@@ -215,18 +218,20 @@ def _counts_as_round(action: Action) -> bool:
 
 
 def _require_progress(attempt: _Attempt) -> None:
-    now = _tree_and_failing(attempt.results)
+    now = tree_and_failing(attempt.results)
     if now in attempt.trees:
         message = "the workspace and what fails in it are the same as before: no progress"
         raise StepFailed(with_evidence(FailureKind.NO_PROGRESS, message, attempt.results))
     attempt.trees.add(now)
 
 
-def _tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str]]:
+def tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str]]:
+    """Return the tree that checks ran on and which of them fail. If both are the same as before, nothing was gained."""
     return results[0].tree if results else "", frozenset(r.check.key for r in results if not r.passed)
 
 
-def _wasred_failure(step_run: StepRun) -> bool:
+def _was_red_before(step_run: StepRun) -> bool:
+    """Whether a check that decides about the step failed before its first action."""
     return any(not result.passed for result in decisive(step_run.baseline))
 
 
@@ -268,7 +273,7 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, 
     await run.record(refused)
     attempt.pending.clear()
     if run.step_kind(step_run).is_one_answer and step_run.actions:
-        # Shown its own draft, a model writes it again, however warm: only a fresh start helps.
+        # A model that is shown its own draft repeats it, at any temperature. Only a fresh start helps.
         raise StepFailed(red_failure(attempt.results, f"the correction was refused ({reason})"))
     if len(step_run.refused) >= MAX_REFUSALS:
         message = "the model keeps proposing what already failed"

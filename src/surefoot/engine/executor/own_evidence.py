@@ -4,7 +4,7 @@ write something has written it. The word of a model that a step is done is no ev
 import re
 from collections.abc import Sequence
 
-from surefoot.core.outcome import CheckResult, Failure, FailureKind
+from surefoot.core.outcome import CheckResult, Failure, FailureKind, evidence_of
 from surefoot.core.plan import Check, CommandCheck, ExecutionStep, FileCheck, ParsesCheck, StepType
 from surefoot.core.transitions import SETTLED
 from surefoot.engine.runtime.run import Run
@@ -67,9 +67,8 @@ def unwritten(run: Run, step_run: StepRun) -> str:
 def lack_of_evidence(run: Run, step_run: StepRun) -> Failure | None:
     """Return a failure if a step that its checks let pass has not done what it is there for."""
     if red := own_red(step_run.step, step_run.checks):
-        evidence = "\n".join(f"{r.check.label}\n{r.detail}" for r in red[:2])
         message = "its own checks fail: " + "; ".join(r.check.label for r in red)
-        return Failure(kind=FailureKind.CHECK_FAILED, message=message, evidence=evidence)
+        return Failure(kind=FailureKind.CHECK_FAILED, message=message, evidence=evidence_of(red))
     if message := unwritten(run, step_run):
         return Failure(kind=FailureKind.NO_PROGRESS, message=message)
     return None

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict
+from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict, decisive
 from surefoot.core.phases import EXECUTION_STATUS, StepExecutionOutput
 from surefoot.core.plan import Check, ExecutionStep, StepKind, StepType
 from surefoot.core.questions import is_yes
@@ -16,12 +16,11 @@ from surefoot.engine.executor.idle import nothing_done
 from surefoot.engine.executor.loop import StepFailed, act, all_green, call_once, red_failure
 from surefoot.engine.executor.own_evidence import derived_checks, lack_of_evidence
 from surefoot.engine.executor.step_criteria import failure_to_tell, judge_step, unmet
-from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.reflector.restore import restore_step
 from surefoot.engine.reflector.rollback import abandon
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped, sender
-from surefoot.engine.verifier.suite.project_commands import project_checks
+from surefoot.engine.verifier.suite.project_commands import task_checks
 from surefoot.errors import MissingArtifact, ModelError, UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun, commands_of, logs_of, outputs_of
@@ -88,13 +87,13 @@ async def run_step(run: Run, step_id: str) -> None:
             remedy=error.remedy,
         )
     finally:
-        # The time of a person who is asked about the step later, while it is undone, is not the step's.
+        # A person may be asked about the step later, while it is undone. That time does not count as the step's.
         run.timeouts.end(step_id)
     await _settle(run, step_id, failure, criteria, round((time.perf_counter() - started) * 1000))
 
 
 async def _examine(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Failure | None:
-    """Look at what a step shows that its checks let pass, or that has none."""
+    """Judge a step whose checks are green or that has none: by checks that follow from its changes, and by evidence."""
     if not checks and not step_run.checks:
         results = await run.verifier.check(derived_checks(run, step_run), "after", step_run.step.id)
         if not all_green(results):
@@ -180,16 +179,8 @@ def checks_of(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
     checks = tuple([check for check in step.checks if run.verifier.may_run(check)]) if step.checks else ()
     others_unsettled = run.state.unsettled - (run.state.steps[step.id].status not in SETTLED)
     if not others_unsettled or step.step_type is StepType.TESTING:
-        checks = (*checks, *task_checks(run))
+        checks = (*checks, *task_checks(run.task, run.state.protected))
     return tuple({check.key: check for check in checks}.values()) if checks else ()
-
-
-def task_checks(run: Run) -> tuple[Check, ...]:
-    """Return the user's checks; without any, the project's own tests if it had some before the run."""
-    if run.task.checks:
-        return run.task.checks
-    before = [path for path in run.state.protected if (run.root / path).is_file()]
-    return project_checks(run.root, before)
 
 
 def writes_of(run: Run, step_run: StepRun) -> frozenset[str] | None:

@@ -8,10 +8,9 @@ from collections import ChainMap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind
+from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, decisive
 from surefoot.core.plan import CommandCheck, ExecutionStep, ExpressionCheck, StepKind
 from surefoot.core.values import error_in_words
-from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.planner.evidence import Evidence, asserted_files, checks_for, evaluate
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.scheduler.conditions import evaluate as evaluate_expression

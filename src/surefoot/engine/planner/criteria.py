@@ -9,7 +9,7 @@ into the next prompt: they say what is wrong and what would be right.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from surefoot.core.outcome import CheckResult
+from surefoot.core.outcome import CheckResult, decisive
 from surefoot.core.phases import ValidationOutput, ValidationResult
 from surefoot.core.plan import CommandCheck, ExpressionCheck, FileCheck, ParsesCheck, TextCheck
 from surefoot.engine.planner.subject import impossible_path, is_placeholder, same_subject
@@ -19,9 +19,9 @@ QUOTED_CHARS = 80
 """How much of a task is quoted in a suggestion."""
 TOO_LOW = "Validation confidence too low"
 REPAIRED = "repaired: "
-NOT_NAMED = "not written, because neither the task nor the folder has them: "
-"""Before the new files that a model wanted to write besides those that the task names."""
 """How a warning begins that tells what the engine has changed."""
+NOT_NAMED = "not written, because neither the task nor the folder has them: "
+"""How a warning goes on that lists the new files that a model wanted to write besides those that the task names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,14 +197,6 @@ def _strength(output: ValidationOutput, results: Sequence[CheckResult], red_at_s
         return _GREEN_BEFORE
     seen = any(isinstance(r.check, CommandCheck | ExpressionCheck | TextCheck) for r in results)
     return _PLANNED if seen else _FILES_ONLY
-
-
-def decisive(results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
-    """Return the results that decide. A check of the plan may itself be wrong: if the user or the project has checks,
-    the plan's are only shown."""
-    if any(r.check.origin in ("user", "project") for r in results):
-        return tuple(r for r in results if r.check.origin != "plan")
-    return tuple(results)
 
 
 def worth_keeping(before: Sequence[CheckResult], after: Sequence[CheckResult]) -> str:

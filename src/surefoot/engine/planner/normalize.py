@@ -338,7 +338,7 @@ def _with_ids(
     for sequence, (number, draft) in enumerate(numbered):
         steps.append(step_of(draft, f"s{number}", ()).with_(sequence=sequence))
         for target in sorted({merged_into.get(n, n) for n in draft.after}):
-            # Merging can turn a correct order into a circle: the second part of the step came later.
+            # Merging can turn a correct order into a cycle: the second part of the step came later.
             turned = target > number and number in merged_into.values()
             if target in known and target != number and not turned:
                 dependencies.append(StepDependency(step_id=f"s{number}", depends_on=f"s{target}"))

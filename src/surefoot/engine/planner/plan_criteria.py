@@ -121,7 +121,7 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _acyclic(draft: PlanDraft | FullPlanDraft) -> tuple[bool, str]:
-    """Look for a circle in the plan as it was given. Numbers that no step has, and a step's own, are slips."""
+    """Look for a cycle in the plan as it was given. Numbers that no step has, and a step's own, are slips."""
     steps: Sequence[StepDraft | FullStepDraft] = draft.steps
     count = len(steps)
     numbers = [

@@ -1,7 +1,7 @@
 """Reads a plan from what a model or a person has written. Pure.
 
 Tolerant of the form: code fences, text around the JSON, trailing commas, single quotes, a truncated end, other names
-for the same fields. Strict about the content: ids are unique, dependencies are known, there is no circle.
+for the same fields. Strict about the content: ids are unique, dependencies are known, there is no cycle.
 """
 
 from typing import Any

@@ -8,10 +8,9 @@ checks pass. A resumed run carries out the recorded calls of the branch in a new
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from surefoot.core.outcome import CheckResult
+from surefoot.core.outcome import CheckResult, decisive
 from surefoot.core.plan import Check
 from surefoot.engine.executor.approval import refusal_of
-from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.scratch import Place
 from surefoot.errors import ToolError

@@ -16,14 +16,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from surefoot.core.outcome import CheckResult
+from surefoot.core.outcome import CheckResult, decisive
 from surefoot.core.plan import Check, StepKind
 from surefoot.core.policy import rule_on
 from surefoot.core.transitions import Rung
 from surefoot.engine.executor.approval import refusal_of
 from surefoot.engine.executor.invention import invented_source
 from surefoot.engine.executor.repeats import IN_EARLIER_PLAN, failed_in_earlier_plans
-from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.reflector.branches import try_branch
 from surefoot.engine.reflector.merge import merged
 from surefoot.engine.runtime.run import Run
@@ -225,7 +224,7 @@ async def _judge(
             if not result.ok:
                 raise ToolError(result.summary, tool=tool.name)
             if tool.name == "run_python" and (name := invented_source(run, place.root)):
-                raise ToolError(f"{name} is not there, and was made up to be read", tool=tool.name)
+                raise ToolError(f"{name} does not exist: the program made it up in order to read it", tool=tool.name)
         return await run.verifier.judge(checks, place)
 
 

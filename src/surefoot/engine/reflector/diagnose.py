@@ -18,7 +18,7 @@ _UNAVAILABLE = re.compile(
     r"command not found|not found in PATH|Permission denied|No space left|cannot allocate", re.IGNORECASE
 )
 
-_FAILED_BY_CHECKS = (FailureKind.CHECK_FAILED, FailureKind.REFUTED, FailureKind.REGRESSION, FailureKind.MAX_ACTIONS)
+_FAILED_BY_CHECKS = (FailureKind.CHECK_FAILED, FailureKind.REFUTED, FailureKind.REGRESSION)
 
 
 def diagnose_by_rules(
@@ -33,7 +33,7 @@ def diagnose_by_rules(
             return _reflection(ErrorCategory.TOOL_ERROR, cause, "it ran into a time limit", failure, 0.8)
         case FailureKind.MODEL_ERROR | FailureKind.OUT_OF_REACH:
             # Every rung but waiting needs the model, and no rung helps with something that cannot be reached.
-            fix = "the model did not answer" if failure.kind is FailureKind.MODEL_ERROR else "it has to be let there"
+            fix = "the model did not answer" if failure.kind is FailureKind.MODEL_ERROR else "give the run access to it"
             return _reflection(ErrorCategory.ENVIRONMENT_ERROR, cause, fix, failure, 0.9).with_(recoverable=False)
         case FailureKind.UNREADABLE_ANSWER:
             return _reflection(
@@ -63,7 +63,7 @@ def diagnose_by_rules(
 
 
 def tool_failed(failure: Failure, tool: str, summary: str) -> StepReflection:
-    """Diagnose a step whose last call ended with an error that may go away: not its content is wrong, but the tool."""
+    """Diagnose a step whose last call ended with a temporary error: the tool failed, and its call may be right."""
     cause = f"{tool}: {summary.strip()}"[:300]
     return _reflection(ErrorCategory.TOOL_ERROR, cause, "try again, or with another tool", failure, 0.8)
 
@@ -71,11 +71,12 @@ def tool_failed(failure: Failure, tool: str, summary: str) -> StepReflection:
 def diagnosed_by_model(
     failure: Failure, category: ErrorCategory, root_cause: str, said: float, earlier: Sequence[StepReflection]
 ) -> StepReflection:
-    """Build the diagnosis of a model. Its own word, `said`, moves the confidence around the middle."""
+    """Build the diagnosis of a model. `said`, the confidence from 0 to 1 that the model itself states, counts less than
+    what rules find: it gives a confidence from 0.3 to 0.7."""
     cause = root_cause.strip() or failure.message
     strength = 0.3 + 0.4 * said
     if _words(cause) & _words(f"{failure.message} {failure.evidence}"):
-        # It speaks of what really happened.
+        # The stated cause shares words with the failure, so it is about this failure.
         strength += AGREEMENT
     reflection = _reflection(category, cause, "", failure, strength).with_(decided_by="model")
     return weighed(reflection, earlier)

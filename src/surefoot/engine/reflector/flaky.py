@@ -1,10 +1,9 @@
 """Finds flaky checks: one that fails and then passes on the same tree says nothing against the step's work."""
 
-from surefoot.core.outcome import CheckResult, FailureKind
+from surefoot.core.outcome import CheckResult, FailureKind, decisive
 from surefoot.core.phases import ExecutionStatus
 from surefoot.core.plan import CommandCheck
 from surefoot.core.transitions import Rung, Stage, StepStatus
-from surefoot.engine.planner.criteria import decisive
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun

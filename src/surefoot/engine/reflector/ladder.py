@@ -18,7 +18,7 @@ from surefoot.core.outcome import ErrorCategory
 from surefoot.core.transitions import Rung
 
 SURE_ENOUGH = 0.4
-"""The confidence from which a diagnosis may skip a cheaper rung. The plain word of a model has more."""
+"""The confidence from which a diagnosis may skip a cheaper rung. A model's diagnosis starts with 0.3 to 0.7."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Facts:
     category: ErrorCategory
     recoverable: bool = True
     confidence: float = 1.0
-    """How sure the diagnosis is. See `diagnose.py`."""
+    """How sure the diagnosis is, from 0 to 1. See `weighed` in `diagnose.py`."""
     temporary: bool = False
     max_retries: int | None = None
     """The step's own limit of retries, also of those of temporary errors. None: the limits of the run."""
@@ -38,7 +38,7 @@ class Facts:
     single_step_repair_count: int = 0
     task_replan_count: int = 0
     consecutive_failures: int = 0
-    """Executions that failed in a row in this plan, with the last one. Retries count with what they retry."""
+    """How many executions of steps failed in a row in this plan, including the last one. Retries are not counted."""
     has_alternative_tool: bool = False
     would_repeat: bool = False
     """Another attempt would be the same call that failed."""
@@ -51,12 +51,12 @@ class Facts:
     can_try_candidates: bool = False
     """Several answers can be tried side by side: the step is one answer, and checks can judge it."""
     candidates_first: bool = False
-    """Candidates are the first retry instead of the last one, and all the retries there are."""
+    """Candidates are the first retry instead of the last one, and no other retry follows them."""
     candidates_failed: bool = False
     """The step had its candidates, and the given checks refused them all."""
     candidates_in_earlier_plan: bool = False
-    """An earlier plan of this run had candidates. Where they come first, its successor is one more try and no climb of
-    its own."""
+    """An earlier plan of this run had candidates. Where they come first, a step of a later plan gets one attempt, and
+    neither retries nor repairs."""
     replan_requested: bool = False
     """The model asked for a new plan."""
     may_change_plan: bool = True
@@ -105,7 +105,7 @@ class Facts:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the candidates were all the retries there are."""
+        """Whether no retry is left, because the candidates were the only one."""
         return self.candidates_first and (self.candidates_failed or self.candidates_in_earlier_plan)
 
     @property

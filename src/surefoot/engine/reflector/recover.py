@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surefoot.core.outcome import ErrorCategory, Failure, FailureKind, StepReflection, Verdict
+from surefoot.core.outcome import ErrorCategory, Failure, FailureKind, StepReflection, Verdict, decisive
 from surefoot.core.phases import EXECUTION_STATUS, StepExecutionOutput
 from surefoot.core.plan import Check, Condition, ExecutionStep
 from surefoot.core.transitions import Rung, Stage, StepStatus
-from surefoot.engine.planner.criteria import decisive, worth_keeping
+from surefoot.engine.planner.criteria import worth_keeping
 from surefoot.engine.planner.normalize import step_from
 from surefoot.engine.planner.submitted import changed_step
 from surefoot.engine.reflector.candidates import can_try_candidates

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from surefoot.core.outcome import Verdict
+from surefoot.core.values import join_limited
 from surefoot.engine.executor.proposed import Proposed, store
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
@@ -90,7 +91,7 @@ async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None =
             later = [path for path in changed if run.workspace.changed_after(path, alive_at + GRACE_SECONDS)]
             changed = tuple(path for path in changed if path not in later)
             if later:
-                kept = ", ".join(map(printable, later[:5])) + (f" and {len(later) - 5} more" if len(later) > 5 else "")
+                kept = join_limited([printable(path) for path in later], 5)
                 run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {kept}"))
         await _restore_paths(run, action, changed)
     proposed = _question_of_model(run, action)

@@ -3,20 +3,14 @@ workspace."""
 
 from surefoot.core.outcome import FailureKind
 from surefoot.core.phases import ExecutionStatus
-from surefoot.core.transitions import Rung
+from surefoot.core.transitions import RETRY_RUNGS, Rung
 from surefoot.engine.reflector.compensation import compensate
 from surefoot.engine.reflector.restore import restore_step, rolled_back, undo_interrupted
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
 
-SAME_STEP = (
-    Rung.RETRY_LATER,
-    Rung.ADJUST_PARAMETERS,
-    Rung.ALTERNATIVE_TOOL,
-    Rung.CANDIDATES,
-    Rung.REPAIR_STEP,
-)
+SAME_STEP = RETRY_RUNGS | {Rung.REPAIR_STEP}
 """Rungs after which the step is tried again, so that part of its work may be of use."""
 
 

@@ -11,11 +11,12 @@ from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.engine.runtime.timeouts import Timeouts
 from surefoot.journal import events as e
+from surefoot.journal.events.people import QuestionKind
 
 LOOK_SECONDS = 0.25
 """How often to look whether somebody answered from elsewhere."""
 MAX_ASKED = 3
-"""How often a person is asked who answers with none of the choices."""
+"""How often a question is asked if the answers are none of its choices."""
 
 
 class Person(Protocol):
@@ -42,7 +43,7 @@ class Human:
 
     async def ask(
         self,
-        kind: str,
+        kind: QuestionKind,
         text: str,
         *,
         options: tuple[str, ...] = (),
@@ -58,10 +59,17 @@ class Human:
         question_id = hashlib.sha256(f"{kind}\0{step_id}\0{subject or text}".encode()).hexdigest()[:10]
         questions = self._recorder.state.questions
         if question_id not in questions:
-            asked = {"kind": kind, "text": text, "options": options, "step_id": step_id, "subject": subject}
-            asked["proposed"] = proposed
-            asked["draft"] = self._recorder.journal.put_blob(draft.encode()) if draft else ""
-            await self._recorder.record(e.QuestionAsked.model_validate({"question_id": question_id, **asked}))
+            asked = e.QuestionAsked(
+                question_id=question_id,
+                kind=kind,
+                text=text,
+                options=options,
+                step_id=step_id,
+                subject=subject,
+                draft=self._recorder.journal.put_blob(draft.encode()) if draft else "",
+                proposed=proposed,
+            )
+            await self._recorder.record(asked)
         question = questions[question_id]
         question.draft = draft
         if question.answer is None and (answer := await self._answer(question)):

@@ -159,6 +159,11 @@ class Run:
         left_alone = to_be_left_alone(self.task.text, given)
         return frozenset(path for path in given if path in left_alone or not is_test(path))
 
+    @property
+    def commands_have_network(self) -> bool:
+        """Whether commands can reach the network: it is allowed, or there is no sandbox to keep them from it."""
+        return self.config.network or self.sandbox is None
+
     # -- steps and tools ---------------------------------------------------------------------------------------------
 
     def step_kind(self, step_run: StepRun) -> StepKind:

@@ -23,7 +23,7 @@ _MAY_CHANGE_FILES = (
     e.StageEntered,
     e.RunEnded,
 )
-"""After these the files may be others than before. All of them are recorded when the change is complete."""
+"""Events after which the files may have changed. Each is recorded when the change is complete."""
 
 
 class StoringRecorder(Recorder):

@@ -1,5 +1,6 @@
-"""Finds the files that no tool may change in a run: tests that exist, scripts that checks go through, and what the task
-says to leave alone. All files of the workspace are considered, and the names under which symlinks lead to them."""
+"""Finds the files that are protected in a run: existing tests, scripts that checks go through, and what the task says
+to leave alone. No tool may change them, except that tests may be extended where the strategy allows it
+(`Run.protected`). All files of the workspace are considered, and the names under which symlinks lead to them."""
 
 from collections.abc import Iterable
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict, evidence_of
+from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict, decisive, evidence_of
 from surefoot.core.phases import (
     ExecutionPhase,
     ExecutionStatus,
@@ -18,9 +18,9 @@ from surefoot.core.phases import (
 from surefoot.core.plan import Check, CommandCheck
 from surefoot.core.proof import SuiteEvidence
 from surefoot.core.transitions import Stage, StepStatus
-from surefoot.engine.executor.step import task_checks
+from surefoot.core.values import join_limited
 from surefoot.engine.executor.step_criteria import printed_by_checks, probe
-from surefoot.engine.planner.criteria import NOT_VERIFIED, decisive, error_of, judge_validation
+from surefoot.engine.planner.criteria import NOT_VERIFIED, error_of, judge_validation
 from surefoot.engine.planner.evidence import Evidence, evaluate
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
@@ -28,6 +28,7 @@ from surefoot.engine.verifier.hollow import hollow_checks
 from surefoot.engine.verifier.judged_view import judge
 from surefoot.engine.verifier.left_out import is_left_out, left_out_criteria
 from surefoot.engine.verifier.suite.evidence import Weighed, weigh_tests
+from surefoot.engine.verifier.suite.project_commands import task_checks
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
 from surefoot.workspace.errors import as_text
@@ -143,7 +144,7 @@ def final_checks(run: Run) -> tuple[Check, ...]:
     assert run.state.plan is not None
     done = [c for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
     checks: dict[str, Check] = {}
-    for check in (*task_checks(run), *run.state.plan.checks, *done):
+    for check in (*task_checks(run.task, run.state.protected), *run.state.plan.checks, *done):
         # The first of equals stays: a plan that repeats a check of the user must not weaken it.
         checks.setdefault(check.key, check)
     counting = [check for check in checks.values() if not is_left_out(check, run.state.undone_files)]
@@ -174,9 +175,7 @@ def _may_feed_back(run: Run) -> bool:
 
 def _regression_message(evidence: SuiteEvidence | None) -> str:
     assert evidence is not None
-    names = ", ".join(evidence.regressions[:MAX_NAMED])
-    more = f" and {len(evidence.regressions) - MAX_NAMED} more" if len(evidence.regressions) > MAX_NAMED else ""
-    return f"tests of the project that passed before the run fail now: {names}{more}"
+    return f"tests of the project that passed before the run fail now: {join_limited(evidence.regressions, MAX_NAMED)}"
 
 
 async def _refute(run: Run, red: list[CheckResult], kind: FailureKind, message: str) -> None:

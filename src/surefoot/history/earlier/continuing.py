@@ -13,6 +13,7 @@ from surefoot.config.model import ExecutionConfig
 from surefoot.core.outcome import Verdict
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage, StepStatus
+from surefoot.core.values import join_limited
 from surefoot.engine.loop import start_run
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import SurefootError
@@ -112,8 +113,7 @@ def facts(
 def brief(state: RunState, folder: Path) -> str:
     """The same in a few lines, for a small model."""
     files = _files(state)
-    more = f" and {len(files) - BRIEF_FILES} more" if len(files) > BRIEF_FILES else ""
-    changed = [f"It changed: {', '.join(files[:BRIEF_FILES])}{more}"] if files else []
+    changed = [f"It changed: {join_limited(files, BRIEF_FILES)}"] if files else []
     text = _shortened(" ".join(_text(state).split()), BRIEF_TASK_CHARS)
     rows = [f"The task before was: {text}", f"It is {_end(state)}"]
     return "\n".join(["# Done before", *rows, *changed, *_where(state, folder)])

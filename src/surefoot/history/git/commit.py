@@ -11,6 +11,7 @@ from pathlib import Path
 
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import StepStatus
+from surefoot.core.values import join_limited
 from surefoot.engine.verifier.deciding.names import CACHE
 from surefoot.errors import GitError, NothingToCommit, UsageError
 from surefoot.history.git.message import message_of
@@ -259,5 +260,4 @@ def _is_folder(before: Entry | None, after: Entry | None) -> bool:
 
 
 def _listed(paths: list[str]) -> str:
-    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
-    return ", ".join(printable(path) for path in paths[:_MAX_NAMED]) + more
+    return join_limited([printable(path) for path in paths], _MAX_NAMED)

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from surefoot.core.transitions import StepStatus
+from surefoot.core.values import join_limited
 from surefoot.engine.planner.normalize import WHOLE_TASK
 from surefoot.journal.redact import neutralise
 from surefoot.journal.state import RunState
@@ -40,9 +41,8 @@ def message_of(state: RunState, *, step: str = "", also_changed: Sequence[str] =
     if checks := list(_checks(state)):
         parts.append("\n".join(["Checks:", *map(_hanging, checks)]))
     if also_changed:
-        named = ", ".join(neutralise(path) for path in also_changed[:5])
-        more = f" and {len(also_changed) - 5} more" if len(also_changed) > 5 else ""
-        parts.append(_wrapped(f"The checks ran with uncommitted changes in {named}{more}."))
+        named = join_limited([neutralise(path) for path in also_changed], 5)
+        parts.append(_wrapped(f"The checks ran with uncommitted changes in {named}."))
     proof = state.outcome.proof.letter if state.outcome else "C"
     parts.append(f"Surefoot-Run: {state.run_id}\nSurefoot-Proof: {proof}")
     return "\n\n".join(filter(None, parts)) + "\n"

@@ -59,7 +59,8 @@ class RecordedVerifier(Verifier):
         return tuple(CheckResult(check=check, passed=check.key in passed) for check in checks)
 
     def may_run(self, check: Check) -> bool:
-        """Whether copies can be made and commands confined was known then: a plan's check that was run may be run."""
+        """A check of the plan that was run then may be run now: whether this machine could copy and confine it does not
+        matter."""
         if isinstance(check, CommandCheck) and check.origin == "plan" and self._was_run(check):
             return True
         return super().may_run(check)

@@ -22,7 +22,7 @@ from surefoot.integrations.langgraph.state import SurefootState, question_item, 
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
 from surefoot.journal.events.aliases import alias_fields
-from surefoot.journal.messages import AnswerMessage
+from surefoot.journal.messages import answered_in
 from surefoot.journal.redacted_values import exported
 from surefoot.journal.state import RunState
 
@@ -156,8 +156,7 @@ class Nodes:
 
     def _answered(self, run_id: str) -> set[str]:
         """The questions whose answers are left for the run and not taken yet."""
-        bodies = [item.body for item in self._agent.services.journal.receive(run_id)]
-        return {body.question_id for body in bodies if isinstance(body, AnswerMessage)}
+        return answered_in(self._agent.services.journal.receive(run_id))
 
     # -- streaming -------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-"""Copies the runs on a bus to Redis while they happen. A server that is away is told once, and never disturbs a run."""
+"""Copies the runs on a bus to Redis while they happen. If the server cannot be
+reached, the user is told once, and the run goes on."""
 
 import asyncio
 import contextlib

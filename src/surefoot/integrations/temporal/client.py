@@ -42,16 +42,17 @@ async def connect(workers: Workers) -> "Client":
         raise _unreachable(address, error) from error
 
 
-async def hand_over(run_id: str, *, after: int = 0, workers: Workers | None = None) -> None:
+async def hand_over(run_id: str, *, seen_seq: int = 0, workers: Workers | None = None) -> None:
     """Have a worker look at a run: the one way to start it, to resume it, and to tell it of an answer.
 
-    With `after`, the run goes on also if it has halted, if that was no later than the event with this number.
+    `seen_seq` is the number of the last event that the caller has seen, if a run that has ended or waits is to go on:
+    it does unless it halted after that event. 0: a worker looks whether there is something to do, such as an answer.
     """
     from temporalio.service import RPCError
 
     workers = workers or read_workers()
     client = await connect(workers)
-    order = {"run_id": run_id, "after": after, "heartbeat_seconds": workers.heartbeat_seconds}
+    order = {"run_id": run_id, "after": seen_seq, "heartbeat_seconds": workers.heartbeat_seconds}
     try:
         # If the workflow runs, this is only the signal. If it has ended, or was never started, it is started too.
         await client.start_workflow(
@@ -60,7 +61,7 @@ async def hand_over(run_id: str, *, after: int = 0, workers: Workers | None = No
             id=workflow_id(run_id),
             task_queue=workers.queue,
             start_signal=WAKE,
-            start_signal_args=[after],
+            start_signal_args=[seen_seq],
             rpc_timeout=timedelta(seconds=ANSWER_SECONDS),
         )
     except RPCError as error:

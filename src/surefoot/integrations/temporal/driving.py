@@ -1,7 +1,7 @@
 """The activity of a worker: drive one run until it ends or waits, with the normal engine and the journal as the truth.
 
-Temporal may start it twice for a run, on two machines, if it takes a worker for dead that is only slow. The lease of
-the run in the database lets one of them write.
+A worker that is slow looks dead to Temporal, which then starts the activity for the same run on another machine too.
+Only the one that has the lease of the run in the database can write.
 """
 
 import asyncio
@@ -45,14 +45,15 @@ class Driver:
 
     @activity.defn(name=DRIVE)
     async def drive(self, order: dict[str, Any]) -> dict[str, Any]:
-        """`order` has run_id and after; returns whether the run has ended, or in how many seconds to look again."""
+        """`order` has run_id, and as `after` the `seen_seq` of `hand_over` in `client.py`. Returns whether the run has
+        ended, or in how many seconds to look again."""
         run_id = str(order["run_id"])
         if run_id in self._driving:
             raise ApplicationError(f"this worker is still ending an earlier attempt at run {run_id}", type="Busy")
         self._driving.add(run_id)
         beating = asyncio.create_task(_beat())
         try:
-            return await self._drive(run_id, int(order["after"]))
+            return await self._drive(run_id, seen_seq=int(order["after"]))
         except asyncio.CancelledError:
             if activity.is_worker_shutdown():
                 # Another worker goes on at once. Without this, Temporal would take the run for cancelled.
@@ -69,12 +70,12 @@ class Driver:
             beating.cancel()
             self._driving.discard(run_id)
 
-    async def _drive(self, run_id: str, after: int) -> dict[str, Any]:
+    async def _drive(self, run_id: str, seen_seq: int) -> dict[str, Any]:
         records = list(self._journal.read(run_id))
         state = fold(records)
         if not state.remote:
             raise UsageError(f"run {run_id} is no remote run", remedy="start it with: surefoot run --remote")
-        if (rest := self._at_rest(state, records, after)) is not None:
+        if (rest := self._at_rest(state, records, seen_seq)) is not None:
             return rest
         try:
             self._journal.acquire(run_id)
@@ -82,11 +83,12 @@ class Driver:
         finally:
             # Cancelled or not: while this process holds the lease, no other can go on.
             await asyncio.shield(self._journal.release(run_id))
-        return self._at_rest(state, list(self._journal.read(run_id)), after) or _RUNNING
+        return self._at_rest(state, list(self._journal.read(run_id)), seen_seq) or _RUNNING
 
-    def _at_rest(self, state: RunState, records: Sequence[e.Record], after: int) -> dict[str, Any] | None:
-        """What to tell Temporal of a run that does not go on by itself; None if it does."""
-        if after >= _halted_at(records) > 0:
+    def _at_rest(self, state: RunState, records: Sequence[e.Record], seen_seq: int) -> dict[str, Any] | None:
+        """What to tell Temporal of a run that has ended or waits; None if it is to be driven now."""
+        if seen_seq >= _halted_at(records) > 0:
+            # Somebody has seen that it halted, and wants it to go on.
             return None
         if state.stage in (Stage.COMPLETED, Stage.FAILED) and state.outcome is not None and not state.alerts:
             return {"ended": True, "verdict": str(state.outcome.verdict)}

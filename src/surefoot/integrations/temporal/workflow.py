@@ -24,23 +24,24 @@ LOOK_AGAIN = timedelta(minutes=10)
 class RunWorkflow:
     def __init__(self) -> None:
         self._wakes = 0
-        self._after = 0
+        self._seen_seq = 0
 
     @workflow.signal(name=WAKE)
-    def wake(self, after: int = 0) -> None:
-        """Look at the run again. With `after`, go on also if it has halted, if that was no later than this event."""
+    def wake(self, seen_seq: int = 0) -> None:
+        """Look at the run again. `seen_seq` is the number of the last event that the sender has seen, if a run that has
+        ended or waits is to go on: it does unless it halted after that event."""
         self._wakes += 1
-        self._after = max(self._after, after)
+        self._seen_seq = max(self._seen_seq, seen_seq)
 
     @workflow.run
     async def run(self, order: dict[str, Any]) -> dict[str, Any]:
-        """`order` has run_id, after (see `wake`) and heartbeat_seconds."""
-        self._after = max(self._after, order["after"])
+        """`order` has run_id, heartbeat_seconds and, as `after`, a `seen_seq`: Temporal stores these keys."""
+        self._seen_seq = max(self._seen_seq, order["after"])
         while True:
-            wakes, after = self._wakes, self._after
+            wakes, seen_seq = self._wakes, self._seen_seq
             found: dict[str, Any] = await workflow.execute_activity(
                 DRIVE,
-                {"run_id": order["run_id"], "after": after},
+                {"run_id": order["run_id"], "after": seen_seq},
                 result_type=dict,
                 start_to_close_timeout=LONGEST_DRIVE,
                 heartbeat_timeout=timedelta(seconds=order["heartbeat_seconds"]),
@@ -48,12 +49,12 @@ class RunWorkflow:
                     initial_interval=timedelta(seconds=1), backoff_coefficient=2, maximum_interval=timedelta(minutes=1)
                 ),
             )
-            if found["ended"] and self._after == after:
+            if found["ended"] and self._seen_seq == seen_seq:
                 return found
             if not found["ended"]:
                 await self._wait(wakes, found["seconds"])
             if workflow.info().is_continue_as_new_suggested():
-                workflow.continue_as_new({**order, "after": self._after})
+                workflow.continue_as_new({**order, "after": self._seen_seq})
 
     async def _wait(self, wakes: int, seconds: float | None) -> None:
         """Wait for a signal that came since the run was looked at, or until a question of the run times out."""

@@ -5,12 +5,13 @@ from typing import Literal, TypeAlias
 from surefoot.core.values import FreeText, Value, Wording
 
 ControlCommand: TypeAlias = Literal["pause", "resume", "cancel", "skip", "retry", "edit"]
+QuestionKind: TypeAlias = Literal["clarification", "confirmation", "approval", "conflict"]
 
 
 class QuestionAsked(Value):
     type: Literal["question_asked"] = "question_asked"
     question_id: str
-    kind: Literal["clarification", "confirmation", "approval", "conflict"]
+    kind: QuestionKind
     text: FreeText
     options: tuple[Wording, ...] = ()
     step_id: str = ""

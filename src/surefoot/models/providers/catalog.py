@@ -1,6 +1,10 @@
-"""The known providers of models and their defaults."""
+"""The known providers of models and their defaults.
+
+A new provider is one row of `PROVIDERS`. One with another wire protocol also needs a client, which `connect.py` makes.
+"""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -11,20 +15,68 @@ class Provider:
     default_model: str = ""
     """Empty if the server is asked for its models instead."""
     context_tokens: int = 32_768
+    base_url_variable: str = ""
+    """The environment variable that replaces `base_url`, if there is a usual one."""
+    protocol: Literal["chat", "messages"] = "chat"
+    """The wire protocol: OpenAI's chat completions, or Anthropic's messages. Some models of OpenAI's own service get
+    its Responses API instead of chat completions."""
+    start_command: str = ""
+    """How a server on this machine is started, for remedies."""
+    discovered_as: str = ""
+    """What it is called if it is used without configuration, because it is running; empty if it has to be named."""
+    owned_by: str = ""
+    """What such a server says in `owned_by` of its models, so that it is recognized at any address."""
+    lists_context: bool = False
+    """Its list of models has their context windows."""
+    tokenizer_field: str = ""
+    """The field for the text, if the server counts tokens at /tokenize."""
+    effort_in_template: bool = False
+    """The effort of thinking is an argument of the chat template. So it is with servers that are not listed here."""
+
+    @property
+    def is_local(self) -> bool:
+        return not self.key_variable
 
 
 # The default models apply when only a key is set. They become outdated; users name their own.
 PROVIDERS: dict[str, Provider] = {
-    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-5.4-mini", 128_000),
-    "anthropic": Provider("https://api.anthropic.com", "ANTHROPIC_API_KEY", "claude-sonnet-5-5", 200_000),
+    "openai": Provider(
+        "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-5.4-mini", 128_000, base_url_variable="OPENAI_BASE_URL"
+    ),
+    "anthropic": Provider(
+        "https://api.anthropic.com",
+        "ANTHROPIC_API_KEY",
+        "claude-sonnet-5-5",
+        200_000,
+        base_url_variable="ANTHROPIC_BASE_URL",
+        protocol="messages",
+    ),
     "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", "deepseek-chat", 64_000),
     "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "openrouter/auto", 64_000),
     "qwen": Provider("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", "qwen-plus", 128_000),
     # Ollama silently truncates longer prompts, so its own default applies unless context_tokens is configured.
-    "ollama": Provider("http://127.0.0.1:11434/v1", context_tokens=4096),
-    "llamacpp": Provider("http://127.0.0.1:8080/v1", context_tokens=8192),
-    "vllm": Provider("http://127.0.0.1:8000/v1", context_tokens=8192),
+    "ollama": Provider(
+        "http://127.0.0.1:11434/v1",
+        context_tokens=4096,
+        start_command="ollama serve",
+        discovered_as="an Ollama server",
+    ),
+    "llamacpp": Provider(
+        "http://127.0.0.1:8080/v1",
+        context_tokens=8192,
+        start_command="llama-server -m FILE.gguf",
+        discovered_as="a llama.cpp server",
+        owned_by="llamacpp",
+        tokenizer_field="content",
+        effort_in_template=True,
+    ),
+    "vllm": Provider(
+        "http://127.0.0.1:8000/v1",
+        context_tokens=8192,
+        start_command="vllm serve MODEL",
+        owned_by="vllm",
+        lists_context=True,
+        tokenizer_field="prompt",
+        effort_in_template=True,
+    ),
 }
-BASE_URL_VARIABLES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
-DISCOVERED_SERVERS = {"ollama": "an Ollama server", "llamacpp": "a llama.cpp server"}
-"""Local servers that are used without configuration if they are running."""

@@ -11,7 +11,7 @@ from surefoot.config.extras import is_installed
 from surefoot.config.model import ModelSettings
 from surefoot.errors import ConfigError, KeyMissing, NoModel
 from surefoot.models.base import LanguageModel, ModelTraits
-from surefoot.models.providers.catalog import BASE_URL_VARIABLES, PROVIDERS
+from surefoot.models.providers.catalog import PROVIDERS, Provider
 from surefoot.models.providers.families import family_of
 from surefoot.models.providers.server_facts import ServerFacts, ask_server
 from surefoot.models.spec import host_of, unknown_provider
@@ -27,22 +27,17 @@ async def connect(kind: str, name: str, settings: ModelSettings) -> LanguageMode
     Without a name, the provider's default or the first model that the server lists is used.
     """
     base_url, name, address_from = _address(kind, name, settings)
-    if kind == "anthropic" and not is_installed("anthropic"):
-        from surefoot.models.providers.anthropic import sdk_missing
-
-        raise sdk_missing()
-    key_variable, key = _api_key(kind, base_url, settings)
-    if not name and (not settings.base_url or kind == "anthropic"):
-        name = _default_model(kind, base_url)
-    if kind == "anthropic":
-        from surefoot.models.providers.anthropic import Anthropic
-
-        traits = _traits(kind, name, settings, {}, ServerFacts()).with_(protocol="messages")
-        return Anthropic(name, key, base_url, traits=traits, key_variable=key_variable, address_from=address_from)
+    known = PROVIDERS.get(kind)
+    if known is not None and known.protocol == "messages":
+        return _connect_messages(kind, known, base_url, name, address_from, settings)
     from surefoot.models.providers.openai_compatible import OpenAICompatible
 
+    key_variable, key = _api_key(kind, base_url, settings)
+    # A server that the user configured has its own models.
+    if not name and known is not None and not settings.base_url and host_of(known.base_url) == host_of(base_url):
+        name = known.default_model
     entry: dict[str, Any] = {}
-    if not name or (kind in ("", "url", "vllm") and settings.context_tokens is None):
+    if not name or ((known is None or known.lists_context) and settings.context_tokens is None):
         client = OpenAICompatible(
             base_url, name, key, key_variable=key_variable, provider=kind, address_from=address_from
         )
@@ -73,6 +68,22 @@ async def connect(kind: str, name: str, settings: ModelSettings) -> LanguageMode
         address="" if kind in PROVIDERS else _spec_of(base_url, name),
         address_from=address_from,
     )
+
+
+def _connect_messages(
+    kind: str, known: Provider, base_url: str, name: str, address_from: str, settings: ModelSettings
+) -> LanguageModel:
+    """The client for Anthropic's protocol. Its servers are not asked for their models."""
+    if not is_installed("anthropic"):
+        from surefoot.models.providers.anthropic import sdk_missing
+
+        raise sdk_missing()
+    from surefoot.models.providers.anthropic import Anthropic
+
+    key_variable, key = _api_key(kind, base_url, settings)
+    name = name or known.default_model
+    traits = _traits(kind, name, settings, {}, ServerFacts()).with_(protocol="messages")
+    return Anthropic(name, key, base_url, traits=traits, key_variable=key_variable, address_from=address_from)
 
 
 def _spec_of(base_url: str, name: str) -> str:
@@ -107,7 +118,7 @@ def _address(kind: str, name: str, settings: ModelSettings) -> tuple[str, str, s
         return settings.base_url.rstrip("/"), name, "model.base_url"
     if not kind:
         raise unknown_provider(name)
-    variable = BASE_URL_VARIABLES.get(kind, "")
+    variable = PROVIDERS[kind].base_url_variable
     if configured := os.environ.get(variable):
         return configured.rstrip("/"), name, variable
     return PROVIDERS[kind].base_url.rstrip("/"), name, ""
@@ -123,7 +134,7 @@ def _api_key(kind: str, base_url: str, settings: ModelSettings) -> tuple[str, st
             return variable, key
         raise ConfigError(f"model.api_key_env names {variable}, which is not set", remedy=f"export {variable}=...")
     for other, provider in PROVIDERS.items():
-        hosts = {host_of(provider.base_url), host_of(os.environ.get(BASE_URL_VARIABLES.get(other, ""), ""))}
+        hosts = {host_of(provider.base_url), host_of(os.environ.get(provider.base_url_variable, ""))}
         if not provider.key_variable or host_of(base_url) not in hosts or kind not in (other, "url", ""):
             continue
         key = os.environ.get(provider.key_variable, "").strip()
@@ -136,14 +147,6 @@ def _api_key(kind: str, base_url: str, settings: ModelSettings) -> tuple[str, st
     return "", None
 
 
-def _default_model(kind: str, base_url: str) -> str:
-    """The provider's default model; none if the user configured another server, which has its own models."""
-    provider = PROVIDERS.get(kind)
-    if provider is None or (kind != "anthropic" and host_of(provider.base_url) != host_of(base_url)):
-        return ""
-    return provider.default_model
-
-
 def _find_entry(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """The server's description of the model, or without a name, of the first chat model."""
     if name:
@@ -154,12 +157,12 @@ def _find_entry(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
 def _provider(kind: str, base_url: str, entry: dict[str, Any]) -> str:
     """The provider in the catalogue that answers at this address, or "" for any other server."""
     for other, provider in PROVIDERS.items():
-        if provider.key_variable and host_of(provider.base_url) == host_of(base_url):
+        if not provider.is_local and host_of(provider.base_url) == host_of(base_url):
             return other
-    if kind in ("ollama", "llamacpp", "vllm"):
+    if kind in PROVIDERS and PROVIDERS[kind].is_local:
         return kind
     owner = str(entry.get("owned_by", ""))
-    return owner if owner in ("llamacpp", "vllm") else ""
+    return next((other for other, provider in PROVIDERS.items() if owner and provider.owned_by == owner), "")
 
 
 def _protocol(base_url: str, name: str) -> Literal["chat", "responses"]:
@@ -176,7 +179,7 @@ def _traits(
     reported = entry.get("max_model_len") or entry.get("context_length") or meta.get("n_ctx")
     reported = reported if isinstance(reported, int) and reported > 0 else facts.context_tokens
     known, family = PROVIDERS.get(provider), family_of(name)
-    hosted = known is not None and bool(known.key_variable)
+    hosted = known is not None and not known.is_local
     sizes = re.findall(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)b(?![a-z0-9])", name.lower())
     small = bool(sizes) and max(map(float, sizes)) <= SMALL_BILLIONS
     if settings.strategy != "auto":

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from surefoot.errors import ModelError, ModelUnavailable, NotAModelServer, ServerUnreachable, UntrustedServer
+from surefoot.models.providers.catalog import PROVIDERS
 from surefoot.models.providers.errors import OTHER_MODEL, Endpoint, is_loopback
 
-_STARTED_BY = {"ollama": "ollama serve", "llamacpp": "llama-server -m FILE.gguf", "vllm": "vllm serve MODEL"}
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _NOT_HTTP = ("illegal status line", "illegal header line", "TooManyRedirects", "UnsupportedProtocol")
 
@@ -79,7 +79,8 @@ def _reason(endpoint: Endpoint, error: BaseException) -> str:
 
 
 def _unreachable_remedy(endpoint: Endpoint) -> str:
-    start = f": {_STARTED_BY[endpoint.provider]}" if endpoint.provider in _STARTED_BY else ""
+    known = PROVIDERS.get(endpoint.provider)
+    start = f": {known.start_command}" if known and known.start_command else ""
     otherwise = f"or correct the address, from {endpoint.address_from}" if endpoint.address_from else OTHER_MODEL
     if is_loopback(endpoint.base_url):
         return f"check that the server is running{start}, {otherwise}"

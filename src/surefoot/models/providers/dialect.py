@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from surefoot.models.base import Effort, ModelRequest
 from surefoot.models.items import Message
+from surefoot.models.providers.catalog import PROVIDERS
 from surefoot.models.providers.families import LEVELS, Family, family_of, nearest_effort
 from surefoot.models.providers.messages import alternate, with_instruction
 from surefoot.models.providers.wire.chat import chat_messages, chat_tools, plain_messages
@@ -179,7 +180,8 @@ class Dialect:
     def _effort_fields(self, request: ModelRequest) -> dict[str, Any]:
         if request.effort is None:
             return {}
-        if self.provider in ("", "vllm", "llamacpp"):
+        known = PROVIDERS.get(self.provider)
+        if not self.provider or (known is not None and known.effort_in_template):
             # Templates know one of these names or none.
             level = nearest_effort(request.effort, self.efforts or ("low", "medium", "high"))
             return {"chat_template_kwargs": {"enable_thinking": request.effort != "none", "reasoning_effort": level}}

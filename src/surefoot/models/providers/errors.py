@@ -28,6 +28,7 @@ from surefoot.errors import (
     UnknownModel,
 )
 from surefoot.journal.redact import Redactor, neutralise
+from surefoot.models.providers.catalog import PROVIDERS
 
 MAX_QUOTE_CHARS = 300
 MAX_LISTED_MODELS = 12
@@ -89,7 +90,8 @@ class Endpoint:
         """A remedy for an address at which something else answers, or nothing."""
         if not self.address_from:
             return "check the network and the proxy settings"
-        if self.provider == "anthropic":
+        known = PROVIDERS.get(self.provider)
+        if known is not None and known.protocol == "messages":
             return f"correct the address, from {self.address_from}; it does not end in /v1"
         example = "" if urlsplit(self.base_url).path.rstrip("/") else f", such as {self.url}/v1"
         return f"correct the address, from {self.address_from}; most end in /v1{example}"

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from surefoot.errors import ModelError, UsageError
 from surefoot.models.base import Live, ModelReply, ModelRequest, ModelTraits, OnText
 from surefoot.models.providers import connection_errors, errors
+from surefoot.models.providers.catalog import PROVIDERS
 from surefoot.models.providers.dialect import Dialect, dialect_of
 from surefoot.models.providers.errors import Endpoint
 from surefoot.models.providers.families import family_of
@@ -26,8 +27,6 @@ MAX_FORMS = 10
 """How many forms of a request are tried before giving up."""
 CONNECT_SECONDS = 10.0
 LISTING_SECONDS = 5.0
-TOKENIZERS = {"llamacpp": "content", "vllm": "prompt"}
-"""Servers that count tokens at /tokenize, and the field for the text."""
 _OTHER_FIELDS = frozenset(("chat_template_kwargs",))
 """Fields that the SDK does not know."""
 
@@ -136,8 +135,8 @@ class OpenAICompatible:
         """How many tokens the server counts in a text; None if it has no tokenizer to ask."""
         import openai
 
-        field = TOKENIZERS.get(self._dialect.provider)
-        if field is None or not self._dialect.tokenizer:
+        known = PROVIDERS.get(self._dialect.provider)
+        if known is None or not known.tokenizer_field or not self._dialect.tokenizer:
             return None
         address = urlsplit(self._endpoint.base_url)
         path = address.path.rstrip("/").removesuffix("/v1")
@@ -145,7 +144,7 @@ class OpenAICompatible:
         options: Any = {"timeout": LISTING_SECONDS, "headers": self._headers()}
         try:
             body: Any = await self._client().post(
-                url, cast_to=object, body={"model": self._endpoint.model, field: text}, options=options
+                url, cast_to=object, body={"model": self._endpoint.model, known.tokenizer_field: text}, options=options
             )
         except (openai.OpenAIError, ValueError):
             body = None

@@ -53,7 +53,6 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
 
     `planned`: the plan was given, so there is no survey.
     """
-    sandbox = "without access to the network" if not run.config.network else "with access to the network"
     files = visible_files(run, MAX_LISTED)
     words = set(files_named_in(run.task.text))
     named = [path for path in files if path in words or _is_changelog(path, run.task.text)]
@@ -67,7 +66,9 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
         start="The plan was given." if planned else SUBMIT,
         files=_named_files(run, named) + _missing_files(files, run.task.text),
     )
-    system = Message(role="system", content=render("conversation", sandbox=sandbox))
+    system = Message(
+        role="system", content=render("conversation", network="with" if run.commands_have_network else "without")
+    )
     room = run.model.traits.context_tokens * OPENING_SHARE
     return [system, Message(role="user", content=shorten(text, room))]
 

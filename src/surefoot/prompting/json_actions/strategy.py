@@ -136,7 +136,7 @@ class JsonActions:
             left=_left(run, step_run),
         )
         prompt = self._prompt(Purpose.ACT_AND_WRITE if inline else Purpose.ACT, question, step_run.step.id, temperature)
-        # A body behind the JSON and a schema that ends with the JSON exclude each other.
+        # A schema allows nothing after the JSON, so it cannot be used if the body of a file follows there.
         schema = None if inline else schema_of(StepDecision)
         draft, answer = await ask(run, prompt, lambda reply: _read_decision(run, reply), schema)
         if draft.only_revises:
@@ -200,8 +200,8 @@ class JsonActions:
 
 
 def attempt_temperature(run: RunView, step_run: StepRun) -> float:
-    """First attempts are cool. Later attempts, also those of a new plan, vary on purpose; a refused repeat is warmed
-    up at once."""
+    """Return 0 for the first attempt. Later attempts, also those of a new plan, and refused answers raise it, so that
+    the next answer differs."""
     earlier = step_run.attempt - 1 + run.state.task_replan_count + run.state.approach_index
     return min(0.35 * earlier + 0.4 * len(step_run.refused), 1.0)
 

@@ -39,9 +39,9 @@ def is_test(path: str) -> bool:
 
 
 def protected_files(files: Iterable[str], checks: Sequence[CommandCheck], task: str) -> tuple[str, ...]:
-    """Return the files that the agent must not change: existing tests and scripts that the user's checks run, so that
-    no check can be passed by weakening it, except tests that the task asks to change; and files that the task says to
-    leave alone."""
+    """Return the files to protect: existing tests and scripts that the user's checks run, except tests that the task
+    asks to change, so that no check can be passed by weakening it; and files that the task says to leave alone.
+    `Run.protected` says which of them may not be written at all."""
     files = list(files)
     left_alone = to_be_left_alone(task, files)
     named_in_checks = {word.strip("'\"") for check in checks for word in re.split(r"[\s;&|=]+", check.command)}

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from surefoot.core.values import join_limited
 from surefoot.errors import ToolError
 from surefoot.tools.fs.fileio import read_bytes
 from surefoot.tools.fs.paths import resolve
@@ -36,9 +37,8 @@ def nested_instructions(files: Sequence[str], named: Sequence[str]) -> str:
     others = [path for path in files if path.endswith(f"/{NAME}") and path not in quoted]
     if not others:
         return ""
-    more = f" and {len(others) - MAX_LISTED} more" if len(others) > MAX_LISTED else ""
-    listed = ", ".join(others[:MAX_LISTED])
-    return f"\nThese hold for the files of their folders; read one before you change a file there: {listed}{more}\n"
+    listed = join_limited(others, MAX_LISTED)
+    return f"\nThese hold for the files of their folders; read one before you change a file there: {listed}\n"
 
 
 def _found(root: Path, named: Sequence[str]) -> list[tuple[str, str]]:

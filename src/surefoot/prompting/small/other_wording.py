@@ -1,8 +1,9 @@
-"""What a small model is asked after all its candidates have failed: the same in other words, one question per layer.
+"""What a small model is asked after all its candidates have failed: the same task in other words.
 
-No model is asked for a plan here, for a correction of an answer or for an explanation: a small model repeats the one
-and loses itself in the other. The repaired step adds what the answers failed with, which candidates are not told. The
-new plan asks in the other form of answer, one file at a time, or in the way of an alternative approach.
+The repaired step and the new plan are made here without asking the model. Asked to correct its answer, a small model
+repeats it; asked for a plan or an explanation, it loses track of the task. The repaired step shows how the answers
+failed, which the candidates were not told. The new plan asks for one file at a time, or follows an alternative
+approach.
 """
 
 from surefoot.core.plan import StepKind

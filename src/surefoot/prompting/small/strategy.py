@@ -32,7 +32,7 @@ from surefoot.tools.text.missing import says_missing
 class SmallStrategy(JsonActions):
     profile = Profile(
         "small",
-        # Shown its own answer, a small model gives it again: a fresh start beats the first correction.
+        # A small model that is shown its own answer repeats it, so a fresh start helps more than a correction.
         red_rounds=1,
         # Its answers are cheap and often wrong.
         candidates=3,
@@ -44,7 +44,7 @@ class SmallStrategy(JsonActions):
         asks_questions=False,
         tests_read_only=True,
         file_share=0.5,
-        # One that writes more goes round in circles, for minutes.
+        # A longer answer of a small model repeats itself, and takes minutes.
         max_answer_tokens=1_024,
         summary_chars=1_600,
         read_chars=4_000,

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 
+from surefoot.core.values import join_limited
 from surefoot.errors import ToolError
 from surefoot.tools.context import ToolContext
 from surefoot.tools.fs.fileio import (
@@ -209,6 +210,4 @@ def _fold(listing: Walk, depth: int) -> list[str]:
 def _with_ignored(text: str, listing: Walk) -> str:
     if not listing.ignored:
         return text
-    shown = ", ".join(listing.ignored[:MAX_IGNORED_SHOWN])
-    more = f" and {len(listing.ignored) - MAX_IGNORED_SHOWN} more" if len(listing.ignored) > MAX_IGNORED_SHOWN else ""
-    return f"{text}\n(not shown: {shown}{more})"
+    return f"{text}\n(not shown: {join_limited(listing.ignored, MAX_IGNORED_SHOWN)})"

@@ -110,7 +110,7 @@ def _follow_links(path: Path) -> Path:
     # realpath gives up at a link cycle and leaves the components after it unresolved.
     if any(part.is_symlink() for part in (real, *real.parents)):
         raise ToolError(
-            f"{str(path)!r} leads through links that go in a circle",
+            f"{str(path)!r} leads through links that form a cycle",
             argument="path",
             remedy="name the file itself, not a link to it",
         )
@@ -168,10 +168,10 @@ def _refuse_protected(home: Path, real: Path, path: str, protected: Collection[s
             )
     if inside.as_posix() in protected:
         raise PathProtected(
-            f"{path!r} may not be changed: tests that existed before the run are read-only to the agent, as is what "
-            "the task says to leave alone",
+            f"{path!r} may not be changed: it decides what a check shows (a test or a script from before the run), or "
+            "the task says to leave it alone",
             argument="path",
-            remedy="change the code, not the tests",
+            remedy="do what the task asks for in other files",
         )
 
 

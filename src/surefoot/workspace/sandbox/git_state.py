@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from surefoot.core.values import join_limited
 from surefoot.workspace.sandbox.capture import Capture, capture, remove, restore
 from surefoot.workspace.sandbox.git_config import Setting, format_settings, is_harmless, parse
 
@@ -89,7 +90,7 @@ def reduce(root: Path, before: GitState, opened: Iterable[Path] = ()) -> list[st
         dropped, problems = _reduce_repository(folder, repository, trusted, now)
         notes += [f"{name}: {problem}; do not use git here before you have looked at it" for problem in problems]
         if dropped:
-            what = ", ".join(dropped[:8]) + (f" and {len(dropped) - 8} more" if len(dropped) > 8 else "")
+            what = join_limited(dropped, 8)
             notes.append(f"removed from the git repository {name}, because git would run or obey it: {what}")
         if former is None and not own:
             notes.append(f"the command made a git repository inside the workspace: {name}")

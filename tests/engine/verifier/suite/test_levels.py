@@ -308,7 +308,7 @@ async def test_tests_stay_read_only_for_a_small_model(bench: Bench) -> None:
     state = await bench.run_plan(steps(call), traits=SMALL, reflection=NO_RETRIES)
     assert outcome_of(state).verdict is Verdict.FAILED
     (refused,) = bench.events(e.ActionFinished)
-    assert "tests that existed before the run are read-only" in refused.summary
+    assert "it decides what a check shows (a test or a script from before the run)" in refused.summary
     assert bench.files()["test_adder.py"] == OLD_TEST
 
 

@@ -15,7 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from surefoot.core.plan import CommandCheck
+from surefoot.core.plan import Check, CommandCheck
+from surefoot.core.task import Task
 from surefoot.prompting.project.folder import is_test
 
 MAX_BYTES = 2_000_000
@@ -40,6 +41,16 @@ def project_checks(root: Path, files: Sequence[str]) -> tuple[CommandCheck, ...]
     """Return the check that runs the project's own tests, if the folder shows how they are run."""
     tests = (found for found in project_commands(root, files) if found.kind == "test" and found.for_runs)
     return tuple(CommandCheck(command=found.command, origin="project") for found in islice(tests, 1))
+
+
+def task_checks(task: Task, protected: Sequence[str]) -> tuple[Check, ...]:
+    """Return the user's checks; without any, the project's own tests if it had some before the run.
+
+    `protected` are the protected files of the run, among them all existing tests.
+    """
+    if task.checks:
+        return task.checks
+    return project_checks(task.folder, [path for path in protected if (task.folder / path).is_file()])
 
 
 def project_commands(root: Path, files: Sequence[str]) -> Iterator[ProjectCommand]:
