@@ -20,6 +20,7 @@ from surefoot.models.providers.anthropic import Anthropic
 from surefoot.models.providers.catalog import PROVIDERS
 from surefoot.models.providers.openai_compatible import OpenAICompatible
 from surefoot.models.select import Choice, choose_model, create_model, find_choice, require_reachable
+from surefoot.models.tokens import count_tokens
 from surefoot.prompting.choose import how_asked
 
 REQUEST = ModelRequest(messages=(Message(role="user", content="hello"),))
@@ -307,6 +308,21 @@ async def test_only_llama_cpp_continues_a_begun_answer() -> None:
         response = json_response({"object": "list", "data": [{"id": "m", "object": "model", "owned_by": owner}]})
         async with serving(lambda _: response) as server:  # noqa: B023
             assert (await choose_model(f"{server.address}/v1")).traits.continues is continues
+
+
+@pytest.mark.req("X14")
+@pytest.mark.parametrize("owner", ["vllm", "llamacpp"])
+@pytest.mark.parametrize("name", ["", "#m"])
+async def test_server_that_is_named_by_its_address_is_asked_to_count_tokens(owner: str, name: str) -> None:
+    """What a server is, is known only after it was asked for its models."""
+
+    def answer(request: Request) -> Response:
+        if request.path.endswith("/tokenize"):
+            return json_response({"count": 7, "tokens": list(range(7))})
+        return json_response({"object": "list", "data": [{"id": "m", "object": "model", "owned_by": owner}]})
+
+    async with serving(answer) as server:
+        assert await count_tokens(await choose_model(f"{server.address}/v1{name}"), "seven tokens") == 7
 
 
 @pytest.mark.req("X11")

@@ -255,7 +255,7 @@ class Dialect:
             self.mode = "prompt" if mode == "json_object" else "json_object"
 
 
-_known: dict[tuple[str, str], Dialect] = {}
+_known: dict[tuple[str, str, str], Dialect] = {}
 
 
 def dialect_of(base_url: str, model: str, provider: str = "") -> Dialect:
@@ -267,7 +267,7 @@ def dialect_of(base_url: str, model: str, provider: str = "") -> Dialect:
         max_tokens_field=family.max_tokens_field if provider == "openai" else "max_tokens",
         efforts=family.efforts,
     )
-    return _known.setdefault((base_url, model), new)
+    return _known.setdefault((base_url, model, provider), new)
 
 
 def _with_schema_instruction(messages: tuple[Message, ...], schema: dict[str, Any], mode: Mode) -> tuple[Message, ...]:
