@@ -19,7 +19,7 @@ Actor = Literal["engine", "model", "user"]
 class Cloned(Value):
     """The repository that a run began with."""
 
-    address: str
+    address: Wording
     """Without a password or token."""
     commit: str
     ref: str = ""
@@ -197,7 +197,7 @@ class Pushed(Value):
     parent: str
     """The commit that the run began with."""
     branch: str
-    address: str
+    address: Wording
     """Without a password or token."""
     paths: tuple[str, ...] = ()
     by: str = ""
