@@ -8,10 +8,9 @@ import pytest
 
 from cli.conftest import Result, Surefoot
 from cli.git.stories import CHECK, COMMAND, git, make_repository, message, run
-from surefoot.errors import UsageError
 from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
-from surefoot.workspace.git.remote import copy_of, without_login
+from surefoot.workspace.git.remote import without_login
 
 RUN = "9999-000000-abcd"
 
@@ -192,16 +191,3 @@ def test_nothing_is_pushed_if_the_run_changed_what_hooks_of_the_user_run(surefoo
 )
 def test_tokens_in_addresses_are_not_stored(address: str, stored: str) -> None:
     assert without_login(address) == stored
-
-
-def test_a_git_in_the_current_folder_does_not_push(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    planted = tmp_path / "project" / "git"
-    planted.parent.mkdir()
-    planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    planted.chmod(0o755)
-    monkeypatch.chdir(planted.parent)
-    monkeypatch.setenv("PATH", str(planted.parent))
-    (tmp_path / "copy").mkdir()
-    with pytest.raises(UsageError, match="no git"):
-        copy_of("https://127.0.0.1:9/x.git", "0" * 40, "main", tmp_path / "copy")
-    assert not (tmp_path / "ran").exists()
