@@ -243,12 +243,13 @@ async def test_the_command_serves_an_editor(tmp_path: Path) -> None:
     assert (folder / "adder.py").exists()
 
 
+@pytest.mark.servers
 async def test_a_session_has_what_the_settings_name(tmp_path: Path) -> None:
     """The tools of an MCP server, telemetry; and no secret of a server in what the editor is shown."""
     task, secret = "Find out how the weather is.", "wombat-4455-heron"
     folder, script, config = tmp_path / "work", tmp_path / "answers.json", tmp_path / ".config/surefoot/config.toml"
     folder.mkdir()
-    looked = [act("own__look", topic="the weather"), done(f"It is fine, {secret}.")]
+    looked = [act("own__look", topic=f"the weather, {secret},"), done()]
     script.write_text(json.dumps([{**understanding(), "understanding": task}, *looked]))
     config.parent.mkdir(parents=True)
     server = Path(__file__).parents[2] / "support" / "mcp_server.py"
@@ -273,6 +274,7 @@ async def test_a_session_has_what_the_settings_name(tmp_path: Path) -> None:
     (call,) = [call for call in editor.of("tool_call") if call.title.startswith("own__look")]
     (update,) = [update for update in editor.of("tool_call_update") if update.tool_call_id == call.tool_call_id]
     assert update.status == "completed"
+    assert "the weather" in update.model_dump_json()
     assert "the MCP server away" in editor.text
     assert secret not in "".join(update.model_dump_json() for update in editor.updates)
 

@@ -20,11 +20,9 @@ def test_a_git_in_the_current_folder_is_never_run(
     monkeypatch.chdir(planted.parent)
     monkeypatch.setenv("PATH", str(planted.parent))
     (tmp_path / "copy").mkdir()
+    address, copy = "https://127.0.0.1:9/x.git", tmp_path / "copy"
     with pytest.raises(UsageError, match="no git"):
-        if command == "clone":
-            clone("https://127.0.0.1:9/x.git", "", tmp_path)
-        else:
-            copy_of("https://127.0.0.1:9/x.git", "0" * 40, "main", tmp_path / "copy")
+        _ = clone(address, "", tmp_path) if command == "clone" else copy_of(address, "0" * 40, "main", copy)
     assert not (tmp_path / "ran").exists()
 
 
