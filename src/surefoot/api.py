@@ -59,6 +59,7 @@ class Agent:
     `state_store` is the journal; without one, runs are kept in memory and end with the program. `person` is asked when
     something needs confirmation; without one the run waits, and `resume` continues it. With `verbose_logging`, every
     event is a line of the logger named "surefoot". `alerts` says who is told when a run has failed, waits or is done.
+    `secrets` are values that tools use, by name; like the keys of models they are removed from what is recorded.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Agent:
         home: Path | None = None,
         bus: Bus | None = None,
         alerts: AlertSettings | None = None,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
         self.config = config or ExecutionConfig()
         self.workspace = Path(workspace).resolve()
@@ -83,6 +85,7 @@ class Agent:
             toolbox=toolbox,
             person=person,
             alerts=alerts or AlertSettings(),
+            secrets=secrets or {},
         )
         if bus is not None:
             self.services.bus = bus

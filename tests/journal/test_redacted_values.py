@@ -27,7 +27,7 @@ NEVER_ALTERED = {
     *("action_id", "after", "alternative_tool", "answer", "based_on", "body", "by", "command", "compensation_id"),
     *("criterion_checks", "expected_tools"),
     # of git: the commit, the branches, the step that was committed
-    *("commit", "branch", "branched_from", "step"),
+    *("commit", "branch", "branched_from", "step", "ref"),
     # of a run that continues another: ids, and hashes of what is known of it
     *("run", "session", "facts", "brief"),
     # of alerts: the id, the host or program, the hash of what is sent

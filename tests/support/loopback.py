@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -42,6 +42,8 @@ class Loopback:
         self.respond = respond
         self.requests: list[Request] = []
         self.address = ""
+        self.around: Callable[[Request], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+        """Entered while a request is answered."""
 
     def bodies(self, path: str = "") -> list[dict[str, Any]]:
         return [request.body for request in self.requests if path in request.path and request.method == "POST"]
@@ -51,7 +53,8 @@ class Loopback:
             while True:
                 request = await _read(reader)
                 self.requests.append(request)
-                await _write(writer, self.respond(request))
+                async with self.around(request):
+                    await _write(writer, self.respond(request))
         writer.close()
 
 

@@ -29,6 +29,7 @@ from surefoot.cli.commands.serve import acp, schema, serve, watch
 from surefoot.cli.commands.undo import apply, diff, gc, undo
 from surefoot.cli.demo.command import demo
 from surefoot.cli.git.command import commit, pr, review
+from surefoot.cli.git.push import push
 from surefoot.cli.help.completion import completion
 from surefoot.cli.help.examples import add_examples
 from surefoot.cli.help.listing import write_commands
@@ -50,7 +51,7 @@ _USAGE_ERRORS = (UsageError, ConfigError, NoModel)
 
 WITH_JOURNAL = (
     run, plan, resume, retry, edit, skip, pause, cancel, answer, list_runs, show, stats, watch, serve, report, diff,
-    undo, replay, fork, apply, gc, config, doctor, worker, review, commit, pr,
+    undo, replay, fork, apply, gc, config, doctor, worker, review, commit, push, pr,
 )  # fmt: skip
 """The commands that open the journal, or tell about it."""
 
@@ -122,6 +123,7 @@ for command in (
     diff,
     review,
     commit,
+    push,
     pr,
     undo,
     replay,

@@ -29,6 +29,7 @@ _NOT_COPIED = (
     e.ModelRetried,
     e.Applied,
     e.Committed,
+    e.Pushed,
     e.UndoIncomplete,
 )
 

@@ -1,10 +1,15 @@
-"""Connects runs to what the settings name: OpenTelemetry, Redis. Nothing is imported for what is switched off."""
+"""Connects runs to what the settings name: OpenTelemetry, Redis, MCP servers. Nothing is imported for what is not used.
+
+Runs in a terminal, of workers and of editors all do it here.
+"""
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 
 from surefoot.config.integrations import Integrations
+from surefoot.config.mcp import ConfiguredServer
 from surefoot.engine.runtime.services import Services
 
 _log = logging.getLogger("surefoot")
@@ -31,3 +36,39 @@ async def attached(
 
             await stack.enter_async_context(mirrored(services, settings.redis, tell))
         yield
+
+
+@contextlib.asynccontextmanager
+async def equipped(
+    services: Services,
+    servers: Sequence[ConfiguredServer],
+    folder: Path,
+    tell: Callable[[str], None] = _log.warning,
+) -> AsyncIterator[None]:
+    """The runs of these services, in this folder, have the tools of the MCP servers too. The servers end with it.
+
+    The services must know the `secrets_of` the servers. Without servers nothing is changed.
+    """
+    if not servers:
+        yield
+        return
+    from surefoot.tools.mcp.servers import mcp_toolbox
+
+    def notify(message: str) -> None:
+        tell(services.redactor.redact(message))
+
+    own = services.toolbox
+    async with mcp_toolbox(servers, folder, services.home, notify=notify, toolbox=own) as services.toolbox:
+        try:
+            yield
+        finally:
+            services.toolbox = own
+
+
+def secrets_of(servers: Sequence[ConfiguredServer]) -> dict[str, str]:
+    """The secrets that these MCP servers are given, for `Services`, which removes them from what is recorded."""
+    if not servers:
+        return {}
+    from surefoot.tools.mcp.servers import secrets_for
+
+    return secrets_for(servers)

@@ -18,9 +18,10 @@ from acp.helpers import embedded_text_resource, image_block, resource_block, res
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
 from support.hanging import Hanging
-from support.kit import Bench, fenced, understanding
+from support.kit import Bench, act, done, fenced, understanding
+from support.otlp import receiving
 from surefoot.api import Agent
-from surefoot.integrations.acp.agent import EditorAgent, text_of
+from surefoot.integrations.acp.agent import EditorAgent, Opened, text_of
 from surefoot.integrations.acp.person import EditorPerson
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
@@ -65,9 +66,10 @@ class Editor:
 async def connected(bench: Bench, editor: Any, answers: Any, **config: Any) -> AsyncIterator[Any]:
     """An editor and an agent in one process, over a pair of sockets."""
 
-    async def make_agent(folder: Path, person: EditorPerson) -> Agent:
+    async def make_agent(folder: Path, person: EditorPerson) -> Opened:
         model = answers if isinstance(answers, ScriptedModel) else ScriptedModel(answers)
-        return Agent(model, bench.config(**config), bench.journal, workspace=folder, home=bench.home, person=person)
+        settings = bench.config(**config)
+        return Opened(Agent(model, settings, bench.journal, workspace=folder, home=bench.home, person=person))
 
     ends = [await asyncio.open_connection(sock=end) for end in socket.socketpair()]
     agent: Any = EditorAgent(make_agent, [CHECK])
@@ -239,6 +241,42 @@ async def test_the_command_serves_an_editor(tmp_path: Path) -> None:
     assert response.stop_reason == "end_turn"
     assert "**Verified**" in editor.text
     assert (folder / "adder.py").exists()
+
+
+@pytest.mark.servers
+async def test_a_session_has_what_the_settings_name(tmp_path: Path) -> None:
+    """The tools of an MCP server, telemetry; and no secret of a server in what the editor is shown."""
+    task, secret = "Find out how the weather is.", "wombat-4455-heron"
+    folder, script, config = tmp_path / "work", tmp_path / "answers.json", tmp_path / ".config/surefoot/config.toml"
+    folder.mkdir()
+    looked = [act("own__look", topic=f"the weather, {secret},"), done()]
+    script.write_text(json.dumps([{**understanding(), "understanding": task}, *looked]))
+    config.parent.mkdir(parents=True)
+    server = Path(__file__).parents[2] / "support" / "mcp_server.py"
+    config.write_text(
+        f"[telemetry]\nenabled = true\n"
+        f"[mcp.servers.own]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(server))}]\n"
+        "start_seconds = 300\n"
+        '[mcp.servers.away]\nurl = "http://127.0.0.1:1/mcp"\nheaders_env = { Authorization = "AWAY_HEADER" }\n'
+    )
+    editor: Any = Editor()
+    with receiving() as receiver:
+        own = {"HOME": str(tmp_path), "SUREFOOT_HOME": str(tmp_path / "state"), "AWAY_HEADER": f"Bearer {secret}"}
+        environ = {**os.environ, **own, **receiver.variables}
+        arguments = ["-m", "surefoot", "acp", "-m", f"scripted:{script}", "--sandbox", "off"]
+        async with spawn_agent_process(editor, sys.executable, *arguments, env=environ) as (connection, _):
+            await connection.initialize(protocol_version=PROTOCOL_VERSION)
+            session = await connection.new_session(cwd=str(folder), mcp_servers=[])
+            await connection.prompt(session_id=session.session_id, prompt=[text_block(task)])
+            # Before the process ends: an editor may kill it.
+            spans = {span.name for span in receiver.spans()}
+    assert {"invoke_agent surefoot", "execute_tool own__look"} <= spans
+    (call,) = [call for call in editor.of("tool_call") if call.title.startswith("own__look")]
+    (update,) = [update for update in editor.of("tool_call_update") if update.tool_call_id == call.tool_call_id]
+    assert update.status == "completed"
+    assert "the weather" in update.model_dump_json()
+    assert "the MCP server away" in editor.text
+    assert secret not in "".join(update.model_dump_json() for update in editor.updates)
 
 
 def test_output_to_a_file_is_refused(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def blocks(kind: str) -> list[str]:
 
 @pytest.mark.servers
 @pytest.mark.req("X6")
-def test_the_commands_of_the_guide_work(farm: Farm, tmp_path: Path) -> None:
+def test_the_commands_of_the_guide_work(farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "answers.json").write_text(json.dumps([UNDERSTANDING, adder("-"), adder("+")]))
     (farm.project / "test_adder.py").write_text(TEST)
     repository = tmp_path / "adder.git"
@@ -32,6 +32,9 @@ def test_the_commands_of_the_guide_work(farm: Farm, tmp_path: Path) -> None:
     ):  # fmt: skip
         subprocess.run(["git", *words], cwd=farm.project, check=True)
     subprocess.run(["git", "clone", "-q", "--bare", str(farm.project), str(repository)], check=True)
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
     seen = []
     for line in "".join(blocks("sh")).splitlines():
         words = shlex.split(line.replace("file:///srv/adder.git", f"file://{repository}"))
@@ -60,7 +63,11 @@ def test_the_commands_of_the_guide_work(farm: Farm, tmp_path: Path) -> None:
             assert "Verified" in done.stdout
         if words[1] == "apply":
             assert (farm.project / "adder.py").read_text() == "def add(a, b):\n    return a + b\n"
-    assert [name for name, _ in seen] == ["run", "list", "watch", "diff", "apply", "run", "watch", "diff"]
+        if words[1] == "push":
+            branch = re.findall(r"pushed \w+ to (\S+) of", done.stdout)[0]
+            shown = ["git", "show", f"{branch}:adder.py"]
+            assert b"return a + b" in subprocess.run(shown, cwd=repository, check=True, capture_output=True).stdout
+    assert [name for name, _ in seen] == ["run", "list", "watch", "diff", "apply", "run", "watch", "diff", "push"]
     undone = subprocess.run(
         [sys.executable, "-m", "surefoot", "undo", seen[0][1].strip(), "--yes"], cwd=farm.project, env=os.environ,
         capture_output=True, text=True, check=False,

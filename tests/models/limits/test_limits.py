@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from surefoot.config.model import ModelSettings
 from surefoot.errors import ModelUnavailable
 from surefoot.models.base import Message, ModelReply, ModelRequest, ModelTraits, OnText, Usage
+from surefoot.models.limits import line, local, shared
 from surefoot.models.limits.base import CallTable, Limits
 from surefoot.models.limits.limited import LimitedModel
 from surefoot.models.limits.local import LocalCalls
@@ -177,6 +178,17 @@ def test_processes_that_die_and_stop_never_exceed_the_limits(
             assert sum(tokens for other, tokens in rows if at - 1 < other <= at) <= 100
 
 
+class QuickModel:
+    name, traits = "quick", ModelTraits()
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
+        await asyncio.sleep(0.02)
+        return ModelReply(text="hello", usage=Usage(prompt_tokens=3, output_tokens=2))
+
+    async def aclose(self) -> None:
+        pass
+
+
 class SlowModel:
     name, traits = "slow", ModelTraits()
 
@@ -237,6 +249,102 @@ async def test_a_cancelled_call_frees_its_place(calls: CallTable) -> None:
         await asking
     inner.release.set()
     assert (await model.complete(REQUEST)).text == "hello"
+
+
+class Asked:
+    """A table that notes who asks, and in which order calls begin."""
+
+    def __init__(self, table: CallTable) -> None:
+        self.renew, self.end, self.close, self._begin = table.renew, table.end, table.close, table.begin
+        self.refused: list[str] = []
+        self.begun: list[str] = []
+
+    def begin(self, limits: Limits, call_id: str, tokens: int, lease_seconds: float) -> float:
+        seconds = self._begin(limits, call_id, tokens, lease_seconds)
+        (self.refused if seconds else self.begun).append(call_id)
+        return seconds
+
+
+def test_who_waits_asks_less_often_but_not_for_ever() -> None:
+    pauses = [line.pause_after(asked, 0) for asked in range(1, 8)]
+    assert pauses == [0.25, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0]
+    assert line.pause_after(1_000_000, 19.9) == 2.0
+    assert line.pause_after(1_000_000, 20.0) == 0.25
+
+
+async def test_of_many_waiting_calls_of_a_process_only_the_first_asks(
+    calls: CallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "LOOK_SECONDS", 0.01)
+    inner, table, limits, waiting = SlowModel(), Asked(calls), Limits("a", concurrent_calls=1), line.Line()
+    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(local, "LOOK_SECONDS", 0.01)
+    models = [LimitedModel(inner, limits, table, line=waiting) for _ in range(4)]
+    first = asyncio.create_task(models[0].complete(REQUEST))
+    await inner.begun.wait()
+    others = [asyncio.create_task(models[number % 4].complete(REQUEST)) for number in range(20)]
+    while len(table.refused) < 5:  # noqa: ASYNC110 - they are appended in a thread
+        await asyncio.sleep(0.01)
+    assert len(set(table.refused)) == 1
+    inner.release.set()
+    await asyncio.gather(first, *others)
+    assert len(table.begun) == 21
+    assert inner.most == 1
+    # Each call that was refused begins before another asks.
+    assert table.begun[1] == table.refused[0]
+
+
+async def test_a_process_whose_calls_follow_each_other_leaves_places_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (line, local):
+        monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(line, "LONGEST_PAUSE", 0.08)
+    monkeypatch.setattr(line, "IMPATIENT_SECONDS", 0.8)
+    limits, tables = Limits("a", concurrent_calls=1), [LocalCalls(tmp_path / "limits.sqlite") for _ in range(2)]
+    greedy, other = (LimitedModel(QuickModel(), limits, table) for table in tables)
+
+    async def keep_asking() -> None:
+        while True:
+            await greedy.complete(REQUEST)
+
+    asking = [asyncio.create_task(keep_asking()) for _ in range(4)]
+    for _ in range(5):
+        await other.complete(REQUEST)
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    for table in tables:
+        table.close()
+
+
+async def test_all_models_of_a_process_share_one_connection(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUREFOOT_DATABASE", database)
+    script = tmp_path / "answers.json"
+    script.write_text('["one", "two"]')
+    settings = ModelSettings(concurrent_calls=2)
+    models = [await choose_model(f"scripted:{script}", settings) for _ in range(5)]
+    replies = await asyncio.gather(*(model.complete(REQUEST) for model in models))
+    assert {reply.text for reply in replies} == {"one"}
+    assert await asyncio.to_thread(connections, database) == 1
+    for model in models[1:]:
+        await model.aclose()
+        await model.aclose()
+    assert (await models[0].complete(REQUEST)).text == "two", "the others have not closed its table"
+    await models[0].aclose()
+    while await asyncio.to_thread(connections, database):  # noqa: ASYNC110 - the server ends it a little later
+        await asyncio.sleep(0.05)
+
+
+def connections(database: str) -> int:
+    with psycopg.connect(database) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'surefoot' AND datname = current_database()"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 async def test_the_settings_of_the_model_apply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -289,6 +289,7 @@ def _as_json(state: "RunState", current: "CurrentStatus") -> None:
         "open_points": [point._replace(question=hide(point.question)).as_object() for point in open_points(state)],
         "branch": state.branch or None,
         "commits": [as_json(commit) for commit in state.commits],
+        "pushes": [as_json(pushed) for pushed in state.pushes],
         "questions": [
             {"id": q.id, "kind": q.kind, "text": hide(q.text), "answer": hide(q.answer or "") or q.answer}
             for q in state.questions.values()

@@ -1,6 +1,8 @@
 """`serve`: the page, the socket and the HTTP interface. `acp`: in an editor. `watch`: a run in another terminal.
 `schema`: for programs."""
 
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +12,9 @@ from surefoot.cli.options import all_option, isolation_options, model_option, st
 from surefoot.errors import UsageError
 
 if TYPE_CHECKING:
-    from surefoot.api import Agent
+    from surefoot.integrations.acp.agent import Opened
     from surefoot.integrations.acp.person import EditorPerson
+    from surefoot.journal.store.base import Journal
 
 
 @click.command()
@@ -108,34 +111,52 @@ def acp(model: str | None, checks: tuple[str, ...], **options: Any) -> int:
     async def work() -> None:
         from surefoot.cli.session.resources import open_journal
 
-        journal = open_journal()
+        async with AsyncExitStack() as stack:
+            journal = open_journal()
+            stack.push_async_callback(journal.aclose)
 
-        async def make_agent(folder: Path, person: "EditorPerson") -> "Agent":
-            from surefoot.api import Agent
-            from surefoot.cli.session.prepare import load_settings
-            from surefoot.cli.session.resources import resolve_workspace
-            from surefoot.config import paths
-            from surefoot.models.select import choose_model
+            async def make_agent(folder: Path, person: "EditorPerson") -> "Opened":
+                return await _open_session(folder, person, model, options, journal, stack)
 
-            workspace = resolve_workspace(str(folder))
-            settings = load_settings(workspace, options)
-            return Agent(
-                await choose_model(model, settings.model),
-                settings.execution,
-                journal,
-                workspace=workspace,
-                home=paths.state_home(),
-                person=person,
-                alerts=settings.alerts,
-            )
-
-        try:
             await serve_stdio(make_agent, checks)
-        finally:
-            await journal.aclose()
 
     asyncio.run(work())
     return 0
+
+
+async def _open_session(
+    folder: Path,
+    person: "EditorPerson",
+    model: str | None,
+    options: Mapping[str, Any],
+    journal: "Journal",
+    stack: AsyncExitStack,
+) -> "Opened":
+    """An agent for one session of an editor, with the settings of its folder. Its model ends with the stack."""
+    from surefoot.api import Agent
+    from surefoot.cli.session.prepare import load_settings
+    from surefoot.cli.session.resources import resolve_workspace
+    from surefoot.config import paths
+    from surefoot.integrations.acp.agent import Opened
+    from surefoot.integrations.attach import secrets_of
+    from surefoot.models.select import choose_model
+
+    workspace = resolve_workspace(str(folder))
+    settings = load_settings(workspace, options)
+    servers = tuple(settings.mcp_servers.values())
+    chosen = await choose_model(model, settings.model)
+    stack.push_async_callback(chosen.aclose)
+    agent = Agent(
+        chosen,
+        settings.execution,
+        journal,
+        workspace=workspace,
+        home=paths.state_home(),
+        person=person,
+        alerts=settings.alerts,
+        secrets=secrets_of(servers),
+    )
+    return Opened(agent, settings.integrations, servers)
 
 
 @click.command()

@@ -96,6 +96,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("commit what the newest run changed", "surefoot commit"),
         ("one commit for each step", "surefoot commit 1115-2044 --steps"),
     ),
+    "push": (
+        ("see what would be pushed, and say yes or no", "surefoot push 1115-2044"),
+        ("in a script, to a branch of this name", "surefoot push 1115-2044 --branch fix/login --yes"),
+    ),
     "pr": (
         ("the text of a pull request", "surefoot pr"),
         ("only its title", "surefoot pr last --title"),

@@ -30,6 +30,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Take over, take back": {
         "review": "keep, edit or undo parts of what a run changed",
         "commit": "commit what a run changed",
+        "push": "push what a remote run made of a clone",
         "pr": "the text of a pull request",
         "undo": "restore the files as they were before a run or a step",
         "apply": "apply the changes that a run made in its copy",

@@ -12,7 +12,7 @@ import click
 from surefoot.errors import UsageError, WorkersUnreachable
 
 if TYPE_CHECKING:
-    from surefoot.journal.events import Record
+    from surefoot.journal.events import Cloned, Record
     from surefoot.journal.state import RunState
 
 _LOCAL_ONLY = {
@@ -27,6 +27,7 @@ _LOCAL_ONLY = {
 
 def run_remotely(words: tuple[str, ...], options: Mapping[str, Any]) -> int:
     """`run --remote`: store the files and the task, hand the run over, and print its id."""
+    from surefoot.cli.session.resources import resolve_workspace
     from surefoot.integrations.temporal.starting import clone
 
     for name, option in _LOCAL_ONLY.items():
@@ -35,19 +36,18 @@ def run_remotely(words: tuple[str, ...], options: Mapping[str, Any]) -> int:
     if options["ref"] and not options["git"]:
         raise UsageError("--ref is the branch or tag of --git", remedy="name the repository with --git URL")
     if not options["git"]:
-        return _start(words, options, None)
+        return _start(words, options, resolve_workspace(options["workspace"]))
     with tempfile.TemporaryDirectory(prefix="surefoot-clone-") as scratch:
-        return _start(words, options, clone(options["git"], options["ref"], Path(scratch)))
+        return _start(words, options, *clone(options["git"], options["ref"], Path(scratch)))
 
 
-def _start(words: tuple[str, ...], options: Mapping[str, Any], cloned: Path | None) -> int:
+def _start(words: tuple[str, ...], options: Mapping[str, Any], folder: Path, cloned: "Cloned | None" = None) -> int:
     from surefoot.cli.session.prepare import given_task, load_settings
-    from surefoot.cli.session.resources import resolve_workspace
     from surefoot.cli.session.worktree import worktree_path
     from surefoot.engine.loop import new_run_id
     from surefoot.integrations.temporal.starting import RemoteRun, start_remote
 
-    folder, run_id = cloned or resolve_workspace(options["workspace"]), new_run_id()
+    run_id = new_run_id()
     settings = load_settings(folder, options)
     new = given_task(words, options, folder, worktree_path(folder, run_id), default_checks=settings.execution.checks)
     run = RemoteRun(
@@ -59,7 +59,7 @@ def _start(words: tuple[str, ...], options: Mapping[str, Any], cloned: Path | No
         first=new.first,
         given=new.given,
         based_on=new.based_on,
-        is_origin=cloned is None,
+        cloned=cloned,
     )
     try:
         asyncio.run(start_remote(run))

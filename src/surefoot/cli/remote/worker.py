@@ -27,6 +27,7 @@ def worker(runs: int, model: str | None) -> int:
     import asyncio
     import sys
 
+    from surefoot.cli.report.hiding import safe
     from surefoot.config.workers import read_workers
     from surefoot.integrations.temporal.worker import WorkerOptions, work
 
@@ -34,5 +35,8 @@ def worker(runs: int, model: str | None) -> int:
         click.echo(line)
         sys.stdout.flush()
 
-    asyncio.run(work(WorkerOptions(workers=read_workers(), runs=runs, model=model), say))
+    def tell(message: str) -> None:
+        click.echo(safe(message), err=True)
+
+    asyncio.run(work(WorkerOptions(workers=read_workers(), runs=runs, model=model), say, tell))
     return 0

@@ -197,7 +197,7 @@ def _not_captured(outcome: Outcome) -> Iterator[Text]:
 
 
 def _git(state: RunState) -> Iterator[Text]:
-    """The branch that was made for the run, and the commits with its changes."""
+    """The branch that was made for the run, the commits with its changes, and where they were pushed."""
     if state.branch:
         yield _row("branch", Text(f"{fmt.line(state.branch)}, made from {fmt.line(state.branched_from)}"))
     for index, commit in enumerate(state.commits[:_MAX_CHECKS]):
@@ -206,6 +206,9 @@ def _git(state: RunState) -> Iterator[Text]:
         yield _row("commit" if index == 0 else "", Text(text))
     if len(state.commits) > _MAX_CHECKS:
         yield _row("", Text(f"and {len(state.commits) - _MAX_CHECKS} more", style="dim"))
+    for pushed in state.pushes:
+        text = f"{pushed.commit[:10]} to {fmt.line(pushed.branch)} of {fmt.line(pushed.address)}"
+        yield _row("pushed", Text(text))
 
 
 def _warnings(state: RunState, outcome: Outcome | None) -> list[str]:

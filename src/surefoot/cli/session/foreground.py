@@ -29,13 +29,12 @@ from surefoot.engine.runtime.services import Services
 from surefoot.engine.runtime.stop import StopReason
 from surefoot.errors import LeaseLost, NoModel, UsageError, WeightsError
 from surefoot.history.requests import send_control
-from surefoot.integrations.attach import attached
+from surefoot.integrations.attach import attached, equipped, secrets_of
 from surefoot.journal.events import Record
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
 from surefoot.models.select import choose_model, require_reachable
-from surefoot.tools.registry import Toolbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
                 watcher.accept_keys(partial(send_control, services.journal))
                 if prepared.before is not None:
                     prepared.before()
-                async with _tools(prepared, watcher) as services.toolbox:
+                async with equipped(services, prepared.mcp_servers, prepared.folder, partial(_notify, watcher)):
                     state = await prepared.drive(services)
     except Exception as error:
         run_id = watcher.follower.state.run_id or (fold(prepared.records).run_id if prepared.records else "")
@@ -132,34 +131,15 @@ async def _open_services(prepared: PreparedRun, watcher: Watcher) -> AsyncIterat
             person=person,
             alerts=prepared.alerts,
             end_process=partial(end_process, watcher.abandon, as_json=display.as_json),
-            secrets=_secrets(prepared.mcp_servers),
+            secrets=secrets_of(prepared.mcp_servers),
         )
         hide_with(services.redactor)
-        await stack.enter_async_context(attached(services, prepared.integrations, lambda m: watcher.notify(safe(m))))
+        await stack.enter_async_context(attached(services, prepared.integrations, partial(_notify, watcher)))
         yield services
 
 
-@contextlib.asynccontextmanager
-async def _tools(prepared: PreparedRun, watcher: Watcher) -> AsyncIterator[Toolbox | None]:
-    """The tools of the run: None for the built-in ones, which is what most runs have. MCP servers end with it."""
-    if not prepared.mcp_servers:
-        yield None
-        return
-    from surefoot.tools.mcp.servers import mcp_toolbox
-
-    def notify(message: str) -> None:
-        watcher.notify(safe(message))
-
-    async with mcp_toolbox(prepared.mcp_servers, prepared.folder, paths.state_home(), notify=notify) as toolbox:
-        yield toolbox
-
-
-def _secrets(servers: Sequence[ConfiguredServer]) -> dict[str, str]:
-    if not servers:
-        return {}
-    from surefoot.tools.mcp.servers import secrets_for
-
-    return secrets_for(servers)
+def _notify(watcher: Watcher, message: str) -> None:
+    watcher.notify(safe(message))
 
 
 async def _choose_model(prepared: PreparedRun) -> LanguageModel:

@@ -5,7 +5,7 @@ staged stay as they are, also if a hook refuses or changes files.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 from surefoot.workspace.errors import as_text, printable
 from surefoot.workspace.git.commit import Made, Part, adopt, changed_before, commit_parts, has_all, take_back
-from surefoot.workspace.git.hooks import active_hooks, changed_hook_files
+from surefoot.workspace.git.hooks import COMMIT_HOOKS, active_hooks, changed_hook_files
 from surefoot.workspace.git.repository import Repository, changes_of_user, require_identity, require_repository
 from surefoot.workspace.git.staging import States, ignored, nested, staging
 from surefoot.workspace.lock import WorkspaceLock
@@ -63,7 +63,7 @@ async def commit_run(
     require_committable(state)
     folder = _folder(state, home)
     with WorkspaceLock(folder, home, run_id):
-        work = _Work.of(state, timeline, folder, home)
+        work = Work.of(state, timeline, folder, home)
         work.refuse_if_committed()
         # After a review, commits of steps would have what was undone: then it is one commit.
         made, notes = work.commit(by_step=by_step and not timeline.reviewed, hide=hide)
@@ -82,17 +82,17 @@ async def commit_run(
     return Committed(events, tuple(sorted(work.nested)), tuple(notes))
 
 
-def require_committable(state: RunState) -> None:
-    """Raise UsageError unless the run is verified and its result is there."""
+def require_committable(state: RunState, what: str = "committed", otherwise: str = "") -> None:
+    """Raise UsageError unless the run is verified and its result is there. `otherwise`: what to do if it is not."""
     outcome = state.outcome
     if state.undone is not None:
-        raise UsageError(f"the changes of run {state.run_id} were undone", remedy="there is nothing to commit")
+        raise UsageError(f"the changes of run {state.run_id} were undone", remedy=f"there is nothing to be {what}")
     if outcome is None or not (outcome.verdict is Verdict.VERIFIED or outcome.accepted):
         level = f" (proof {outcome.proof.letter})" if outcome else ""
-        remedy = "to commit it all the same: git add FILE... && git commit"
+        remedy = otherwise or "to commit it all the same: git add FILE... && git commit"
         if outcome is not None and outcome.proof.letter == "B":
-            remedy += "; with --accept own-tests a run with proof B is committed"
-        raise UsageError(f"run {state.run_id} is not verified{level}, so it is not committed", remedy=remedy)
+            remedy += f"; with --accept own-tests a run with proof B is {what}"
+        raise UsageError(f"run {state.run_id} is not verified{level}, so it is not {what}", remedy=remedy)
 
 
 def _folder(state: RunState, home: Path) -> Path:
@@ -108,7 +108,9 @@ def _folder(state: RunState, home: Path) -> Path:
 
 
 @dataclass(slots=True)
-class _Work:
+class Work:
+    """What a run changed, in a repository where it is to be committed."""
+
     state: RunState
     timeline: Timeline
     repository: Repository
@@ -122,7 +124,10 @@ class _Work:
     nested: set[str]
 
     @classmethod
-    def of(cls, state: RunState, timeline: Timeline, folder: Path, home: Path) -> "_Work":
+    def of(
+        cls, state: RunState, timeline: Timeline, folder: Path, home: Path, hooks: Collection[str] = COMMIT_HOOKS
+    ) -> "Work":
+        """The work in a folder of a repository. `hooks` are those that it will start."""
         repository = require_repository(folder, "a commit")
         require_identity(repository)
         if state.branch and not state.applied and state.branch != repository.branch:
@@ -136,7 +141,8 @@ class _Work:
         changed = [change for change in workspace.changes(start, end) if is_own(change.path)]
         relative = os.path.relpath(folder, repository.top)
         prefix = "" if relative == "." else f"{relative}/"
-        _refuse_changed_hooks(state, repository, folder, {*(c.path for c in changed), *timeline.touched})
+        touched = {*(c.path for c in changed), *timeline.touched}
+        _refuse_changed_hooks(state, repository, folder, touched, active_hooks(repository, hooks))
         files = [
             change.path
             for change in changed
@@ -245,8 +251,10 @@ class _Work:
         return changed
 
 
-def _refuse_changed_hooks(state: RunState, repository: Repository, folder: Path, changed: set[str]) -> None:
-    found = changed_hook_files(repository, folder, changed, active_hooks(repository))
+def _refuse_changed_hooks(
+    state: RunState, repository: Repository, folder: Path, changed: set[str], hooks: list[Path]
+) -> None:
+    found = changed_hook_files(repository, folder, changed, hooks)
     if found:
         raise GitError(
             f"the run changed {_listed(found)}, which your git hooks run or obey, outside the sandbox: "

@@ -5,7 +5,7 @@ import os
 import secrets
 import stat
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,17 @@ from typing import Any
 from surefoot._version import __version__
 from surefoot.api import Agent
 from surefoot.config.extras import install_remedy
+from surefoot.config.integrations import Integrations
+from surefoot.config.mcp import ConfiguredServer
 from surefoot.core.outcome import Verdict
 from surefoot.errors import SurefootError, UsageError
 from surefoot.integrations.acp.person import EditorPerson
 from surefoot.integrations.acp.updates import Updates
+from surefoot.integrations.attach import attached, equipped
 from surefoot.journal.messages import ControlMessage
 from surefoot.results import SequentialExecutionPlan
 from surefoot.tools.registry import default_toolbox
 
-MakeAgent = Callable[[Path, EditorPerson], Awaitable[Agent]]
 _STOP_REASONS = {
     Verdict.CANCELLED: "cancelled",
     Verdict.INTERRUPTED: "cancelled",
@@ -30,10 +32,24 @@ _STOP_REASONS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a session works with."""
+
+    agent: Agent
+    integrations: Integrations = field(default_factory=Integrations)
+    mcp_servers: Sequence[ConfiguredServer] = ()
+    """Servers of the settings. The agent knows their secrets."""
+
+
+MakeAgent = Callable[[Path, EditorPerson], Awaitable[Opened]]
+
+
 @dataclass
 class Session:
     id: str
     agent: Agent
+    integrations: Integrations
     person: EditorPerson
     updates: Updates
     outgoing: "asyncio.Queue[Any]"
@@ -44,6 +60,10 @@ class Session:
     last_run: str | None = None
     """The run that the next one continues."""
 
+    def tell(self, notice: str) -> None:
+        """Say what is no part of the run, such as a receiver of telemetry that is away."""
+        self.updates.say(f"{notice}\n\n")
+
 
 class EditorAgent:
     """Serves one editor. `make_agent` opens an agent for the folder of a session."""
@@ -53,6 +73,12 @@ class EditorAgent:
         self._checks = tuple(checks)
         self._sessions: dict[str, Session] = {}
         self._client: Any = None
+        self._servers = AsyncExitStack()
+        """The MCP servers of all sessions. The protocol does not say when a session ends."""
+
+    async def aclose(self) -> None:
+        """End the MCP servers, when the editor is gone."""
+        await self._servers.aclose()
 
     def on_connect(self, conn: Any) -> None:
         self._client = conn
@@ -79,9 +105,12 @@ class EditorAgent:
             if not Path(cwd).is_absolute():
                 raise UsageError(f"the folder {cwd!r} is not an absolute path", remedy="send the whole path")
             person = EditorPerson(session_id, lambda text: session.updates.say(text))
-            agent = await self._make_agent(Path(cwd), person)
+            opened = await self._make_agent(Path(cwd), person)
+            agent, services, notices = opened.agent, opened.agent.services, list[str]()
+            await self._servers.enter_async_context(
+                equipped(services, opened.mcp_servers, agent.workspace, lambda notice: notices.append(f"{notice}\n\n"))
+            )
         person.client = self._client
-        services = agent.services
         updates = Updates(
             agent.workspace,
             services.toolbox or default_toolbox(),
@@ -90,7 +119,7 @@ class EditorAgent:
             streams_text=services.model.traits.tools != "none",
         )
         services.bus.subscribe(updates.on_record, on_stream=updates.on_stream)
-        session = Session(session_id, agent, person, updates, outgoing)
+        session = Session(session_id, agent, opened.integrations, person, updates, outgoing, notices)
         if mcp_servers:
             session.notices.append("The MCP servers of the editor are not used in this session.\n\n")
         self._sessions[session_id] = session
@@ -135,7 +164,8 @@ class EditorAgent:
             session.updates.say(notice)
         session.notices.clear()
         try:
-            plan = await self._begin_or_answer(session, text)
+            async with attached(session.agent.services, session.integrations, session.tell):
+                plan = await self._begin_or_answer(session, text)
         except SurefootError as error:
             session.updates.say(f"{error}\n\n{error.remedy}\n")
             return "end_turn"
@@ -217,4 +247,7 @@ async def serve_stdio(make_agent: MakeAgent, checks: Sequence[str] = ()) -> None
     except ImportError as error:
         raise UsageError(f"the protocol's library cannot be imported: {error}", remedy=install_remedy("acp")) from None
     agent: Any = EditorAgent(make_agent, checks)
-    await run_agent(agent)
+    try:
+        await run_agent(agent)
+    finally:
+        await agent.aclose()

@@ -6,7 +6,8 @@ Only the one that has the lease of the run in the database can write.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from surefoot.core.transitions import Stage
 from surefoot.engine.loop import resume_run
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import SurefootError, UnknownRun, UsageError
+from surefoot.integrations.attach import attached, equipped, secrets_of
 from surefoot.integrations.temporal.files import bring_files, putting, remove_files
 from surefoot.integrations.temporal.names import DRIVE
 from surefoot.journal import events as e
@@ -39,8 +41,8 @@ UNEXPECTED_TRIES = 5
 class Driver:
     """Drives the runs of one worker process. They share its event loop and one journal."""
 
-    def __init__(self, journal: PostgresJournal, model: str | None = None) -> None:
-        self._journal, self._model = journal, model
+    def __init__(self, journal: PostgresJournal, model: str | None, say: Callable[[str], None]) -> None:
+        self._journal, self._model, self._say = journal, model, say
         self._driving: set[str] = set()
 
     @activity.defn(name=DRIVE)
@@ -113,14 +115,22 @@ class Driver:
                 reader.close()
 
         mirror = await asyncio.to_thread(bring)
-        settings = load(folder)
+        settings, tell = load(folder), partial(self._tell, run_id)
+        servers = tuple(settings.mcp_servers.values())
         model = await choose_model(self._model or reusable_spec(state.model), settings.model)
         try:
-            services = Services(self._journal, model, home, alerts=settings.alerts, mirror=mirror)
-            return await resume_run(services, run_id, folder=folder)
+            services = Services(
+                self._journal, model, home, alerts=settings.alerts, mirror=mirror, secrets=secrets_of(servers)
+            )
+            async with attached(services, settings.integrations, tell), equipped(services, servers, folder, tell):
+                return await resume_run(services, run_id, folder=folder)
         finally:
             await model.aclose()
             await asyncio.to_thread(remove_files, folder, home, run_id)
+
+    def _tell(self, run_id: str, message: str) -> None:
+        """What does not stop a run, such as a receiver of telemetry that is away."""
+        self._say(f"run {run_id}: {message}")
 
 
 _RUNNING = {"ended": False, "seconds": 0.0}

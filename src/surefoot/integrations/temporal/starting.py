@@ -26,11 +26,11 @@ from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
 from surefoot.journal.store.opening import open_journal
 from surefoot.workspace.durable import durable_write
+from surefoot.workspace.git.program import Git
+from surefoot.workspace.git.remote import require_address, said_about, without_login
 from surefoot.workspace.mirror import Mirror
 from surefoot.workspace.process.programs import find_program
 from surefoot.workspace.worktrees import Worktree
-
-_GIT_URL = re.compile(r"(https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class RemoteRun:
     first: Stage = Stage.UNDERSTANDING
     given: Sequence[e.Event] = ()
     based_on: str = ""
-    is_origin: bool = True
-    """Whether the result may be applied to the folder. False for a clone that is removed again."""
+    cloned: e.Cloned | None = None
+    """Where the folder comes from, if it is a clone. It is removed again, so the result is not applied to it."""
 
 
 async def start_remote(run: RemoteRun) -> None:
@@ -73,7 +73,7 @@ async def create_remote(run: RemoteRun) -> None:
         snapshot = await asyncio.to_thread(workspace.snapshot)
         mirror = Mirror(workspace, putting(journal), journal.get_blob)
         await asyncio.to_thread(mirror.upload, snapshot)
-        if run.is_origin:
+        if run.cloned is None:
             _remember_origin(home, run)
         created = e.RunCreated(
             run_id=run.run_id,
@@ -86,6 +86,7 @@ async def create_remote(run: RemoteRun) -> None:
             starts_at=run.first,
             based_on=run.based_on,
             remote=True,
+            cloned=run.cloned,
         )
         await journal.append(run.run_id, [created, *run.given])
     finally:
@@ -100,12 +101,9 @@ def _remember_origin(home: Path, run: RemoteRun) -> None:
     durable_write(file, json.dumps(asdict(Worktree(str(run.folder.resolve()), run.task.workspace))).encode())
 
 
-def clone(address: str, ref: str, into: Path) -> Path:
-    """Clone a repository with the user's own git. Returns the folder. The address never becomes an option."""
-    if not _GIT_URL.fullmatch(address):
-        raise UsageError(
-            f"{address!r} is not the address of a git repository", remedy="write it as https://HOST/NAME.git"
-        )
+def clone(address: str, ref: str, into: Path) -> tuple[Path, e.Cloned]:
+    """Clone a repository with the user's own git. Returns the folder, and what was cloned."""
+    require_address(address)
     name = re.sub(r"\.git$", "", address.rstrip("/")).replace(":", "/").rpartition("/")[2] or "repository"
     folder = into / name
     branch = ["--branch", ref] if ref else []
@@ -116,13 +114,13 @@ def clone(address: str, ref: str, into: Path) -> Path:
     done = subprocess.run(
         [str(git), "clone", "--quiet", "--depth=1", *branch, "--", address, str(folder)],
         capture_output=True,
-        text=True,
         env=environment,
         check=False,
     )
     if done.returncode != 0:
         raise UsageError(
-            f"git could not clone {address}{f' at {ref}' if ref else ''}: {done.stderr.strip()[-500:]}",
+            f"git could not clone {without_login(address)}{f' at {ref}' if ref else ''}: {said_about(done, address)}",
             remedy="check the address, the name of the branch or tag, and your access to it",
         )
-    return folder
+    commit = Git(git, folder).read("rev-parse", "HEAD^{commit}").decode().strip()
+    return folder, e.Cloned(address=without_login(address), commit=commit, ref=ref)

@@ -24,8 +24,11 @@ class WorkerOptions:
     """The model of all runs, instead of the one that each of them names."""
 
 
-async def work(options: WorkerOptions, ready: Callable[[str], None]) -> None:
-    """Drive runs until a signal asks this process to end. Runs in progress are then left to other workers."""
+async def work(options: WorkerOptions, ready: Callable[[str], None], tell: Callable[[str], None]) -> None:
+    """Drive runs until a signal asks this process to end. Runs in progress are then left to other workers.
+
+    `tell` gets what does not stop a run, without secrets: a server of tools, telemetry or copies that does not work.
+    """
     require_library()
     from temporalio.worker import Worker
 
@@ -47,7 +50,7 @@ async def work(options: WorkerOptions, ready: Callable[[str], None]) -> None:
             client,
             task_queue=options.workers.queue,
             workflows=[RunWorkflow],
-            activities=[Driver(journal, options.model).drive],
+            activities=[Driver(journal, options.model, tell).drive],
             max_concurrent_activities=options.runs,
         )
         async with worker:

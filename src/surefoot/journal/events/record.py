@@ -39,6 +39,7 @@ from surefoot.journal.events.run import (
     PhaseStarted,
     PlanMade,
     PlanRevised,
+    Pushed,
     RunCreated,
     RunEnded,
     RunInterrupted,
@@ -92,6 +93,7 @@ Event: TypeAlias = Annotated[
     | UndoIncomplete
     | Applied
     | Committed
+    | Pushed
     | WorkKept
     | CompensationStarted
     | CompensationFinished

@@ -16,6 +16,16 @@ PhaseName = Literal["understanding", "approach", "planning", "validation"]
 Actor = Literal["engine", "model", "user"]
 
 
+class Cloned(Value):
+    """The repository that a run began with."""
+
+    address: Wording
+    """Without a password or token."""
+    commit: str
+    ref: str = ""
+    """The branch or tag that was asked for; empty if it was the default branch."""
+
+
 class RunCreated(Value):
     type: Literal["run_created"] = "run_created"
     run_id: str
@@ -49,6 +59,8 @@ class RunCreated(Value):
     """The git branch that was made for the run; empty if none was asked for."""
     branched_from: str = ""
     """The branch that it was made from."""
+    cloned: Cloned | None = None
+    """For a run that began with a clone: where it comes from."""
 
 
 class RunResumed(Value):
@@ -174,6 +186,20 @@ class Committed(Value):
     """The committed files, relative to the top folder of the repository."""
     step: str = ""
     """The step whose changes they are; empty if it is the whole run."""
+    by: str = ""
+
+
+class Pushed(Value):
+    """The changes of the run were pushed to the repository that it was cloned from, as one commit."""
+
+    type: Literal["pushed"] = "pushed"
+    commit: str
+    parent: str
+    """The commit that the run began with."""
+    branch: str
+    address: Wording
+    """Without a password or token."""
+    paths: tuple[str, ...] = ()
     by: str = ""
 
 

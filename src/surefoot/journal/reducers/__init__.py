@@ -66,7 +66,7 @@ def apply(state: RunState, record: e.Record) -> None:
         handler(state, event, at)
 
 
-_AFTER_RUN = (e.RolledBack, e.UndoIncomplete, e.Applied, e.AlertFinished, e.Committed)
+_AFTER_RUN = (e.RolledBack, e.UndoIncomplete, e.Applied, e.AlertFinished, e.Committed, e.Pushed)
 _AFTER_WAITING = (e.RunResumed, e.QuestionAnswered)
 _HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     **run.HANDLERS,

@@ -16,7 +16,7 @@ def _created(state: RunState, event: e.RunCreated, at: float) -> None:
     state.snapshot, state.protected, state.stage = event.snapshot, event.protected, event.starts_at
     state.started_at, state.model_address, state.remote = at, event.model_address, event.remote
     state.based_on = event.based_on
-    state.branch, state.branched_from = event.branch, event.branched_from
+    state.branch, state.branched_from, state.cloned = event.branch, event.branched_from, event.cloned
     state.undo_history.apply(event, at)
 
 
@@ -112,6 +112,10 @@ def _committed(state: RunState, event: e.Committed, at: float) -> None:
     state.commits.append(event)
 
 
+def _pushed(state: RunState, event: e.Pushed, at: float) -> None:
+    state.pushes.append(event)
+
+
 def _undo_incomplete(state: RunState, event: e.UndoIncomplete, at: float) -> None:
     state.undo_history.apply(event, at)
 
@@ -147,6 +151,7 @@ HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {
     e.ModelAnswered: _model_answered,
     e.Applied: _applied,
     e.Committed: _committed,
+    e.Pushed: _pushed,
     e.UndoIncomplete: _undo_incomplete,
     e.Warned: _warned,
     e.AlertStarted: _alert_started,

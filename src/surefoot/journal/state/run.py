@@ -128,6 +128,9 @@ class RunState:
     branched_from: str = ""
     commits: list[e.Committed] = field(default_factory=list)
     """How its changes were committed to the user's repository, in order."""
+    cloned: e.Cloned | None = None
+    """The repository that it began with, if that was a clone."""
+    pushes: list[e.Pushed] = field(default_factory=list)
     undo_history: UndoHistory = field(default_factory=UndoHistory)
     answers: dict[str, str] = field(default_factory=dict)
     """The answers of the model, by the fingerprint of the request."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import random
 import uuid
 from contextlib import suppress
 from typing import Any
@@ -10,15 +9,24 @@ from typing import Any
 from surefoot.errors import JournalError, ModelUnavailable
 from surefoot.models.base import LanguageModel, ModelReply, ModelRequest, ModelTraits, OnText
 from surefoot.models.limits.base import LEASE_SECONDS, CallTable, Limits
+from surefoot.models.limits.line import Line
 from surefoot.models.tokens import count_tokens, weigh_item, weigh_tools
 
 
 class LimitedModel:
+    """`line` is that of all calls of this process to the provider. Without one, this model has a line of its own."""
+
     def __init__(
-        self, inner: LanguageModel, limits: Limits, calls: CallTable, lease_seconds: float = LEASE_SECONDS
+        self,
+        inner: LanguageModel,
+        limits: Limits,
+        calls: CallTable,
+        lease_seconds: float = LEASE_SECONDS,
+        line: Line | None = None,
     ) -> None:
         self.inner = inner
         self._limits, self._calls, self._lease_seconds = limits, calls, lease_seconds
+        self._line = line or Line()
 
     @property
     def name(self) -> str:
@@ -40,6 +48,7 @@ class LimitedModel:
             with suppress(JournalError):
                 # If it fails, the row expires.
                 await asyncio.shield(asyncio.to_thread(self._calls.end, call_id, used))
+            self._line.leave()
 
     async def count_tokens(self, text: str) -> int | None:
         return await count_tokens(self.inner, text)
@@ -65,15 +74,15 @@ class LimitedModel:
             with suppress(asyncio.CancelledError):
                 await beginning
             await asyncio.to_thread(self._calls.end, call_id, 0)
+            self._line.leave()
             raise
 
     async def _try(self, call_id: str, tokens: int) -> None:
-        limits, lease = self._limits, self._lease_seconds
-        while True:
-            seconds = await asyncio.to_thread(self._calls.begin, limits, call_id, tokens, lease)
-            if not seconds:
-                return
-            await asyncio.sleep(min(seconds, lease) * random.uniform(0.8, 1.2))
+        async def ask() -> float:
+            seconds = await asyncio.to_thread(self._calls.begin, self._limits, call_id, tokens, self._lease_seconds)
+            return min(seconds, self._lease_seconds)
+
+        await self._line.wait(ask)
 
     async def _renewed(self, call_id: str, answering: Any) -> ModelReply:
         """Await an answer, and renew the call's row beside it. A call that has lost its place is given up."""

@@ -16,6 +16,8 @@ COMMIT_HOOKS = (
     "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction", "post-index-change",
 )  # fmt: skip
 """The hooks that `git commit` starts."""
+PUSH_HOOKS = (*COMMIT_HOOKS, "pre-push")
+"""The hooks that a commit and a push of it start."""
 MANAGERS = (
     ".pre-commit-config.yaml", ".pre-commit-config.yml", "lefthook.yml", "lefthook.yaml", "lefthook.toml",
     ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".overcommit.yml", "captainhook.json", ".captainhook.json",
@@ -33,11 +35,11 @@ SETTINGS = (".git/config", ".git/config.worktree", ".git/commondir", ".git/hooks
 _MAX_BYTES = 200_000
 
 
-def active_hooks(repository: Repository) -> list[Path]:
-    """The hooks that a commit starts."""
+def active_hooks(repository: Repository, names: Collection[str] = COMMIT_HOOKS) -> list[Path]:
+    """Those of these hooks that are there and would be started."""
     named = repository.git.look_up("rev-parse", "--git-path", "hooks").removesuffix(b"\n")
     folder = repository.top / os.fsdecode(named)
-    return [folder / name for name in COMMIT_HOOKS if os.access(folder / name, os.X_OK) and (folder / name).is_file()]
+    return [folder / name for name in names if os.access(folder / name, os.X_OK) and (folder / name).is_file()]
 
 
 def changed_hook_files(

@@ -1,7 +1,7 @@
 """Starts the user's git in a repository.
 
 Reading a repository runs nothing that its settings name: no hooks, no file monitor, no filters of its own.
-Only a commit and a new branch respect hooks, because the user asked for them.
+Only a commit, a new branch and a push respect hooks, because the user asked for them.
 """
 
 import os

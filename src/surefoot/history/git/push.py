@@ -1,0 +1,101 @@
+"""Pushes what a run changed, as one commit on top of the commit that it began with. Only a person can ask for it.
+
+It is done in a copy of the repository, with the user's own git and credentials. Nothing is sent before the person has
+seen what would be pushed and has said yes, and no branch is ever overwritten.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from surefoot.errors import UsageError
+from surefoot.history.git.commit import Work, require_committable
+from surefoot.history.restoring import who
+from surefoot.history.timeline import build_timeline
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.state import RunState
+from surefoot.journal.store.base import Journal
+from surefoot.workspace.errors import as_text
+from surefoot.workspace.git.hooks import PUSH_HOOKS
+from surefoot.workspace.git.remote import copy_of, push, require_address, tip_of, without_login
+from surefoot.workspace.git.repository import branch_name
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What would be pushed."""
+
+    state: RunState
+    event: e.Pushed
+    tip: str
+    """Where the branch ends now; empty if it is new."""
+    left_out: tuple[str, ...]
+    """Changed files that belong to a submodule or to another repository."""
+
+
+async def push_run(
+    journal: Journal,
+    home: Path,
+    run_id: str,
+    *,
+    agreed: Callable[[Proposal], bool],
+    branch: str = "",
+    address: str = "",
+    by: str = "",
+    hide: Callable[[str], str] = lambda text: text,
+) -> e.Pushed | None:
+    """Push what a verified run changed to a branch of the repository that it was cloned from. None: nobody agreed.
+
+    The snapshots of the run must be here. `address` is another address of the repository. Raises UsageError or GitError
+    if it is not possible; then nothing was pushed.
+    """
+    records = list(journal.read(run_id))
+    state = fold(records)
+    cloned = require_pushable(state)
+    where = address or cloned.address
+    require_address(where)
+    name = branch or branch_name(state.task.text if state.task else "", run_id)
+    with tempfile.TemporaryDirectory(prefix="surefoot-push-") as scratch:
+        folder = Path(scratch)
+        repository = copy_of(where, cloned.commit, name, folder)
+        tip = tip_of(repository, where, name)
+        if tip and not branch:
+            raise UsageError(
+                f"the branch {name} exists already in {without_login(where)}",
+                remedy="name another one: --branch NAME; or name it, to add to it if it has not moved",
+            )
+        work = Work.of(state, build_timeline(records), folder, home, hooks=PUSH_HOOKS)
+        (made,), _ = work.commit(by_step=False, hide=hide)
+        event = e.Pushed(
+            commit=made.commit,
+            parent=made.parent,
+            branch=name,
+            address=without_login(where),
+            paths=tuple(map(as_text, made.paths)),
+            by=by or who(),
+        )
+        if not agreed(Proposal(state, event, tip, tuple(sorted(work.nested)))):
+            return None
+        push(repository, where, made.commit, name)
+    await journal.append(run_id, [event])
+    return event
+
+
+def require_pushable(state: RunState) -> e.Cloned:
+    """Where the run comes from. Raises UsageError unless it is verified, began with a clone, and was not pushed yet."""
+    run_id = state.run_id
+    if state.cloned is None:
+        bring = f"surefoot apply {run_id} && surefoot commit {run_id}" if state.remote else f"surefoot commit {run_id}"
+        raise UsageError(
+            f"run {run_id} did not begin with a clone (run --remote --git), so it is not known where to push it",
+            remedy=f"commit it in your own repository, and push that: {bring} && git push",
+        )
+    require_committable(state, "pushed", otherwise=f"take its changes as a patch: surefoot diff {run_id}")
+    for event in state.pushes:
+        raise UsageError(
+            f"run {run_id} was pushed already, as {event.commit[:10]} to {event.branch} of {event.address}",
+            remedy=f"see it there: git fetch {event.address} {event.branch}",
+        )
+    return state.cloned

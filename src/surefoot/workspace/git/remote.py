@@ -1,0 +1,94 @@
+"""Repositories elsewhere: their addresses, a copy of one commit, and a push that never overwrites anything."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from surefoot.errors import GitError, UsageError
+from surefoot.workspace.git.program import Git, failure, said_by
+from surefoot.workspace.git.repository import Repository, find_repository
+from surefoot.workspace.process.programs import never_run_from
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
+
+_ADDRESS = re.compile(r"(https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
+_ACCESS = "check the address, and your access to it with your own git"
+_HEAD = "refs/heads/"
+
+
+def require_address(address: str) -> None:
+    """Raise UsageError unless this is the address of a repository. An address never becomes an option of git."""
+    if not _ADDRESS.fullmatch(address):
+        raise UsageError(
+            f"{address!r} is not the address of a git repository", remedy="write it as https://HOST/NAME.git"
+        )
+
+
+def without_login(address: str) -> str:
+    """The address without a password or token, to be stored and shown. The name of an SSH user is none."""
+    if "://" not in address:
+        return address
+    parts = urlsplit(address)
+    login, at, host = parts.netloc.rpartition("@")
+    user = login.partition(":")[0] if parts.scheme == "ssh" else ""
+    return parts._replace(netloc=f"{user}{at}{host}" if user else host).geturl()
+
+
+def copy_of(address: str, commit: str, branch: str, folder: Path) -> Repository:
+    """The files of one commit of a repository elsewhere, in an empty folder, on a new branch of this name."""
+    never_run_from(Path.cwd())
+    git = Git.find(folder)
+    if git is None:
+        raise UsageError("there is no git on PATH", remedy="install git")
+    done = git.act("init", "--quiet")
+    if done.returncode != 0:
+        raise failure("init", done)
+    if branch.startswith("-") or git.ask("check-ref-format", "--branch", branch).returncode != 0:
+        raise UsageError(f"{branch!r} is no name for a branch", remedy="name another one, such as fix/login")
+    if git.act("fetch", "--quiet", "--no-tags", "--depth=1", "--", address, commit).returncode != 0:
+        # Not every server gives a commit that is at the end of no branch. Then it is looked for in all of them.
+        done = git.act("fetch", "--quiet", "--no-tags", "--", address, f"+{_HEAD}*:refs/remotes/origin/*")
+        if done.returncode != 0:
+            raise GitError(f"git could not fetch {without_login(address)}: {said_about(done, address)}", remedy=_ACCESS)
+    if git.ask("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
+        raise UsageError(
+            f"{without_login(address)} does not have the commit {commit[:10]}, with which the run began",
+            remedy="take the changes as a patch instead: surefoot diff RUN",
+        )
+    done = git.act("checkout", "--quiet", "-b", branch, commit)
+    found = find_repository(folder)
+    if done.returncode != 0 or found is None:
+        raise failure("checkout", done)
+    return found
+
+
+def tip_of(repository: Repository, address: str, branch: str) -> str:
+    """The commit at the end of a branch there; empty if there is no such branch."""
+    name = f"{_HEAD}{branch}"
+    done = repository.git.ask("ls-remote", "--heads", "--", address, name, timeout=None)
+    if done.returncode != 0:
+        raise GitError(f"git could not look at {without_login(address)}: {said_about(done, address)}", remedy=_ACCESS)
+    lines = (line.split("\t") for line in done.stdout.decode("utf-8", "replace").splitlines())
+    return next((words[0] for words in lines if words[-1] == name), "")
+
+
+def push(repository: Repository, address: str, commit: str, branch: str) -> None:
+    """Let a branch there end with this commit. It is refused there unless the branch is new, or ends before it."""
+    words = ("push", "--quiet", "--recurse-submodules=no", "--", address, f"{commit}:{_HEAD}{branch}")
+    done = repository.git.act(*words)
+    if done.returncode != 0 and b"shallow update not allowed" in done.stderr:
+        # No branch there has the commit that the copy begins with any more, so its whole history is pushed.
+        repository.git.act("fetch", "--quiet", "--no-tags", "--unshallow", "--", address, repository.head)
+        done = repository.git.act(*words)
+    if done.returncode != 0:
+        raise GitError(
+            f"git did not push to {branch} of {without_login(address)}: {said_about(done, address)}",
+            remedy="nothing was changed there. If the branch has moved, push to a new one: leave out --branch",
+        )
+
+
+def said_about(done: "CompletedProcess[bytes]", address: str) -> str:
+    """What git said of an address, without the token in it."""
+    return said_by(done).replace(address, without_login(address))
