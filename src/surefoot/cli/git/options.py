@@ -43,5 +43,5 @@ git_options = combine(
         type=click.Choice(("run", "step")),
         help="Commit what a verified run changed: all at once, or step by step.",
     ),
-    click.option("--review", is_flag=True, help="Show the whole diff at the end, and keep, edit or undo its parts."),
+    click.option("--review", is_flag=True, help="Go through the diff at the end, and keep, edit or undo its parts."),
 )
