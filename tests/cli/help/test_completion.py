@@ -206,7 +206,7 @@ def test_the_real_zsh_completes(filled: Surefoot) -> None:
         write(begun)
         press(tab, whole.removeprefix(begun))
         # The line is printed instead of carried out.
-        press(f"{at_start}print -r -- \r", f"\x1b[J{whole}\r\n", "ready> ")
+        press(f"{at_start}print -r -- \r", f"{whole}\r\n", "ready> ")
     terminal.type("exit\r")
     terminal.end()
     assert not (filled.workspace / "owned").exists()
