@@ -93,6 +93,20 @@ async def test_on_a_terminal_the_status_is_coloured(surefoot: Surefoot) -> None:
     assert "\x1b[" not in terminal.output
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+async def test_on_a_terminal_a_run_is_one_line(surefoot: Surefoot, columns: int) -> None:
+    long = "修正 add 関数を直してください。" * 6
+    await surefoot.store(recorded.records([recorded.created(text=long)]))
+    # With folders there is no room for all columns in 80.
+    for words in (["list"], ["list", "--all"])[: columns // 60]:
+        terminal = surefoot.on_terminal(*words, columns=columns)
+        assert terminal.end() == 0
+        rows = [row for row in terminal.screen if row.strip()]
+        assert len(rows) == 2, rows
+        assert rows[1].endswith("…")
+    assert long[:60] in surefoot("list").out, "in a pipe there is no width"
+
+
 def test_the_list_imports_neither_pydantic_nor_the_console(surefoot: Surefoot) -> None:
     """They take longer than the list itself. A time limit would depend on the machine."""
     asyncio.run(store_runs(surefoot, range(2)))
