@@ -11,7 +11,7 @@ TASK ?=
 PARALLEL := $(BIN)/pytest -n auto --dist worksteal -q -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 UNIT := $(PARALLEL) -m "not nightly and not model and not servers"
 
-.PHONY: demo test test-servers test-model nightly mutations lint types unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres bench-workers eval eval-smoke docs lock web web-test shots clean help
+.PHONY: demo test test-servers test-model nightly mutations lint types shells unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres bench-workers eval eval-smoke docs lock web web-test shots clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -38,7 +38,8 @@ demo: .venv/demo.ready
 
 # The type checker and the tests of the page run beside the other tests, of which many wait for processes. The type
 # checker begins while the page is built, before any other test. The line of the page comes last.
-test: lint
+test:
+	@$(MAKE) --no-print-directory -j2 lint shells
 	@$(MAKE) --no-print-directory -j2 types page-and-unit
 
 page-and-unit: .venv/dev.ready
@@ -50,6 +51,18 @@ lint: .venv/dev.ready
 
 types: .venv/dev.ready
 	$(BIN)/mypy
+
+# The shells whose completion is tested. They are installed on Debian if we may, while packages are installed and linted,
+# and before apt-get may be needed for the page. Without them those tests are skipped.
+shells:
+	@for shell in zsh fish; do command -v $$shell >/dev/null || missing="$$missing $$shell"; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && [ -e /etc/debian_version ] && command -v apt-get >/dev/null; then \
+		echo "installing$$missing (apt-get install), to test completion"; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		install="apt-get install -y --no-install-recommends -qq -o DPkg::Lock::Timeout=300$$missing"; \
+		$$install >/dev/null 2>&1 || { apt-get update -qq >/dev/null 2>&1 && $$install >/dev/null 2>&1; } \
+			|| echo "not installed; the tests of completion in$$missing are skipped"; \
+	fi
 
 unit: .venv/collected.ready
 	@$(UNIT)

@@ -85,7 +85,8 @@ async def serving(respond: Callable[[Request], Response]) -> AsyncIterator[Loopb
 
 def _forget(address: str) -> None:
     """Drop what clients learnt about an earlier server at this address: the system hands out ports again."""
-    for known in (dialect._known, openai_compatible._known, anthropic._features_of):
+    learnt: list[dict[Any, Any]] = [dialect._known, openai_compatible._known, anthropic._features_of]
+    for known in learnt:
         for key in [key for key in known if key[0].startswith(address)]:
             del known[key]
 

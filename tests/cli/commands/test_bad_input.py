@@ -263,3 +263,11 @@ def test_the_home_folder_and_a_script_that_is_not_there_get_remedies_that_fit(su
     unknown = surefoot("run", TASK, "-m", "foo/bar")
     assert_refused(unknown, 2, "begin with the name of a provider, as in openai/gpt-", "the providers are local")
     assert "/foo/bar" not in unknown.err
+
+
+def test_a_task_that_is_typed_is_asked_for(surefoot: Surefoot) -> None:
+    terminal = surefoot.on_terminal("run", "-")
+    terminal.wait_for("type the task; Ctrl-D on a line of its own ends it")
+    terminal.type("\x04")
+    assert terminal.end() == 2
+    assert "the task is empty" in terminal.output

@@ -1,6 +1,7 @@
 """`surefoot list` with many runs: what it reads and imports does not grow with them."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -92,9 +93,23 @@ async def test_on_a_terminal_the_status_is_coloured(surefoot: Surefoot) -> None:
     assert "\x1b[" not in terminal.output
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+async def test_on_a_terminal_a_run_is_one_line(surefoot: Surefoot, columns: int) -> None:
+    long = "修正 add 関数を直してください。" * 6
+    await surefoot.store(recorded.records([recorded.created(text=long)]))
+    # With folders there is no room for all columns in 80.
+    for words in (["list"], ["list", "--all"])[: columns // 60]:
+        terminal = surefoot.on_terminal(*words, columns=columns)
+        assert terminal.end() == 0
+        rows = [row for row in terminal.screen if row.strip()]
+        assert len(rows) == 2, rows
+        assert rows[1].endswith("…")
+    assert long[:60] in surefoot("list").out, "in a pipe there is no width"
+
+
 def test_the_list_imports_neither_pydantic_nor_the_console(surefoot: Surefoot) -> None:
     """They take longer than the list itself. A time limit would depend on the machine."""
-    asyncio.run(store_runs(surefoot, range(1, 2)))
+    asyncio.run(store_runs(surefoot, range(2)))
     code = (
         "import sys; sys.argv = ['surefoot', 'list']\n"
         "from surefoot.cli.main import main\n"
@@ -110,8 +125,9 @@ def test_the_list_imports_neither_pydantic_nor_the_console(surefoot: Surefoot) -
         cwd=surefoot.workspace,
         env=surefoot.variables(),
     )
-    run, loaded = done.stdout.splitlines()
+    run, undone, loaded = done.stdout.splitlines()
     assert "verified" in run
+    assert "undone" in undone
     assert loaded == "[]"
 
 
@@ -123,3 +139,26 @@ async def test_a_secret_in_a_task_is_listed_nowhere(surefoot: Surefoot) -> None:
         listed = surefoot(*words).out
         assert "[redacted]" in listed
         assert key not in listed
+
+
+def cpu_seconds(surefoot: Surefoot, *arguments: str) -> float:
+    """The processor time of a whole process, from its start."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "surefoot", *arguments],
+        stdout=subprocess.DEVNULL,
+        env=surefoot.variables(),
+        cwd=surefoot.workspace,
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return used.ru_utime + used.ru_stime
+
+
+async def test_a_thousand_runs_cost_little_more_than_the_start_of_the_program(surefoot: Surefoot) -> None:
+    """Processor time, beside that of `--help` in the same minute: neither the machine nor its load matters. The goal is
+    300 ms where `--help` takes 120."""
+    await store_runs(surefoot, range(1000))
+    rounds = [(cpu_seconds(surefoot, "list"), cpu_seconds(surefoot, "--help")) for _ in range(3)]
+    listing, helping = map(min, zip(*rounds, strict=True))
+    assert listing < 2.5 * helping, rounds

@@ -43,11 +43,12 @@ def test_after_a_failed_run_the_way_back_is_named(surefoot: Surefoot) -> None:
     assert git(work, "branch", "--format=%(refname:short)") == "main\n" or "git branch -d other" in empty.err
 
 
-@pytest.mark.parametrize(("option", "value"), [("--branch", "fix/minus"), ("--commit", "step")])
+@pytest.mark.parametrize(("option", "value"), [("--branch", "fix"), ("--branch", "src/calc"), ("--commit", "step")])
 def test_a_value_after_a_space_is_refused_and_not_put_into_the_task(
     surefoot: Surefoot, option: str, value: str
 ) -> None:
     make_repository(surefoot.workspace)
+    (surefoot.workspace / "src/calc").mkdir(parents=True)
     refused = surefoot("run", "Add subtract to calc.py", "-m", surefoot.script("x"), option, value)
     assert refused.code == 2
     assert f"{option}={value}" in refused.err
@@ -55,6 +56,22 @@ def test_a_value_after_a_space_is_refused_and_not_put_into_the_task(
     several = surefoot("run", "-m", surefoot.script("x"), option, "mend", "the", "parser", "--check", "test -f x")
     assert several.code == 1
     assert "mend the parser" in surefoot("list").out
+
+
+@pytest.mark.parametrize("task_first", [True, False])
+def test_a_name_after_a_space_is_taken_if_it_looks_like_one(surefoot: Surefoot, task_first: bool) -> None:
+    work = surefoot.workspace
+    make_repository(work)
+    _, task, *options = story(surefoot)
+    branch = ("--branch", "fix/minus")
+    done = surefoot("run", *((task, *branch) if task_first else (*branch, task)), *options)
+    assert done.code == 0, done.err
+    assert git(work, "symbolic-ref", "--short", "HEAD") == "fix/minus\n"
+    assert json.loads(surefoot("show", "--json").out)["task"]["text"] == TASK
+    # In a task of single words it is a part of the task.
+    assert surefoot("run", "--branch", "fix/plus", "now", "-m", surefoot.script("x"), "--check", "test -f x").code == 1
+    assert "fix/plus now" in surefoot("list").out
+    assert git(work, "symbolic-ref", "--short", "HEAD").startswith("surefoot/fix-plus-now-")
 
 
 @pytest.mark.parametrize("case", ["exists", "no repository", "damaged", "detached", "merge", "rebase", "no name"])

@@ -1,6 +1,7 @@
 """`run --review` and `surefoot review`: parts of the result are kept, edited or undone, and what is left is checked."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -100,14 +101,14 @@ def test_the_dialogue_keeps_splits_edits_and_undoes_before_the_commit(surefoot: 
     surefoot.environ["EDITOR"] = f"{sys.executable} {editor}"
     terminal = surefoot.on_terminal(*story(surefoot, CHANGE), "--review", "--commit", "--plain")
     terminal.wait_for("file 1 of 3: ")
-    terminal.wait_for("this file [k,u,e,q,?]?")
+    terminal.wait_for("this file [k,u,e,d,q,?]?")
     assert "+extra" in terminal.output
     terminal.type("?\n")
     terminal.wait_for("undo this whole file")
     terminal.type("undo\n")
-    terminal.wait_for("part 1 of 2 [k,u,e,s,K,U,q,?]?")
+    terminal.wait_for("part 1 of 2 [k,u,e,s,K,U,d,q,?]?")
     terminal.type("s\n")
-    terminal.wait_for("part 1 of 3 [k,u,e,K,U,q,?]?")
+    terminal.wait_for("part 1 of 3 [k,u,e,K,U,d,q,?]?")
     terminal.type("u\n")
     terminal.wait_for("part 2 of 3")
     terminal.type("k\n")
@@ -130,6 +131,55 @@ def test_the_dialogue_keeps_splits_edits_and_undoes_before_the_commit(surefoot: 
     assert "git revert" in committed.err
 
 
+def test_the_dialogue_begins_with_an_overview_shows_the_whole_diff_and_names_what_was_not_seen(
+    surefoot: Surefoot,
+) -> None:
+    prepare(surefoot)
+    assert run(surefoot, command=f"{CHANGE}; echo 1 > 長い.txt").code == 0
+    pager, paged = surefoot.home / "pager.py", surefoot.home / "paged"
+    pager.write_text(
+        f"import pathlib, sys\npathlib.Path({str(paged)!r}).write_text(sys.stdin.read())\nprint('PAGED')\n"
+    )
+    surefoot.environ["PAGER"] = f"{sys.executable} {pager}"
+    terminal = surefoot.on_terminal("review")
+    terminal.wait_for("this file [k,u,e,d,q,?]?")
+    rows = [row.strip() for row in re.sub(r"\x1b\[[0-9;]*m", "", terminal.output).splitlines()]
+    start = rows.index("extra.txt  +1 -0")
+    assert rows[start + 1 : start + 5] == [
+        "long.txt   +3 -3", "notes.txt  +1 -1", "長い.txt   +1 -0", "4 changes, 6 lines added, 4 removed",
+    ]  # fmt: skip
+    terminal.type("k\n")
+    terminal.wait_for("part 1 of 2")
+    terminal.type("s\n")
+    terminal.wait_for("part 1 of 3")
+    terminal.type("q\n")
+    terminal.wait_for("keeps 1 part of long.txt and 2 files unseen: notes.txt, 長い.txt")
+    assert terminal.end() == 0, terminal.output
+    assert "everything is kept" in terminal.output
+    assert not paged.exists()
+
+    terminal = surefoot.on_terminal("review")
+    terminal.wait_for("this file [")
+    terminal.type("d\n")
+    terminal.wait_for("PAGED")
+    terminal.wait_for_matching(lambda output: output.count("this file [") == 2)
+    whole = paged.read_text()
+    assert "\x1b[32m+late" in whole, "in colour"
+    for name in ("extra.txt", "long.txt", "notes.txt", "長い.txt"):
+        assert name in whole
+    terminal.type("q\n")
+    assert terminal.end() == 0, terminal.output
+    assert "unseen" not in terminal.output
+
+    surefoot.environ |= {"TERM": "dumb"}
+    terminal = surefoot.on_terminal("review")
+    terminal.wait_for("this file [")
+    terminal.type("diff\n")
+    terminal.wait_for("+late")
+    terminal.type("q\n")
+    assert terminal.end() == 0, terminal.output
+
+
 def test_leaving_the_dialogue_keeps_everything_and_pipes_are_refused(surefoot: Surefoot) -> None:
     work = prepare(surefoot)
     refused = run(surefoot, "--review", command=CHANGE)
@@ -138,7 +188,7 @@ def test_leaving_the_dialogue_keeps_everything_and_pipes_are_refused(surefoot: S
     assert (work / "notes.txt").read_text() == "not yet\n", "it is refused before the run begins"
     assert run(surefoot, command=CHANGE).code == 0
     terminal = surefoot.on_terminal("review")
-    terminal.wait_for("this file [k,u,e,q,?]?")
+    terminal.wait_for("this file [k,u,e,d,q,?]?")
     terminal.type("u\n")
     terminal.wait_for("part 1 of 2")
     terminal.type("\x03")

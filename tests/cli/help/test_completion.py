@@ -1,15 +1,16 @@
-"""Completion: the real bash with the printed script, and the protocol of the other shells."""
+"""Completion: the real shells with the printed script, and the protocol that the scripts use."""
 
+import shlex
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from cli.conftest import PROGRAM, Surefoot
+from cli.conftest import PROGRAM, OnTerminal, Surefoot
 from support import recorded
-from surefoot.cli.help.completion import script
 from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
 
@@ -132,14 +133,83 @@ def test_the_real_bash_completes(filled: Surefoot) -> None:
     assert not (filled.workspace / "owned").exists()
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_script_is_valid_for_its_shell(shell: str, tmp_path: Path) -> None:
-    program = shutil.which(shell)
+def find_shell(name: str) -> str:
+    """`make test` installs it where it may."""
+    program = shutil.which(name)
     if program is None:
-        pytest.skip(f"{shell} is not installed")
-    file = tmp_path / "script"
-    file.write_text(script(shell))
-    subprocess.run([program, "-n", str(file)], check=True)
+        pytest.skip(f"{name} is not installed")
+    return program
+
+
+def install(surefoot: Surefoot, shell: str, place: str) -> dict[str, str]:
+    """Put the script where it says that it belongs. Returns the environment for the shell."""
+    file = surefoot.home / place
+    file.parent.mkdir(parents=True)
+    printed = surefoot("completion", shell).out
+    assert f"> ~/{place}\n" in printed
+    file.write_text(printed)
+    return {"TERM": "xterm", **surefoot.variables(), "PATH": f"{PROGRAM.parent}:{surefoot.variables()['PATH']}"}
+
+
+def test_the_real_fish_completes(filled: Surefoot) -> None:
+    fish = find_shell("fish")
+    env = install(filled, "fish", ".config/fish/completions/surefoot.fish")
+    for line, words in (
+        ("surefoot show ", ["1116-0900", "1115-2044", "last"]),
+        ("surefoot retry 1115-2044 s", ["s0", "s1", "s2"]),
+        ("surefoot fork last --phase e", ["execution"]),
+        ("surefoot und", ["undo"]),
+    ):
+        command = [fish, "--command", f"complete --do-complete {shlex.quote(line)}"]
+        done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=filled.workspace, check=True)
+        assert done.stderr == ""
+        rows = [row.split("\t") for row in done.stdout.splitlines()]
+        assert [row[0] for row in rows] == words, line
+        if line == "surefoot show ":
+            assert rows[1][1] == "verified: add a --json flag please"
+    assert not (filled.workspace / "owned").exists()
+
+
+def test_the_real_zsh_completes(filled: Surefoot) -> None:
+    """Zsh completes only where keys are pressed."""
+    zsh = find_shell("zsh")
+    env = install(filled, "zsh", ".zfunc/_surefoot")
+    (filled.home / ".zshrc").write_text(
+        "PS1='ready> '; fpath=(~/.zfunc $fpath); autoload -Uz compinit; compinit -u -D\n"
+    )
+    terminal = OnTerminal([zsh, "-d", "-i"], env, filled.workspace, forked=False)
+    terminal.wait_for("ready> ")
+    seen = len(terminal.output)
+
+    def press(keys: str, *expected: str) -> None:
+        """Press keys, and wait for texts in this order."""
+        nonlocal seen
+        terminal.type(keys)
+        for text in expected:
+            terminal.wait_for_matching(partial(has, text))
+            seen = terminal.output.index(text, seen) + len(text)
+
+    def has(text: str, output: str) -> bool:
+        return text in output[seen:]
+
+    def write(line: str) -> None:
+        press(line, line)
+
+    tab, listing, clear, at_start = "\t", "\x04", "\x15", "\x01"
+    write("surefoot show 111")
+    press(listing, "1116-0900  -- verified: evil", "1115-2044  -- verified: add a --json flag")
+    terminal.type(clear)
+    write("surefoot retry 1115-2044 s")
+    press(listing, "s0  -- 1. Read", "s1  -- 2. Write", "s2  -- 3. Run")
+    terminal.type(clear)
+    for begun, whole in (("surefoot show 1115", "surefoot show 1115-2044"), ("surefoot und", "surefoot undo")):
+        write(begun)
+        press(tab, whole.removeprefix(begun))
+        # The line is printed instead of carried out.
+        press(f"{at_start}print -r -- \r", f"{whole}\r\n", "ready> ")
+    terminal.type("exit\r")
+    terminal.end()
+    assert not (filled.workspace / "owned").exists()
 
 
 def test_the_scripts_say_how_to_install_them(surefoot: Surefoot) -> None:

@@ -23,7 +23,7 @@ def session(tmp_path: Path) -> Session:
 
 
 def test_commands_and_their_arguments_are_completed(session: Session) -> None:
-    assert [word for word, _ in completions(session, "/c")] == ["/continue", "/check", "/cost"]
+    assert [word for word, _ in completions(session, "/c")] == ["/commit", "/continue", "/check", "/cost"]
     assert [word for word, _ in completions(session, "/check p")] == ["pytest -q"]
     assert "ollama/" in [word for word, _ in completions(session, "/model o")]
     assert completions(session, "fix the /c") == []
@@ -38,12 +38,12 @@ def test_a_name_is_completed_if_it_is_clear_and_else_suggested(session: Session)
         with pytest.raises(UsageError) as caught:
             dispatch(session, line)
         assert remedy in caught.value.remedy
-    with pytest.raises(UsageError, match="several commands begin with /c: /continue, /check, /cost"):
+    with pytest.raises(UsageError, match="several commands begin with /c: /commit, /continue, /check, /cost"):
         dispatch(session, "/c")
 
 
 def test_commands_about_a_run_need_one(session: Session) -> None:
-    for name in ("diff", "undo", "show", "plan", "go", "resume"):
+    for name in ("diff", "review", "commit", "undo", "show", "plan", "go", "resume"):
         with pytest.raises(UsageError) as caught:
             dispatch(session, f"/{name}")
         assert "/continue" in caught.value.remedy

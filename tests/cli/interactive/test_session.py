@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import OnTerminal, Surefoot
+from cli.git.stories import git, make_repository
 from support.chat_server import calls, chat_server
 from support.loopback import Loopback
 from support.talk import CALC_TEST
@@ -146,6 +147,51 @@ def test_a_session_from_the_first_task_to_the_end(calc: Surefoot) -> None:
     listed = [run["continues"] for run in calc("list", "--json").objects]
     assert listed[2] is None
     assert all(listed[:2])
+
+
+def test_the_checks_of_the_settings_and_the_state_of_git_are_shown(calc: Surefoot) -> None:
+    (calc.workspace / "surefoot.toml").write_text(f'[execution]\nchecks = ["{CHECK}"]\n')
+    make_repository(calc.workspace, **{".gitignore": "__pycache__\n"})
+    (calc.workspace / "kept.txt").write_text("my own change\n")
+    trusted = calc("trust")
+    assert trusted.code == 0, trusted.err
+    notes = ("write_file", {"path": "extra.txt", "content": "extra\n"})
+    with chat_server(calls(*submit("Fix add in calc.py."), FIX, notes, FINISH)) as server:
+        talk = Talk(calc, server)
+        start = talk.wait_for("surefoot", "Type a task")
+        assert f"checks  {CHECK}\n" in start
+        assert "unittest" not in start
+        assert "git     1 modified: your changes stay, and undo restores the state that has them\n" in start
+        talk.wait_for(f"checks: {CHECK[:10]}")
+        talk.prompt()
+        talk.type("/check")
+        talk.wait_for(f"no checks of yours; the project has: {CHECK}.")
+        talk.prompt()
+        (calc.workspace / "surefoot.toml").write_text(f'[execution]\nchecks = ["{CHECK} -v"]\n')
+        assert calc("trust").code == 0
+        talk.type("/check")
+        talk.wait_for(f"the project has: {CHECK} -v.")
+        talk.prompt()
+
+        talk.type("Fix add in calc.py.")
+        result = talk.wait_for("Verified", f"{CHECK} -v", "/review", "/commit")
+        assert "your changes stay" not in result, "it is said once"
+        talk.prompt()
+        talk.type("/review")
+        talk.wait_for("part 1 of 1", "? ")
+        talk.type("k")
+        talk.wait_for("this file", "? ")
+        talk.type("u")
+        talk.wait_for("the checks run again", "Verified")
+        talk.prompt()
+        talk.type("/commit")
+        talk.wait_for(" on main, 1 file")
+        talk.prompt()
+        talk.type("/quit")
+        assert talk.terminal.end() == 0
+    assert git(calc.workspace, "show", "--name-only", "--format=", "HEAD").split() == ["calc.py"]
+    assert not (calc.workspace / "extra.txt").exists()
+    assert (calc.workspace / "kept.txt").read_text() == "my own change\n"
 
 
 def test_history_lasts_between_sessions_and_has_no_secrets(calc: Surefoot) -> None:

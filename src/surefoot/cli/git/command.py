@@ -29,7 +29,9 @@ def review(run_id: str, only_list: bool, undo: tuple[str, ...], all_folders: boo
     """
     import asyncio
 
-    from surefoot.cli.git.reviewing import exit_code_of, print_files, print_summary, require_terminal, review_run
+    from surefoot.cli.git.reviewing import exit_code_of, print_summary, require_terminal, review_run
+    from surefoot.cli.git.whole import whole_diff
+    from surefoot.cli.report.stdout import print_lines
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import confirm_where, find_run
     from surefoot.config import paths
@@ -44,7 +46,7 @@ def review(run_id: str, only_list: bool, undo: tuple[str, ...], all_folders: boo
         found = find_run(journal, run_id, all_folders=all_folders)
         if only_list:
             files = changed_files(list(journal.read(found.run_id)), paths.state_home())
-            print_files(files)
+            print_lines(whole_diff(files, numbered=True))
             if not files:
                 click.echo("nothing that the run changed is left: there is nothing to review", err=True)
             return 0

@@ -1,26 +1,26 @@
 """The dialogue of a review: each file and each of its hunks is shown, and a person keeps, undoes or edits it."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import click
 from rich.text import Text
 
+from surefoot.cli.git.whole import hunk_lines, overview, show_paged, title, whole_diff
 from surefoot.cli.report import formatting as fmt
-from surefoot.cli.report.diff import diff_lines
 from surefoot.cli.report.stdout import print_lines
 from surefoot.cli.views.keyboard import wait_for_line
 from surefoot.history.review.parts import Hunk, Replacement, TextChange, split
 from surefoot.history.review.review import ChangedFile, Decision
 
-_KINDS = {"added": "new", "removed": "deleted", "modified": "changed", "mode": "mode changed", "type": "replaced"}
 HELP = """\
   k  keep this part               K  keep the rest of this file
   u  undo this part               U  undo this whole file
   e  edit the new lines in an editor
   s  split this part into smaller ones
+  d  show the whole diff of all files
   q  keep this and everything that is left
   ?  this help
 Ctrl-C leaves the review: then everything is kept.
@@ -31,31 +31,24 @@ class _Left(Exception):
     """The person wants no more questions."""
 
 
-def title(file: ChangedFile) -> Text:
-    """What happened to a file, in one line."""
-    note = "" if file.text or file.kind in ("added", "removed") else "  (only as a whole)"
-    return Text.assemble((fmt.path(file.path), "bold"), f"  {_KINDS.get(file.kind, file.kind)}", (note, "dim"))
-
-
-def hunk_lines(change: TextChange, hunk: Hunk) -> Iterator[Text]:
-    return diff_lines("".join(change.patch(hunk)))
-
-
 def ask_about(files: Sequence[ChangedFile]) -> dict[str, Decision]:
     """What a person wants of each file; files that stay as they are, are not among it."""
     decisions: dict[str, Decision] = {}
+    whole = _Whole(files)
+    print_lines(overview(files))
     try:
         for number, file in enumerate(files, 1):
             click.echo()
             print_lines([Text.assemble((f"file {number} of {len(files)}: ", "dim"), title(file))])
-            talk = _Talk(file)
+            talk = _Talk(file, whole)
             try:
                 talk.ask()
             finally:
                 if (decision := talk.decision()) is not None:
                     decisions[file.path] = decision
     except _Left:
-        pass
+        if not whole.was_shown and (unseen := _unseen(talk, files[number:])):
+            click.echo(f"keeps {unseen}")
     except (EOFError, KeyboardInterrupt):
         click.echo("\nreview left", err=True)
         return {}
@@ -63,12 +56,36 @@ def ask_about(files: Sequence[ChangedFile]) -> dict[str, Decision]:
 
 
 @dataclass(slots=True)
+class _Whole:
+    """The diff of all files."""
+
+    files: Sequence[ChangedFile]
+    was_shown: bool = False
+
+    def show(self) -> None:
+        show_paged(whole_diff(self.files))
+        self.was_shown = True
+
+
+def _unseen(talk: "_Talk", later: Sequence[ChangedFile]) -> str:
+    """What was never shown: parts of the file that is asked about, and the files behind it."""
+    parts = f"{fmt.count(talk.left, 'part')} of {fmt.path(talk.file.path)}" if talk.left else ""
+    if not later:
+        return f"{parts} unseen" if parts else ""
+    named = fmt.join_limited([fmt.path(file.path) for file in later])
+    return f"{f'{parts} and ' if parts else ''}{fmt.count(len(later), 'file')} unseen: {named}"
+
+
+@dataclass(slots=True)
 class _Talk:
     """The questions about one file."""
 
     file: ChangedFile
+    all_files: _Whole
     whole: bool = False
     """Whether the whole file is undone."""
+    left: int = 0
+    """How many of its parts are still to be shown."""
     replacements: list[Replacement] = field(default_factory=list)
 
     def decision(self) -> Decision | None:
@@ -83,12 +100,14 @@ class _Talk:
         if self.file.text is None or not hunks:
             self._ask_whole()
             return
-        total, number = len(hunks), 0
+        self.left = total = len(hunks)
+        number = 0
         while hunks:
             hunk = hunks.pop(0)
-            number += 1
+            # The parts of one that was split are shown already.
+            number, self.left = number + 1, min(self.left, len(hunks))
             print_lines(hunk_lines(self.file.text, hunk))
-            match self._choose(f"part {number} of {total}", "kuesKUq?" if len(hunk) > 1 else "kueKUq?"):
+            match self._choose(f"part {number} of {total}", "kuesKUdq?" if len(hunk) > 1 else "kueKUdq?"):
                 case "u":
                     self.replacements += self.file.text.undone(hunk)
                 case "U":
@@ -109,7 +128,7 @@ class _Talk:
         if change is not None:
             print_lines(line for hunk in hunks for line in hunk_lines(change, hunk))
         may_edit = change is not None and hunks and self.file.kind == "added"
-        match self._choose("this file", "kueq?" if may_edit else "kuq?"):
+        match self._choose("this file", "kuedq?" if may_edit else "kudq?"):
             case "u":
                 self.whole = True
             case "e" if change is not None:
@@ -125,13 +144,16 @@ class _Talk:
 
     def _choose(self, what: str, keys: str) -> str:
         """One of the keys that are possible here; the words for them are understood too."""
-        words = {"keep": "k", "undo": "u", "edit": "e", "split": "s", "quit": "q", "help": "?"}
+        words = {"keep": "k", "undo": "u", "edit": "e", "split": "s", "diff": "d", "quit": "q", "help": "?"}
         while True:
             click.echo(f"{what} [{','.join(keys)}]? ", nl=False)
             given = wait_for_line(sys.stdin).strip()
             answer = words.get(given.lower(), given)
             if answer == "q":
                 raise _Left
+            if answer == "d":
+                self.all_files.show()
+                continue
             if answer and answer in keys and answer != "?" and len(answer) == 1:
                 return str(answer)
             click.echo(HELP, nl=False)

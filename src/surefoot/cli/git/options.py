@@ -1,6 +1,8 @@
 """The options of `run` about git and the review."""
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import click
 
@@ -14,21 +16,31 @@ _VALUES = {"--branch": "--branch=", "--commit": "--commit=run"}
 class WithOptionalValues(click.Command):
     """A command with options whose value is optional. As in git, the value is part of the same word: `--branch=NAME`.
 
-    So the word after `--branch` is never taken for a name. It is refused if it looks like one.
+    The word after `--branch` is taken for a name only if it cannot well be a part of the task: the task is one quoted
+    text, and the word looks like a name. Any other word beside a quoted task is refused.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        rest = super().parse_args(ctx, [*(_VALUES.get(word, word) for word in args[:end]), *args[end:]])
-        words: tuple[str, ...] = ctx.params.get("task") or ()
-        for option, value in pairwise(args[:end]):
+        words = [*(_VALUES.get(word, word) for word in args[:end]), *args[end:]]
+        task: tuple[str, ...] = self.make_parser(ctx).parse_args(list(words))[0].get("task") or ()
+        for place, (option, value) in enumerate(pairwise(args[:end])):
             # The task is one quoted word, and this is another: it was meant as the value.
-            if option in _VALUES and value in words and " " not in value and any(" " in word for word in words):
-                raise UsageError(
-                    f"{value!r} after {option} would be a part of the task",
-                    remedy=f"for the value of the option: {option}={value}; else write the task as one quoted text",
-                )
-        return rest
+            if option not in _VALUES or value not in task or " " in value or not any(" " in word for word in task):
+                continue
+            if option == "--branch" and len(task) == 2 and _looks_like_branch(value):
+                words[place : place + 2] = [f"--branch={value}"]
+                break
+            raise UsageError(
+                f"{value!r} after {option} would be a part of the task",
+                remedy=f"for the value of the option: {option}={value}; else write the task as one quoted text",
+            )
+        return super().parse_args(ctx, words)
+
+
+def _looks_like_branch(word: str) -> bool:
+    """Whether a word is like `fix/minus` or `issue-12`: neither a word of a sentence nor a file."""
+    return bool(re.search(r"[/_\d-]", word)) and not Path(word).exists()
 
 
 git_options = combine(
@@ -43,5 +55,5 @@ git_options = combine(
         type=click.Choice(("run", "step")),
         help="Commit what a verified run changed: all at once, or step by step.",
     ),
-    click.option("--review", is_flag=True, help="Show the whole diff at the end, and keep, edit or undo its parts."),
+    click.option("--review", is_flag=True, help="Go through the diff at the end, and keep, edit or undo its parts."),
 )

@@ -120,19 +120,6 @@ def _hunk(file: ChangedFile, number: int) -> list[Replacement]:
     return file.text.undone(hunks[number - 1])
 
 
-def print_files(files: Sequence[ChangedFile]) -> None:
-    """Every file with its hunks, under the names that --undo takes."""
-    from surefoot.cli.git.dialogue import hunk_lines, title
-
-    for file in files:
-        print_lines([title(file)])
-        for number, hunk in enumerate(file.text.hunks() if file.text else (), 1):
-            assert file.text is not None
-            if file.hunks:
-                click.echo(f"{fmt.path(file.path)}:{number}")
-            print_lines(hunk_lines(file.text, hunk))
-
-
 def print_summary(state: RunState) -> None:
     from surefoot.cli.report.summary import summary
 

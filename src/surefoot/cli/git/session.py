@@ -66,18 +66,20 @@ def _branch_name(prepared: PreparedRun) -> str:
     return branch_name(prepared.task.text if prepared.task else "", prepared.run_id)
 
 
-def _say_state(folder: Path, *, commits: bool) -> None:
-    """Say in one line what changes of the user mean for the run. Says nothing if git cannot tell."""
+def describe_changes(folder: Path) -> str:
+    """What the user has changed and what that means for a run; empty if nothing, or if git cannot tell."""
     try:
         repository = find_repository(folder)
         changes = count_changes(changes_of_user(repository, folder)) if repository else None
     except GitError:
-        return
-    if changes:
+        return ""
+    return f"{changes.as_text()}: your changes stay, and undo restores the state that has them" if changes else ""
+
+
+def _say_state(folder: Path, *, commits: bool) -> None:
+    if changes := describe_changes(folder):
         only = "; --commit commits only what the run changes" if commits else ""
-        click.echo(
-            f"git: {changes.as_text()}: your changes stay, and undo restores the state that has them{only}", err=True
-        )
+        click.echo(f"git: {changes}{only}", err=True)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ def script(shell: str) -> str:
     assert found is not None
     # Its own method would start the first bash in the PATH to ask for its version.
     text = ShellComplete.source(found(click.Group("surefoot"), {}, "surefoot", VARIABLE))
+    # Runs stay in the order of their time, as in the other shells.
+    text = text.replace("complete --no-files ", "complete --no-files --keep-order ")
+    # A file in $fpath is read at the first completion, and is a function from the second on, which would do nothing.
+    text = text.replace("== loadautofunc ]]", "== (loadautofunc|shfunc) ]]")
     first, _, rest = text.partition("\n")
     # zsh reads what a file is for from its first line.
     return f"{first}\n{_INSTALL[shell]}{rest}" if first.startswith("#compdef") else _INSTALL[shell] + text

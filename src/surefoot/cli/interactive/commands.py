@@ -55,16 +55,9 @@ def help_lines() -> Iterator[Text]:
 # -- runs ----------------------------------------------------------------------------------------------------------
 
 
-def _undo(session: Session, argument: str) -> None:
-    session.invoke("undo", *_of_run(session, argument))
-
-
-def _diff(session: Session, argument: str) -> None:
-    session.invoke("diff", *_of_run(session, argument))
-
-
-def _show(session: Session, argument: str) -> None:
-    session.invoke("show", *_of_run(session, argument))
+def _about_run(name: str) -> Callable[[Session, str], None]:
+    """The command of this name, as from the shell."""
+    return lambda session, argument: session.invoke(name, *_of_run(session, argument))
 
 
 def _of_run(session: Session, argument: str) -> list[str]:
@@ -130,6 +123,7 @@ def _check(session: Session, argument: str) -> None:
     if session.checks:
         print_lines(Text(f"  {fmt.line(check)}") for check in session.checks)
     else:
+        session.look_for_checks()
         found = ", ".join(map(fmt.line, session.found_checks))
         click.echo(f"no checks of yours{f'; the project has: {found}' if found else ''}. To add one: /check COMMAND")
 
@@ -153,9 +147,11 @@ def _quit(_session: Session, _argument: str) -> None:
 
 
 COMMANDS = (
-    Slash("diff", "[RUN]", "Show what the last run changed.", _diff),
-    Slash("undo", "[RUN]", "Put the files back as they were before the last run.", _undo),
-    Slash("show", "[RUN]", "Show the last run: plan, steps, checks, costs.", _show),
+    Slash("diff", "[RUN]", "Show what the last run changed.", _about_run("diff")),
+    Slash("review", "[RUN]", "Keep, edit or undo parts of what the last run changed.", _about_run("review")),
+    Slash("commit", "[RUN]", "Commit what the last run changed, if it is verified.", _about_run("commit")),
+    Slash("undo", "[RUN]", "Put the files back as they were before the last run.", _about_run("undo")),
+    Slash("show", "[RUN]", "Show the last run: plan, steps, checks, costs.", _about_run("show")),
     Slash("plan", "[TASK]", "Plan a task without changing anything; without a task, show the last plan.", _plan),
     Slash("go", "", "Carry out the plan that was made last.", _go),
     Slash("resume", "", "Go on with a run that was stopped or waits.", _resume),

@@ -145,8 +145,8 @@ def completions(session: Session, text: str) -> list[tuple[str, str]]:
 
             offered = [(f"{kind}/", "") for kind in PROVIDERS] + [("local", "the embedded model")]
         case "check":
-            offered = [*((check, "found in the project") for check in session.found_checks), ("clear", "remove all")]
-        case "undo" | "diff" | "show" | "continue":
+            offered = [*((check, "of the project") for check in session.found_checks), ("clear", "remove all")]
+        case "undo" | "diff" | "review" | "commit" | "show" | "continue":
             offered = _runs(session)
         case _:
             offered = []

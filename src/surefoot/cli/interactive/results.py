@@ -11,6 +11,7 @@ from surefoot.cli.report.stdout import stdout_marks
 from surefoot.cli.report.usage import usage_of_state
 from surefoot.core.outcome import Outcome, Verdict
 from surefoot.journal.state import RunState
+from surefoot.workspace.git.repository import is_in_repository
 
 MAX_NEXT = 3
 MAX_FILES = 6
@@ -95,5 +96,10 @@ def _hint(state: RunState, verdict: Verdict) -> str:
     if _only_planned(state):
         return "/go carries it out; or type what should be different"
     if state.outcome.changed_files:
-        return "/diff  /undo  /show; or type what to do next"
+        commit = "  /commit" if verdict is Verdict.VERIFIED and _is_in_git(state) else ""
+        return f"/diff  /review  /undo{commit}  /show; or type what to do next"
     return "/show has the details"
+
+
+def _is_in_git(state: RunState) -> bool:
+    return state.task is not None and is_in_repository(state.task.folder)

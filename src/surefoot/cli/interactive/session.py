@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from surefoot.cli.interactive.results import short_result
-from surefoot.cli.interactive.welcome import ways_to_a_model
+from surefoot.cli.interactive.welcome import default_checks, ways_to_a_model
 from surefoot.cli.report.usage import RunUsage, usage_of_state
 from surefoot.cli.session.foreground import PreparedRun, run_in_foreground
 from surefoot.cli.session.prepare import prepare_resume, prepare_start
@@ -35,7 +35,7 @@ class Session:
     checks: list[str] = field(default_factory=list)
     """The checks that `/check` gave, or that a continued run had."""
     found_checks: tuple[str, ...] = ()
-    """The checks that the project itself shows."""
+    """The checks of a run for which none are given: those of the settings, or of the project's own tests."""
     last: str = ""
     """The run that a follow-up continues."""
     usage: dict[str, RunUsage] = field(default_factory=dict)
@@ -94,6 +94,7 @@ class Session:
         except UnknownRun:
             return  # it ended before it began
         self.last = prepared.run_id
+        self.look_for_checks()
         self.usage[prepared.run_id] = usage_of_state(state)
 
     def _options(self, **given: Any) -> dict[str, Any]:
@@ -103,6 +104,10 @@ class Session:
         return {**options, "workspace": str(self.folder), "model": self.model, "inherits_checks": False, **given}
 
     # -- what is known ---------------------------------------------------------------------------------------------
+
+    def look_for_checks(self) -> None:
+        """Read again which checks the project has: the settings or the files may be others by now."""
+        self.found_checks = default_checks(self.folder)
 
     def stored(self) -> StoredRun:
         """The last run. Raises UsageError if there is none yet."""

@@ -1,4 +1,4 @@
-"""What a session says at its start: the folder, the model and how it is asked, the sandbox, the checks."""
+"""What a session says at its start: the folder, the model and how it is asked, the sandbox, the checks, git."""
 
 import asyncio
 import re
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from surefoot._version import __version__
+from surefoot.cli.git.session import describe_changes
 from surefoot.cli.report import text as fmt
 from surefoot.cli.session.prepare import describe_isolation
 from surefoot.config.layers import Settings, load
@@ -50,8 +51,11 @@ def describe_model(folder: Path, spec: str | None, settings: Settings | None = N
     return asyncio.run(described())
 
 
-def found_checks(folder: Path) -> tuple[str, ...]:
-    """The command that a run without checks would use: that of the project's own tests."""
+def default_checks(folder: Path, settings: Settings | None = None) -> tuple[str, ...]:
+    """The commands that a run uses if no checks are given: those of the settings, else that of the project's tests."""
+    settings = settings or load(folder)
+    if settings.execution.checks:
+        return settings.execution.checks
     tests = [path for path in list_files(folder, gitignore=True) if is_test(path)]
     return tuple(check.command for check in project_checks(folder, tests))
 
@@ -77,9 +81,12 @@ def welcome(folder: Path) -> Welcome:
         lines.append(_row("sandbox", describe_isolation(settings.execution, folder).removeprefix("sandbox ")))
     except SurefootError as error:
         lines.append(_row("sandbox", fmt.line(f"{error}; {error.remedy}", 300), "yellow"))
-    checks = found_checks(folder)
+    checks = default_checks(folder, settings)
     said = ", ".join(map(fmt.line, checks)) or "none found; /check COMMAND gives one that proves the work"
-    lines += [_row("checks", said, "" if checks else "dim"), Text()]
+    lines += [_row("checks", said, "" if checks else "dim")]
+    if changes := describe_changes(folder):
+        lines.append(_row("git", changes))
+    lines.append(Text())
     lines.append(Text("Type a task. /help lists the commands, Ctrl-D ends the session.", style="dim"))
     return Welcome(name, checks, lines)
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from surefoot.cli.report import formatting as fmt
@@ -57,22 +58,29 @@ def _style(line: str, in_hunk: bool) -> str:
 
 def stat_lines(text: str) -> Iterator[Text]:
     """One line per file: how many lines were added and removed."""
-    counts = [_count(part) for part in _parts(text.split("\n")[:-1])]
-    width = max((len(count.name) for count in counts), default=0)
-    for count in counts:
-        numbers = Text.assemble((f"+{count.added}", "green"), " ", (f"-{count.removed}", "red"))
-        yield Text.assemble(f"{count.name:<{width}}  ", Text(count.note, style="dim") if count.note else numbers)
-    if counts:
-        added, removed = sum(count.added for count in counts), sum(count.removed for count in counts)
-        yield Text(f"{fmt.count(len(counts), 'change')}, {fmt.count(added, 'line')} added, {removed:,} removed")
+    return count_lines([_count(part) for part in _parts(text.split("\n")[:-1])])
 
 
-class _Count(NamedTuple):
+class Count(NamedTuple):
+    """How many lines of a file were added and removed."""
+
     name: str
     added: int = 0
     removed: int = 0
     note: str = ""
     """Describes a change that has no lines."""
+
+
+def count_lines(counts: Sequence[Count]) -> Iterator[Text]:
+    """One line for each file, and one for all of them."""
+    width = max((cell_len(count.name) for count in counts), default=0)
+    for count in counts:
+        numbers = Text.assemble((f"+{count.added}", "green"), " ", (f"-{count.removed}", "red"))
+        said = Text(count.note, style="dim") if count.note else numbers
+        yield Text.assemble(count.name + " " * (width - cell_len(count.name) + 2), said)
+    if counts:
+        added, removed = sum(count.added for count in counts), sum(count.removed for count in counts)
+        yield Text(f"{fmt.count(len(counts), 'change')}, {fmt.count(added, 'line')} added, {removed:,} removed")
 
 
 def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -89,17 +97,17 @@ def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
         yield part
 
 
-def _count(part: list[str]) -> _Count:
+def _count(part: list[str]) -> Count:
     head = neutralise(part[0])
     if not head.startswith("diff --git "):
         # A change that git cannot express, such as a folder.
         name, _, note = head.partition(": ")
-        return _Count(fmt.line(name), note=fmt.line(note))
+        return Count(fmt.line(name), note=fmt.line(note))
     name = fmt.line(head.rpartition(" b/")[2] if " b/" in head else head.removeprefix("diff --git "))
     start = next((number for number, line in enumerate(part) if line.startswith("@@ ")), len(part))
     if start == len(part):
-        return _Count(name, note=next((note for line in reversed(part) if (note := _note(line))), "mode"))
-    return _Count(name, sum(line[0] == "+" for line in part[start:]), sum(line[0] == "-" for line in part[start:]))
+        return Count(name, note=next((note for line in reversed(part) if (note := _note(line))), "mode"))
+    return Count(name, sum(line[0] == "+" for line in part[start:]), sum(line[0] == "-" for line in part[start:]))
 
 
 def _note(line: str) -> str:

@@ -1,6 +1,7 @@
 """The output of `surefoot list`: one line for each run. Imports little, because the list has to be there at once."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -15,6 +16,8 @@ from surefoot.history.status import RunStatus
 from surefoot.journal.store.base import RunSummary
 
 _FOLDER_CELLS = 32
+_TASK_CELLS = 80
+_LEAST_TASK = 20
 _STYLES: dict[RunStatus, str] = {"running": "cyan", "plan": "green", "undone": "yellow"}
 
 
@@ -65,10 +68,23 @@ def run_table(
         if with_folders:
             short = fmt.shorten_start(folder, _FOLDER_CELLS)
             columns.append(_styled(short + " " * (widest_folder - _cells(short)), "dim", colours))
-        columns.append(fmt.line(run.task, 80))
-        if earlier := continues.get(run.run_id):
-            columns.append(_styled(f"continues {earlier}", "dim", colours))
+        widths = [widest_id, len(fmt.timestamp(0.0)), widest_word, widest_cost, widest_folder]
+        earlier = f"continues {continues[run.run_id]}" if run.run_id in continues else ""
+        columns.append(_task(run.task, sum(width + 2 for width in [*widths, len(earlier)] if width), headed))
+        if earlier:
+            columns.append(_styled(earlier, "dim", colours))
         yield "  ".join(columns).rstrip()
+
+
+def _task(text: str, used: int, on_terminal: bool) -> str:
+    """The task; on a terminal as much of it as the line has room for, beside the columns that are `used`."""
+    task = fmt.line(text, _TASK_CELLS)
+    room = max(shutil.get_terminal_size().columns - used, _LEAST_TASK)
+    if not on_terminal or _cells(task) <= room:
+        return task
+    while _cells(task) >= room:
+        task = task[:-1]
+    return f"{task.rstrip()}…"
 
 
 def _word(run: RunSummary, status: RunStatus) -> str:

@@ -248,6 +248,8 @@ def _task_text(words: tuple[str, ...], base: RunState | None) -> str:
         return base.task.text if base.task else ""
     if words != ("-",):
         return " ".join(words)
+    if sys.stdin.isatty():
+        click.echo("type the task; Ctrl-D on a line of its own ends it", err=True)
     # The limit is above the maximum length of a task, so that a longer one is refused and not cut.
     return sys.stdin.buffer.read(2_000_000).decode(errors="replace")
 

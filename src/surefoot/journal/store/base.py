@@ -24,7 +24,7 @@ SHOWN_CANDIDATES = 5
 
 UndoLabel: TypeAlias = Literal["", "undone", "partly undone"]
 UNDO_KINDS = ("rolled_back", "undo_incomplete", "applied")
-"""The kinds of the events that `status.undone_by` looks at."""
+"""The kinds of the events that `undone.undone_by` looks at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,8 @@ from surefoot.journal.store.base import (
     select_run,
 )
 from surefoot.journal.store.blobs import digest_of
-from surefoot.journal.store.status import require_creation, status_after, undone_by
+from surefoot.journal.store.status import require_creation, status_after
+from surefoot.journal.undone import undone_by
 
 
 class _Line(NamedTuple):
@@ -77,7 +78,7 @@ class MemoryJournal:
                 created_at=run.lines[0].at,
                 updated_at=run.lines[-1].at,
                 events=len(run.lines),
-                undone=undone_by((line.at, decode(line.kind, line.body)) for line in run.lines),
+                undone=undone_by((line.at, line.kind, line.body) for line in run.lines),
             )
             for run_id, run in chosen[:limit]
         ]

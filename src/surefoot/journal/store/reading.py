@@ -20,7 +20,6 @@ from surefoot.journal.store.base import (
     Position,
     RunSummary,
     Scanned,
-    UndoLabel,
     carries_out,
     names_base,
     select_run,
@@ -28,6 +27,7 @@ from surefoot.journal.store.base import (
 from surefoot.journal.store.blobs import BlobFiles, unpack
 from surefoot.journal.store.checksums import RUN_BITS, event_crc, fields_crc, message_crc
 from surefoot.journal.store.connection import READ_FAULTS, broken, empty_reader, journal_error, open_reader
+from surefoot.journal.undone import undone_by
 
 if TYPE_CHECKING:
     # Imported where events are decoded: a list of runs needs none.
@@ -258,7 +258,7 @@ class JournalReader:
                 created_at=created_at,
                 updated_at=updated_at,
                 events=position.last,
-                undone=_undone(undo_events.get(position.number, [])),
+                undone=undone_by(undo_events.get(position.number, [])),
             )
         except ValueError as error:
             raise broken(self._path, f"the status of run {run_id} was changed") from error
@@ -279,8 +279,8 @@ class JournalReader:
             first = "SELECT id, at, kind, body FROM events WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
             rows = [*self._rows(first, created), *rows]
         found: _UndoEvents = {}
-        for event_id, *event in rows:
-            found.setdefault(event_id >> RUN_BITS, []).append(tuple(event))
+        for event_id, at, kind, body in rows:
+            found.setdefault(event_id >> RUN_BITS, []).append((at, kind, body))
         return found
 
     def _verified(self, row: Sequence[Any]) -> Sequence[Any]:
@@ -332,14 +332,5 @@ class JournalReader:
         return open_reader(self._path, self._busy_timeout) if self._path.exists() else empty_reader()
 
 
-_UndoEvents: TypeAlias = dict[int, list[tuple[Any, ...]]]
+_UndoEvents: TypeAlias = dict[int, list[tuple[float, str, bytes]]]
 """Times, kinds and bodies of events, by the number of their run."""
-
-
-def _undone(events: Sequence[tuple[Any, ...]]) -> UndoLabel:
-    if not events:
-        return ""
-    from surefoot.journal.events import decode
-    from surefoot.journal.store.status import undone_by
-
-    return undone_by((at, decode(kind, body)) for at, kind, body in events)

@@ -1,13 +1,9 @@
-"""What events mean for the list of runs: which one creates a run, how they change its status, whether it was undone."""
-
-from collections.abc import Iterable
+"""What events mean for the list of runs: which one creates a run, and how they change its status."""
 
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import WORKING
 from surefoot.errors import JournalError, UnknownRun
 from surefoot.journal.events import Event, RunCreated, RunEnded, RunInterrupted, RunResumed, StageEntered
-from surefoot.journal.store.base import UndoLabel
-from surefoot.journal.undone import UndoHistory
 
 
 def require_creation(run_id: str, event: Event | None) -> RunCreated:
@@ -40,13 +36,3 @@ def status_after(event: Event, stage: str, verdict: str | None) -> tuple[str, st
 
 CHANGES_STATUS = frozenset({RunCreated, StageEntered, RunResumed, RunInterrupted, RunEnded})
 """The events for which `status_after` can return something new."""
-
-
-def undone_by(events: Iterable[tuple[float, Event]]) -> UndoLabel:
-    """What the list of runs says of the undo of a run, given the events since it ended."""
-    history = UndoHistory()
-    for at, event in events:
-        history.apply(event, at)
-    if history.current is None:
-        return ""
-    return "partly undone" if history.current.is_partial else "undone"

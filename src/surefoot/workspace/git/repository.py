@@ -62,7 +62,7 @@ class Repository:
 def find_repository(folder: Path) -> Repository | None:
     """The repository whose working tree contains the folder; None if there is none, or no git."""
     git = Git.find(folder)
-    if git is None or not _is_in_repository(folder):
+    if git is None or not is_in_repository(folder):
         return None
     found = git.ask("rev-parse", "--show-toplevel", "--absolute-git-dir")
     lines = found.stdout.split(b"\n")
@@ -83,7 +83,8 @@ def find_repository(folder: Path) -> Repository | None:
     )
 
 
-def _is_in_repository(folder: Path) -> bool:
+def is_in_repository(folder: Path) -> bool:
+    """Whether the folder, or one around it, has a `.git`."""
     return any(os.path.lexists(place / ".git") for place in (folder, *folder.parents))
 
 
@@ -93,7 +94,7 @@ def require_repository(folder: Path, option: str) -> Repository:
     if git is None:
         raise UsageError(f"{option} needs git, and there is none on PATH", remedy=f"install git, or leave {option} out")
     found = find_repository(folder)
-    if found is None and _is_in_repository(folder):
+    if found is None and is_in_repository(folder):
         said = said_by(git.ask("rev-parse", "--show-toplevel"))
         raise UsageError(f"git cannot use the repository around {folder}: {said}", remedy="do what git says there")
     if found is None:

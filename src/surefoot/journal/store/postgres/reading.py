@@ -28,6 +28,7 @@ from surefoot.journal.store.blobs import PLAIN, unpack
 from surefoot.journal.store.checksums import event_crc, fields_crc, message_crc
 from surefoot.journal.store.postgres.connection import broken, connect, driver, is_lost, journal_error
 from surefoot.journal.store.postgres.migrations import MIGRATIONS, schema_of
+from surefoot.journal.undone import undone_by
 
 if TYPE_CHECKING:
     # Imported where events are decoded: a list of runs needs none.
@@ -258,13 +259,10 @@ class PostgresReader:
         rows = self._rows(sql, [row[0] for row in runs], [row[9] for row in runs], [*UNDO_KINDS]) if runs else []
         if not rows:
             return {}
-        from surefoot.journal.events import decode
-        from surefoot.journal.store.status import undone_by
-
         first = "SELECT run, at, kind, body FROM surefoot.events WHERE run = ANY(%s) AND seq = 1"
         rows = [*self._rows(first, list({row[0] for row in rows})), *rows]
         return {
-            number: undone_by((at, decode(kind, body)) for run, at, kind, body in rows if run == number)
+            number: undone_by((at, kind, body) for run, at, kind, body in rows if run == number)
             for number in {row[0] for row in rows}
         }
 
