@@ -18,6 +18,8 @@ from surefoot.journal import events as e
 from surefoot.journal.objects.opening import open_objects
 from surefoot.journal.store.postgres.reading import PostgresReader
 
+LEASE_SECONDS = 2
+
 
 class Farm:
     """Workers, and the client that gives them runs."""
@@ -31,7 +33,7 @@ class Farm:
         (folder / "answers.json").write_text("[]")
         self.environ = {
             "SUREFOOT_DATABASE": database,
-            "SUREFOOT_STORAGE__LEASE_SECONDS": "2",
+            "SUREFOOT_STORAGE__LEASE_SECONDS": str(LEASE_SECONDS),
             "SUREFOOT_TEMPORAL": address,
             "SUREFOOT_WORKERS__QUEUE": queue,
             "SUREFOOT_WORKERS__HEARTBEAT_SECONDS": "5",
