@@ -84,7 +84,7 @@ coverage: .venv/dev.ready
 # All tests, with the longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees,
 # every guard switched off.
 nightly: .venv/dev.ready
-	SUREFOOT_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -q
+	TEST_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -q
 
 # Only the last of these: each guard is switched off in a copy of the source, and a test must fail.
 mutations: .venv/dev.ready

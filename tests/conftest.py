@@ -1,4 +1,4 @@
-"""Fixtures for all tests, and the count of attacks at the end of a test run."""
+"""Fixtures for all tests, and what the end of a test run says."""
 
 import contextlib
 import gc
@@ -9,7 +9,6 @@ import sys
 import sysconfig
 import tempfile
 import venv
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from hypothesis import settings
 
 from support.kit import Bench
 from support.requirements import requirements
+from support.summary import add_servers, summary
 
 if TYPE_CHECKING:
     from support.postgres import PostgresServer
@@ -101,19 +101,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.user_properties += [("req", requirement) for requirement in marker.args]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item) -> None:
+    add_servers(item)
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print how many attacks were tried, and how many of them failed as they should."""
-    tried: Counter[str] = Counter()
-    held: Counter[str] = Counter()
-    for outcome in ("passed", "failed"):
-        for report in terminalreporter.stats.get(outcome, ()):
-            for name, family in report.user_properties:
-                if name == "attack":
-                    tried[family] += 1
-                    held[family] += outcome == "passed"
-    if tried:
-        families = ", ".join(f"{family} {held[family]} of {tried[family]}" for family in sorted(tried))
-        terminalreporter.write_line(f"attacks held: {held.total()} of {tried.total()} ({families})")
+    """Print which servers were used, figures, and how many attacks failed as they should."""
+    for line in summary(terminalreporter.stats):
+        terminalreporter.write_line(line)
     if "req" in terminalreporter.config.option.markexpr.split():
         _print_requirements(terminalreporter)
 

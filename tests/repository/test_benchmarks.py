@@ -2,12 +2,16 @@
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+
+from support.temporal import TemporalServer
 
 pytestmark = pytest.mark.servers
 
@@ -34,6 +38,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.fixture
 def recovery(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     yield from load_benchmark("recovery", monkeypatch)
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    yield from load_benchmark("workers", monkeypatch)
 
 
 @pytest.mark.parametrize(("shape", "sync"), [("chain", "normal"), ("chain", "full"), ("fan_out", "normal")])
@@ -88,3 +97,22 @@ def test_the_page_shows_the_table_of_the_stored_results(recovery: Any) -> None:
     page = (FOLDER.parent / "docs" / "benchmarks-recovery.md").read_text()
     assert recovery.table(in_order) in page
     assert set(results["surefoot"]) == set(recovery.BY_NAME), "every fault was measured"
+
+
+def test_the_deployment_page_shows_the_table_of_the_stored_results(workers: Any) -> None:
+    results = json.loads((FOLDER / "results" / "workers.json").read_text())
+    assert workers.table(results) in (FOLDER.parent / "docs" / "deploy.md").read_text()
+    assert [row["workers"] for row in results] == [1, 2, 4]
+
+
+async def test_workers_are_measured_from_the_moment_when_all_are_ready(
+    workers: Any, database: str, tmp_path: Path
+) -> None:
+    """The benchmark itself requires that no worker has begun when the clock starts."""
+    temporal = TemporalServer()
+    try:
+        with mock.patch.dict(os.environ):
+            measured = await workers.measure(tmp_path / "1", database, temporal, 1, 3)
+    finally:
+        temporal.stop()
+    assert min(measured.values()) > 0

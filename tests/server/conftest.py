@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 import pytest
@@ -76,11 +76,20 @@ class Site:
         journal.close()
 
 
+class Reachable(Protocol):
+    """A server, in this process or in another one."""
+
+    @property
+    def base(self) -> str: ...
+
+    def token(self, scope: str = "control") -> str: ...
+
+
 @dataclass
 class Client:
     """The official Python client. It keeps rows as the protocol says."""
 
-    site: Site
+    site: Reachable
     rows: dict[str, Any] = field(default_factory=dict)
     seq: int = 0
     messages: list[tuple[str, dict[str, Any]]] = field(default_factory=list)

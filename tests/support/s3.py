@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
+from support.summary import used_server
 from surefoot.journal.objects.s3 import S3Objects
 from surefoot.journal.objects.signing import Keys
 
@@ -23,6 +25,7 @@ class S3Server:
             [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
+        used_server(f"S3: moto {version('moto')}")
         self.address = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
 
     def make_bucket(self, name: str, prefix: str = "") -> S3Objects:

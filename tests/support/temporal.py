@@ -10,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from support.summary import used_server
+
 _DEATH_SIGNAL = 1
 
 
@@ -43,6 +45,8 @@ class TemporalServer:
             if self._process.poll() is not None:
                 raise AssertionError((self.folder / "log").read_text("utf-8", "replace"))
             time.sleep(0.05)
+        about = subprocess.run([_binary(), "--version"], capture_output=True, text=True, check=True).stdout
+        used_server(f"Temporal {about.split()[2]}")
 
     def _answers(self) -> bool:
         done = subprocess.run(

@@ -21,7 +21,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-NIGHTLY = bool(os.environ.get("SUREFOOT_NIGHTLY"))
+NIGHTLY = bool(os.environ.get("TEST_NIGHTLY"))
+"""Not SUREFOOT_..., which would be a setting that Surefoot does not know, and refuses."""
 NOBODY = 65534
 IS_ROOT = os.geteuid() == 0
 

