@@ -18,6 +18,7 @@ from surefoot.engine.loop import start_run
 from surefoot.engine.runtime.services import Services
 from surefoot.engine.verifier.deciding.names import is_cache
 from surefoot.errors import SurefootError
+from surefoot.history.git.message import said_at_end
 from surefoot.history.timeline import build_timeline, snapshot_storage, workspace_of
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
@@ -154,11 +155,7 @@ def _decisions(state: RunState) -> list[str]:
 
 
 def _steps(state: RunState, records: Iterable[e.Record]) -> list[str]:
-    said = {
-        record.event.step_id: record.event.thought
-        for record in records
-        if isinstance(record.event, e.Decided) and record.event.decision == "done"
-    }
+    said = said_at_end(records)
     return [_step(step_run, said.get(step_id, "")) for step_id, step_run in list(state.steps.items())[:MAX_STEPS]]
 
 
