@@ -25,6 +25,9 @@ class Undone:
     checked: bool = False
     """Whether the checks ran again after it. Otherwise the outcome of the run is that of another tree."""
 
+    review_taken_back: bool = False
+    """Whether this restored what a review had changed. The outcome is that of the review."""
+
     @property
     def is_partial(self) -> bool:
         return bool(self.step or self.snapshot or self.missing)
@@ -43,6 +46,8 @@ class UndoHistory:
     _before: str = ""
     _points: dict[str, Undone | None] = field(default_factory=dict)
     """By snapshot that was taken for an undo: what had been undone then."""
+    _reviews: set[str] = field(default_factory=set)
+    """The snapshots that were taken before a review. They stay known when the checks ran after it."""
 
     def apply(self, event: object, at: float) -> None:
         match event:
@@ -57,6 +62,8 @@ class UndoHistory:
                 self.current = Undone(at, event.by, redo=self._before, checked=self.current is None)
             case e.RolledBack(step_id="") if event.scope or event.paths or event.towards:
                 self.current = self._after(event, at)
+                if event.scope == "review":
+                    self._reviews.add(self._before)
             case e.RolledBack(step_id=""):
                 self._before = event.snapshot
                 self._points[event.snapshot] = self.current
@@ -78,4 +85,5 @@ class UndoHistory:
             step=event.from_step,
             snapshot="" if whole or event.from_step else event.towards or event.redoes,
             redo=self._before,
+            review_taken_back=(event.redoes or event.towards) in self._reviews,
         )
