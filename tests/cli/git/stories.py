@@ -43,11 +43,9 @@ def act(command: str) -> dict[str, Any]:
     return {"thought": "do it", "decision": "act", "reason": "", "tool": "run_command", "arguments": arguments}
 
 
-def story(
-    surefoot: Surefoot, command: str = COMMAND, check: str = CHECK, task: str = TASK, said: str = ""
-) -> list[str]:
+def story(surefoot: Surefoot, command: str = COMMAND, check: str = CHECK, task: str = TASK) -> list[str]:
     """Arguments for a run that carries out one command, after which its check passes."""
-    model = surefoot.script(SHELL, act(command), {**DONE, "thought": said})
+    model = surefoot.script(SHELL, act(command), DONE)
     return ["run", task, "-m", model, "--check", check, "--approve", "auto", "--baseline", "off"]
 
 

@@ -3,7 +3,7 @@
 import json
 
 from cli.conftest import Surefoot
-from cli.git.stories import CHECK, make_repository, message, run, story
+from cli.git.stories import CHECK, make_repository, run
 
 LONG = "Make the notes ready, because the team needs them before the release and nobody else has time for it. Quickly!"
 
@@ -22,6 +22,7 @@ def test_title_and_body_of_a_pull_request(surefoot: Surefoot) -> None:
     parts = [line for line in body.out.splitlines() if line.startswith("## ")]
     assert parts == ["## What and why", "## Changes", "## Proof", "## Not verified"]
     assert LONG in body.out
+    assert "\nMake the notes ready\n" in body.out, "as the model understood it"
     assert "| `notes.txt` | modified | +1 −1 |" in body.out
     assert "**Verified. Proof A: a given check failed before and passes now.**" in body.out
     assert f"| `{CHECK}` | red → green | user |" in body.out
@@ -46,20 +47,3 @@ def test_a_run_without_proof_says_so_in_its_body(surefoot: Surefoot) -> None:
     failed = surefoot("pr")
     assert "is not done, and this text says so" in failed.err
     assert "**Failed" in failed.out
-
-
-def test_the_texts_for_others_say_what_was_done(surefoot: Surefoot) -> None:
-    """As the model understood the task and said at the end of the step; secrets are removed before anything is cut."""
-    make_repository(surefoot.workspace)
-    token = "ghp_" + "a1B2" * 9
-    surefoot.environ["MY_TOKEN"] = token
-    said = f"Replaced the draft in notes.txt by the final text. {'And more. ' * 33}{token} was not needed."
-    done = surefoot(*story(surefoot, task=LONG.replace("Make the notes", "Get it"), said=said), "--commit")
-    assert done.code == 0, done.err + done.out
-    committed, body = message(surefoot.workspace), surefoot("pr").out
-    for text in (committed, body):
-        assert "Replaced the draft in notes.txt by the final text." in " ".join(text.split())
-        assert token[:12] not in text
-        assert text.count("And more.") == 33
-    assert body.index("Make the notes ready") < body.index("- Replaced the draft") < body.index("## Changes")
-    assert max(map(len, committed.splitlines())) <= 72

@@ -43,4 +43,6 @@ def test_the_message_lists_the_steps_with_what_was_said_of_them() -> None:
     assert len(rows[0]) < 600
     assert rows[0].endswith("…")
     assert rows[1] == state.step(second).name
+    hidden = account_of(state, recorded.records(done), lambda text: text.replace("counted", "[hidden]"))
+    assert "count" not in hidden.steps[first], "secrets are removed before anything is cut"
     assert all(len(line) <= 72 for line in text.splitlines())
