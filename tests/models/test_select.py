@@ -399,6 +399,9 @@ async def test_a_server_that_tells_nothing_gets_the_defaults(monkeypatch: pytest
             move_provider(monkeypatch, kind, server.address)
             traits = (await choose_model(f"{kind}/m")).traits
             assert (traits.context_tokens, traits.tools) == (PROVIDERS[kind].context_tokens, "none")
+            assert how_asked(traits).endswith(" tokens (assumed; set model.context_tokens)")
+            known = (await choose_model(f"{kind}/m", ModelSettings(context_tokens=9000))).traits
+            assert how_asked(known).endswith("window 9,000 tokens")
 
 
 # -- settings --------------------------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ class Undone:
     """The snapshot that has the changes."""
     checked: bool = False
     """Whether the checks ran again after it. Otherwise the outcome of the run is that of another tree."""
+    review_taken_back: bool = False
+    """Whether this restored what a review had changed. The outcome is that of the review."""
 
     @property
     def is_partial(self) -> bool:
@@ -46,6 +48,8 @@ class UndoHistory:
     _before: str = ""
     _points: dict[str, Undone | None] = field(default_factory=dict)
     """By snapshot that was taken for an undo: what had been undone then."""
+    _reviews: set[str] = field(default_factory=set)
+    """The snapshots that were taken before a review. They stay known when the checks ran after it."""
 
     def apply(self, event: Any, at: float) -> None:
         """Take an event into account. It may be an `Event` or an `UndoEvent`, which have the same attributes."""
@@ -70,6 +74,8 @@ class UndoHistory:
             self.current = Undone(at, event.by, redo=self._before, checked=self.current is None)
         elif event.scope or event.paths or event.towards:
             self.current = self._after(event, at)
+            if event.scope == "review":
+                self._reviews.add(self._before)
         else:
             self._before = event.snapshot
             self._points[event.snapshot] = self.current
@@ -84,6 +90,7 @@ class UndoHistory:
             step=event.from_step,
             snapshot="" if whole or event.from_step else event.towards or event.redoes,
             redo=self._before,
+            review_taken_back=(event.redoes or event.towards) in self._reviews,
         )
 
 

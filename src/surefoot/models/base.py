@@ -137,6 +137,8 @@ class ModelTraits(Value):
     """The properties of a model that determine how it is prompted."""
 
     context_tokens: int = 32_768
+    context_assumed: bool = Field(default=False, exclude=True)
+    """True if neither the settings nor the server nor the model's name say how large the context is."""
     inline_bodies: bool = True
     """True: an answer may contain JSON followed by file bodies in fences. False: each body is requested separately."""
     small: bool = False

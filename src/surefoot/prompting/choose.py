@@ -14,7 +14,8 @@ StrategyName: TypeAlias = Literal["small", "json_actions", "conversation"]
 
 def how_asked(traits: ModelTraits) -> str:
     """Say which strategy a model gets, and why."""
-    window = f"window {traits.context_tokens:,} tokens"
+    assumed = " (assumed; set model.context_tokens)" if traits.context_assumed else ""
+    window = f"window {traits.context_tokens:,} tokens{assumed}"
     if traits.small:
         return f"asked by short single questions, because it is small or the strategy is set to small; {window}"
     if traits.tools == "none":

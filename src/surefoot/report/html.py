@@ -72,7 +72,7 @@ def noscript(report: Report) -> Iterator[str]:
     yield from _table(("Outcome", ""), [fact for fact in facts if fact[1]])
     yield from (f"<p>{_escape(note)}</p>" for note in report["notes"])
     yield from (f"<p>Open question: {_escape(question['text'])}</p>" for question in words.questions)
-    if diagnosis := run["diagnosis"]:
+    if diagnosis := words.diagnosis:
         lists = [("Tried", diagnosis["tried"]), ("Left behind", diagnosis["left_behind"])]
         lists += [("Left outside", diagnosis["left_outside"]), ("Next", diagnosis["next_steps"])]
         rows = [("What failed", diagnosis["what_failed"]), ("Root cause", diagnosis["root_cause"])]

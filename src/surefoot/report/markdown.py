@@ -101,7 +101,7 @@ def _head(words: Words) -> Iterator[str]:
 
 
 def _diagnosis(words: Words) -> Iterator[str]:
-    diagnosis = words.run["diagnosis"]
+    diagnosis = words.diagnosis
     if diagnosis is None:
         return
     yield "#### Diagnosis"

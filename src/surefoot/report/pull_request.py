@@ -1,6 +1,6 @@
 """The body of a pull request, from the report of a run: what and why, changes, proof, what was not verified."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from surefoot.report.document import Report
 from surefoot.report.markdown import changed_rows, check_rows, code, table, text
@@ -9,11 +9,14 @@ from surefoot.report.words import Words
 MAX_STEPS = 20
 
 
-def as_pull_request(report: Report) -> str:
-    """In Markdown. Shorter than the report: no costs, no recoveries, no environment."""
+def as_pull_request(report: Report, understanding: str = "", done: Sequence[str] = ()) -> str:
+    """In Markdown. Shorter than the report: no costs, no recoveries, no environment.
+
+    `understanding` and `done` are what the model said of the task and of its steps.
+    """
     words = Words(report)
     parts: list[Iterable[str]] = [
-        _what(words),
+        _what(words, understanding, done),
         _changes(words),
         _proof(words),
         _not_verified(words),
@@ -22,15 +25,17 @@ def as_pull_request(report: Report) -> str:
     return "\n".join(line for part in parts for line in part).rstrip() + "\n"
 
 
-def _what(words: Words) -> Iterator[str]:
+def _what(words: Words, understanding: str, done: Sequence[str]) -> Iterator[str]:
     yield "## What and why"
     yield ""
     yield text(words.run["title"], 2_000)
     yield ""
-    names = [step["name"] for step in words.steps if step["status"] == "succeeded"]
-    if len(names) > 1:
-        yield from (f"- {text(name)}" for name in names[:MAX_STEPS])
-        yield from [f"- and {len(names) - MAX_STEPS} more steps"] if len(names) > MAX_STEPS else []
+    if understanding and understanding.rstrip(".") != words.run["title"].rstrip("."):
+        yield text(understanding, 600)
+        yield ""
+    if done:
+        yield from (f"- {text(row.removeprefix('- '), 600)}" for row in done[:MAX_STEPS])
+        yield from [f"- and {len(done) - MAX_STEPS} more steps"] if len(done) > MAX_STEPS else []
         yield ""
 
 

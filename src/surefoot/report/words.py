@@ -82,6 +82,8 @@ class Words:
     def verdict(self) -> str:
         run, undone = self.run, self.report["undone"]
         if undone and run["status"] != "plan":
+            if undone.get("review_taken_back"):
+                return "Review taken back"
             return "Partly undone" if undone["partial"] else "Undone"
         if run["verdict"] is None or run["status"] == "plan":
             return _STATUS.get(run["status"], run["status"])
@@ -99,12 +101,20 @@ class Words:
     @property
     def summary(self) -> str:
         """The outcome in one sentence; empty if the diagnosis says the same."""
-        diagnosis = self.run["diagnosis"]
+        diagnosis, undone = self.run["diagnosis"], self.report["undone"]
         if diagnosis and diagnosis["what_failed"] == self.run["summary"]:
             return ""
+        if undone and undone.get("review_taken_back"):
+            return ""  # it is about the review
         return (
             f"Before that: {self.run['summary']}" if self.is_outdated and self.run["summary"] else self.run["summary"]
         )
+
+    @property
+    def diagnosis(self) -> Any:
+        """Why the run failed; None if that was the review, which was taken back."""
+        undone = self.report["undone"]
+        return None if undone and undone.get("review_taken_back") else self.run["diagnosis"]
 
     @property
     def is_outdated(self) -> bool:
@@ -118,7 +128,10 @@ class Words:
         undone = self.report["undone"]
         if undone:
             by = f" by {undone['by']}" if undone["by"] else ""
-            return f"The changes were undone on {timestamp(undone['at'])}{by}."
+            when = f"on {timestamp(undone['at'])}{by}"
+            if undone.get("review_taken_back"):
+                return f"The review was taken back {when}. The result is as it was before it, and not checked since."
+            return f"The changes were undone {when}."
         if self.report["ended"]:
             return ""
         return f"The run had not ended when this report was written, on {self.written}."

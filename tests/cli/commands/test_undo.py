@@ -97,3 +97,19 @@ def test_a_later_run_that_changed_the_same_files_is_named(surefoot: Surefoot) ->
     assert "by you or another program" in surefoot("undo", first, "--yes").err, (
         "it is undone, the edit before it is not"
     )
+
+
+def test_caches_of_tools_are_counted_and_not_listed(surefoot: Surefoot) -> None:
+    """A check that leaves caches in the workspace, which no variable prevents."""
+    caching = f"{CHECK} && mkdir -p .hypothesis && date > .hypothesis/a && date > .eslintcache"
+    done = surefoot(*good_script(surefoot)[:-1], caching)
+    assert done.code == 0, done.err
+    shown, stat = surefoot("diff"), surefoot("diff", "--stat")
+    assert shown.out.startswith("diff --git a/adder.py b/adder.py")
+    assert "hypothesis" not in shown.out
+    assert shown.err == "3 paths in caches of tools left out\n"
+    assert "1 change, 2 lines added" in stat.out
+    undone = surefoot("undo", "last", "--yes")
+    assert "+ adder.py" not in undone.out
+    assert "- adder.py\n  and 3 paths in caches of tools\n" in undone.out
+    assert not (surefoot.workspace / ".hypothesis").exists(), "they are restored too"

@@ -22,6 +22,7 @@ def test_title_and_body_of_a_pull_request(surefoot: Surefoot) -> None:
     parts = [line for line in body.out.splitlines() if line.startswith("## ")]
     assert parts == ["## What and why", "## Changes", "## Proof", "## Not verified"]
     assert LONG in body.out
+    assert "\nMake the notes ready\n" in body.out, "as the model understood it"
     assert "| `notes.txt` | modified | +1 −1 |" in body.out
     assert "**Verified. Proof A: a given check failed before and passes now.**" in body.out
     assert f"| `{CHECK}` | red → green | user |" in body.out

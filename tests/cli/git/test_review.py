@@ -103,6 +103,7 @@ def test_the_dialogue_keeps_splits_edits_and_undoes_before_the_commit(surefoot: 
     terminal.wait_for("file 1 of 3: ")
     terminal.wait_for("this file [k,u,e,d,q,?]?")
     assert "+extra" in terminal.output
+    assert "✓ Verified" in terminal.output.partition("file 1 of 3")[0], "the verdict is said before anything is asked"
     terminal.type("?\n")
     terminal.wait_for("undo this whole file")
     terminal.type("undo\n")
@@ -258,7 +259,15 @@ def test_a_given_check_about_an_undone_file_counts(surefoot: Surefoot) -> None:
     assert f"--to {snapshot}" in done.out, "the advice fits a review"
     # Taken back: the check about the file counts again when the run goes on.
     assert surefoot("undo", "last", "--to", snapshot, "--yes").code == 0
-    assert "✓ test" not in told(surefoot)["show"]
+    shows = told(surefoot)["show"]
+    assert "✓ test" not in shows
+    assert "Review taken back" in shows
+    assert "the result is as it was before it, and not checked since" in shows
+    assert "these checks fail" not in shows, "that was the review"
+    assert "take the review back" not in shows
+    assert "The review was taken back on" in surefoot("report", "--format", "md", "-o", "-").out
+    (counted,) = surefoot("stats", "--json").objects
+    assert (counted["results"]["undone"], counted["results"]["failed"]) == (1, 0), "as in the list"
 
 
 def test_each_review_is_checked_and_when_nothing_is_left_the_run_is_undone(surefoot: Surefoot) -> None:

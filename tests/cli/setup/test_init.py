@@ -57,6 +57,12 @@ def test_a_commented_file_has_the_commands_that_work(surefoot: Surefoot, project
     assert surefoot("config", "get", "execution.checks").out.startswith("python3 -m unittest")
 
 
+def test_a_linter_is_quoted_with_what_it_found_and_not_with_its_advice(surefoot: Surefoot) -> None:
+    advice = "No fixes available (15 hidden fixes can be enabled with the --unsafe-fixes option)."
+    (surefoot.workspace / "Makefile").write_text(f"lint:\n\t@echo 'Found 15 errors.'; echo '{advice}'; exit 1\n")
+    assert "exit code 2: Found 15 errors." in surefoot("init").out
+
+
 def test_an_existing_file_is_shown_as_a_diff_and_only_extended(surefoot: Surefoot, project: Path) -> None:
     file = project / "surefoot.toml"
     mine = '# mine\n[execution]\nchecks = ["true"]  # always\n\n[budget]\nmax_tokens = 5\n'

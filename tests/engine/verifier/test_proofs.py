@@ -80,6 +80,29 @@ async def test_command_is_not_run_twice_on_the_same_tree(bench: Bench) -> None:
 
 
 @pytest.mark.req("O7")
+async def test_a_result_is_reused_if_only_caches_that_no_check_reads_changed(bench: Bench) -> None:
+    add_put_tool(bench)
+    check, log = logging_check(bench)
+    paths = [".mypy_cache/3.11/a.data.json", ".ruff_cache/1", "__pycache__/a.pyc"]
+    await bench.run_plan(chain(*(put_step(f"s{n}", path, "x", check) for n, path in enumerate(paths))))
+    assert [reused for _, _, reused in check_runs(bench)] == [False, True, True, True, True, False, False]
+    assert log.read_text().count("ran") == 3, "at first, with other bytecode, and in the final validation"
+
+
+@pytest.mark.req("O7")
+async def test_checks_keep_a_cache_outside_the_workspace_and_the_final_ones_have_none(bench: Bench) -> None:
+    add_put_tool(bench)
+    log = bench.home.parent / "places"
+    keep = 'test ! -d "$MYPY_CACHE_DIR" || { ls "$MYPY_CACHE_DIR"; echo > "$MYPY_CACHE_DIR/kept"; }'
+    check = CommandCheck(command=f'{{ echo "$MYPY_CACHE_DIR"; {keep}; }} >> {log}', origin="user")
+    await bench.run_plan(chain(put_step("a", "a.txt", "a", check), put_step("b", "b.txt", "b", check)))
+    folder, *others = log.read_text().splitlines()
+    assert others == [folder, "kept", folder, "kept", os.devnull]
+    assert not Path(folder).is_relative_to(bench.root)
+    assert all(ran.changed == () for ran in bench.events(e.ChecksRan))
+
+
+@pytest.mark.req("O7")
 async def test_proofs_survive_a_resume_and_failures_do_not(bench: Bench) -> None:
     add_put_tool(bench)
     check, log = logging_check(bench)

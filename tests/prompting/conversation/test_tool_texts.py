@@ -47,6 +47,11 @@ def test_no_field_of_a_plan_is_left_out(draft: type[FullStepDraft] | type[FullPl
     assert not [name for name in draft.model_fields if name not in text]
 
 
+def test_what_the_gate_demands_is_required() -> None:
+    (submitted,) = (t["function"] for t in rendered("edit_file") if t["function"]["name"] == "submit_understanding")
+    assert submitted["parameters"]["required"] == ["understanding", "requirements"]
+
+
 def test_every_array_and_object_says_what_it_holds() -> None:
     """Some servers refuse arrays without items, and objects inside of others without properties."""
 

@@ -16,6 +16,7 @@ from surefoot.cli.views.frame import Viewport, frame
 from surefoot.cli.views.jsonl import JsonLines
 from surefoot.engine.loop import start_run
 from surefoot.engine.runtime.services import Services
+from surefoot.journal import events as e
 from surefoot.prompting.conversation.writing import CallsInProgress
 
 
@@ -45,6 +46,18 @@ def test_the_live_view_shows_it() -> None:
     follower.on_call("edit_file", "src/a.py")
     lines = [line.plain for line in frame(follower, ASCII, Viewport(80, 30))]
     assert any(line.endswith("writing edit_file src/a.py") for line in lines), lines
+
+
+def test_the_live_view_waits_for_the_model_when_the_call_is_written() -> None:
+    """In the survey nothing is recorded between one answer and the next."""
+    answered = e.ModelAnswered(purpose="survey", prompt="p", answer="a")
+    *before, last = records([*phases()[:1], answered])
+    follower = Follower()
+    follower.replay(before)
+    follower.on_call("search", "stop")
+    assert follower.activity == "writing search stop"
+    follower.on_record(last)
+    assert follower.activity == "waiting for the model"
 
 
 def test_pieces_are_put_together_and_each_call_is_told_twice_at_most() -> None:

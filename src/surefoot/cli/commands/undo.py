@@ -88,10 +88,11 @@ def diff(run_id: str, step: str, stat: bool, all_folders: bool) -> int:
     """Show what a run, or one step of it, changed: in colour on a terminal, as a patch in a pipe.
 
     RUN is the beginning of its id; the default is the newest run of the current folder. STEP is an id, or its number
-    in `surefoot show`.
+    in `surefoot show`. Caches of tools, such as .mypy_cache, are left out and counted.
     """
     from surefoot.cli.remote.starting import bring_remote
-    from surefoot.cli.report.diff import print_diff, stat_lines
+    from surefoot.cli.report import formatting as fmt
+    from surefoot.cli.report.diff import print_diff, stat_lines, without_caches
     from surefoot.cli.report.stdout import print_lines
     from surefoot.cli.session.runs import load_run
     from surefoot.config import paths
@@ -99,8 +100,10 @@ def diff(run_id: str, step: str, stat: bool, all_folders: bool) -> int:
 
     stored = load_run(run_id, all_folders=all_folders)
     bring_remote(stored.records)
-    text = diff_of(stored.records, paths.state_home(), step)
-    if not text:
+    text, caches = without_caches(diff_of(stored.records, paths.state_home(), step))
+    if caches:
+        click.echo(f"{fmt.count(caches, 'path')} in caches of tools left out", err=True)
+    elif not text:
         what = f"step {step} of run" if step else "run"
         click.echo(f"{what} {stored.run_id} changed nothing", err=True)
     if stat:

@@ -118,7 +118,7 @@ def pr(run_id: str, output: str | None, only_title: bool, all_folders: bool) -> 
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
     from surefoot.core.outcome import Verdict
-    from surefoot.history.git.message import title_of
+    from surefoot.history.git.message import account_of, done_rows, title_of
     from surefoot.journal.reducers import fold
     from surefoot.report.build import Source, build_report
     from surefoot.report.pull_request import as_pull_request
@@ -132,7 +132,8 @@ def pr(run_id: str, output: str | None, only_title: bool, all_folders: bool) -> 
             click.echo(safe(redactor().redact(title_of(state))))
             return 0
         source = Source(records=records, blob=journal.get_blob, home=paths.state_home(), redactor=redactor())
-        text = as_pull_request(build_report(source))
+        account = account_of(state, records, redactor().redact)
+        text = as_pull_request(build_report(source), account.understanding, done_rows(state, account))
     finally:
         journal.close()
     if state.outcome is None or state.outcome.verdict not in (Verdict.VERIFIED, Verdict.UNVERIFIED):

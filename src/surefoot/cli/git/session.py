@@ -13,6 +13,8 @@ import click
 from surefoot.cli.git.reviewing import require_terminal, review_run
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.hiding import redactor, safe
+from surefoot.cli.report.stdout import print_lines, stdout_marks
+from surefoot.cli.report.summary import verdict_lines
 from surefoot.cli.session.foreground import PreparedRun, Settled
 from surefoot.cli.session.resources import open_journal
 from surefoot.config import paths
@@ -128,6 +130,7 @@ class _Session:
         seq, code = state.seq, 0
         with _opened_journal() as journal:
             if self.review and state.outcome is not None:
+                print_lines(verdict_lines(state, stdout_marks()))
                 try:
                     await review_run(journal, paths.state_home(), state.run_id)
                 except SurefootError as error:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.stdout import print_lines
+from surefoot.engine.verifier.deciding.names import is_cache
 from surefoot.journal.redact import neutralise
 from surefoot.workspace.errors import printable
 from surefoot.workspace.snapshots.diff import Change
@@ -36,6 +37,13 @@ def print_diff(text: str) -> None:
         return
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+
+
+def without_caches(text: str) -> tuple[str, int]:
+    """The diff without the caches of tools, and how many paths are left out."""
+    parts = list(_parts(text.split("\n")[:-1]))
+    kept = [part for part in parts if not is_cache(_name(part[0]).removeprefix("Folder "))]
+    return "".join(f"{line}\n" for part in kept for line in part), len(parts) - len(kept)
 
 
 def diff_lines(text: str) -> Iterator[Text]:
@@ -99,15 +107,20 @@ def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
 
 def _count(part: list[str]) -> Count:
     head = neutralise(part[0])
+    name = fmt.line(_name(head))
     if not head.startswith("diff --git "):
-        # A change that git cannot express, such as a folder.
-        name, _, note = head.partition(": ")
-        return Count(fmt.line(name), note=fmt.line(note))
-    name = fmt.line(head.rpartition(" b/")[2] if " b/" in head else head.removeprefix("diff --git "))
+        return Count(name, note=fmt.line(head.partition(": ")[2]))
     start = next((number for number, line in enumerate(part) if line.startswith("@@ ")), len(part))
     if start == len(part):
         return Count(name, note=next((note for line in reversed(part) if (note := _note(line))), "mode"))
     return Count(name, sum(line[0] == "+" for line in part[start:]), sum(line[0] == "-" for line in part[start:]))
+
+
+def _name(head: str) -> str:
+    """The path that the first line of a part names."""
+    if not head.startswith("diff --git "):
+        return head.partition(": ")[0]  # a change that git cannot express, such as a folder
+    return head.rpartition(" b/")[2] if " b/" in head else head.removeprefix("diff --git ")
 
 
 def _note(line: str) -> str:
@@ -115,8 +128,9 @@ def _note(line: str) -> str:
 
 
 def change_lines(changes: Iterable[Change], limit: int = _MAX_LISTED) -> Iterator[Text]:
-    """The files and folders that will change, each with a sign."""
-    listed = [change for change in changes if change.path != "."]
+    """The files and folders that will change, each with a sign. Caches are only counted."""
+    found = [change for change in changes if change.path != "."]
+    listed = [change for change in found if not is_cache(change.path)]
     for change in listed[:limit]:
         sign, style = _SIGNS.get(change.kind, ("~", "yellow"))
         note = "  (mode)" if change.kind == "mode" else ""
@@ -124,3 +138,5 @@ def change_lines(changes: Iterable[Change], limit: int = _MAX_LISTED) -> Iterato
         yield Text.assemble(f"  {sign} ", (fmt.line(name, 300), style), (note, "dim"))
     if len(listed) > limit:
         yield Text(f"  and {len(listed) - limit} more", style="dim")
+    if caches := len(found) - len(listed):
+        yield Text(f"  and {fmt.count(caches, 'path')} in caches of tools", style="dim")

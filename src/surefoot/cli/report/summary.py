@@ -42,7 +42,7 @@ def summary(
     return [
         _headline(state, status, marks),
         *(_undone(state) if status == "undone" else ()),
-        *_text(outcome, "before that: " if state.is_outdated else ""),
+        *(() if _took_review_back(state) else _text(outcome, "before that: " if state.is_outdated else "")),
         *_reason(state, status),
         *(Text(f"  {line}") for line in by),
         Text(),
@@ -58,6 +58,13 @@ def summary(
         *_diagnosis(state, outcome),
         *(_next(state, status) if hints else ()),
     ]
+
+
+def verdict_lines(state: RunState, marks: Marks) -> list[Text]:
+    """The verdict and the checks alone, for a person who is about to decide about the result."""
+    outcome = state.outcome
+    rows = [*_text(outcome, ""), *(_result(state, outcome, marks) if outcome else ())]
+    return [_headline(state, status_of(state, live=False), marks), *rows, Text()]
 
 
 def plan_lines(plan: DetailedPlan, marks: Marks) -> Iterator[Text]:
@@ -86,6 +93,7 @@ def _headline(state: RunState, status: RunStatus, marks: Marks) -> Text:
     title, (mark, style) = STATUS_LABELS[status], marks.of_status(status)
     if status == "undone":
         title = "Partly undone" if state.undone is not None and state.undone.is_partial else title
+        title = "Review taken back" if _took_review_back(state) else title
     elif state.outcome is not None and status != "plan":
         title = fmt.verdict_label(state.outcome.verdict, state.outcome)
         mark, style = marks.of_verdict(state.outcome.verdict)
@@ -95,19 +103,27 @@ def _headline(state: RunState, status: RunStatus, marks: Marks) -> Text:
     return Text.assemble((f"{mark} {title}", f"bold {style}"), "  ", task, (f"  {state.run_id}", "dim"))
 
 
+def _took_review_back(state: RunState) -> bool:
+    """Whether the outcome is that of a review which is gone."""
+    return state.undone is not None and state.undone.review_taken_back
+
+
 def _undone(state: RunState) -> Iterator[Text]:
     """When, how far and by whom the run was undone."""
     undone = state.undone
     if undone is None:
         return
     by = f" by {fmt.line(undone.by, 200)}" if undone.by else ""
-    if undone.step:
+    what = "undone"
+    if undone.review_taken_back:
+        what, extent = "review taken back", ": the result is as it was before it, and not checked since"
+    elif undone.step:
         extent = f", from step {fmt.line(undone.step)} on"
     elif undone.snapshot:
         extent = f", back to snapshot {undone.snapshot[:12]}"
     else:
         extent = f", in {fmt.folder(undone.folder)}" if undone.folder else ""
-    yield Text(f"  undone on {fmt.timestamp(undone.at)}{by}{extent}", style="yellow")
+    yield Text(f"  {what} on {fmt.timestamp(undone.at)}{by}{extent}", style="yellow")
     if undone.missing:
         listed = fmt.join_limited([fmt.line(path) for path in undone.missing])
         yield Text(f"  not restored for lack of room: {listed}; free some space and undo it again", style="yellow")
@@ -240,7 +256,7 @@ def _questions(state: RunState) -> Iterator[Text]:
 
 
 def _diagnosis(state: RunState, outcome: Outcome | None) -> Iterator[Text]:
-    if outcome is None or outcome.diagnosis is None:
+    if outcome is None or outcome.diagnosis is None or _took_review_back(state):
         return
     yield Text()
     diagnosis = outcome.diagnosis

@@ -32,6 +32,8 @@ BUILT = {"Cargo.toml": "target/", "pom.xml": "target/", "composer.json": "vendor
 """The same, for projects with such a file."""
 WHY_CHARS = 110
 NOT_FOUND = 127
+_COUNT = re.compile(r"^\s*Found \d+ \w+")
+"""How linters count what they found. Advice about it may follow."""
 _SHELL = re.compile(r"^\S*sh: (line \d+: )?")
 
 
@@ -128,7 +130,13 @@ def _judge(found: ProjectCommand, done: ProcessResult, limit: float) -> Tried:
         return Tried(found, "works", "", took, 0)
     if done.timed_out:
         return Tried(found, "fails", f"did not end within {limit:g} seconds", took, None)
-    said = _SHELL.sub("", next(iter(last_lines(done.output, 1)), "no output"))
+    said = _SHELL.sub("", _reason(done.output))
     start = "not installed, " if done.exit_code == NOT_FOUND else ""
     why = line(f"{start}exit code {done.exit_code}: {said.strip()}", WHY_CHARS)
     return Tried(found, "fails", why, took, done.exit_code)
+
+
+def _reason(output: str) -> str:
+    """The line that says why a command failed: its last one, or before it a count of what was found."""
+    rows = last_lines(output, 3)
+    return next((row for row in reversed(rows) if _COUNT.search(row)), rows[-1] if rows else "no output")

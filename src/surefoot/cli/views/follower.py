@@ -28,6 +28,8 @@ class Follower:
         self.tail = ""
         """The end of what the model is writing, or a command is printing."""
         self.thought = ""
+        self._is_writing = False
+        """Whether the activity is a call that the model writes."""
         self.rung: e.RungChosen | None = None
         """The recovery in progress; None when the step has succeeded."""
         self.final_checks: tuple[CheckResult, ...] = ()
@@ -49,6 +51,7 @@ class Follower:
 
     def on_call(self, tool: str, subject: str) -> None:
         self.activity = fmt.line(f"writing {tool} {subject}".strip(), ACTIVITY_CHARS)
+        self._is_writing = True
 
     def on_check(self, label: str) -> None:
         self.activity, self.tail = fmt.line(f"checking {label}", ACTIVITY_CHARS), ""
@@ -82,6 +85,9 @@ class Follower:
         match event:
             case e.ModelAnswered():
                 self.tail = ""
+                if self._is_writing:
+                    # Reading files in the survey is quick and has no events: the next request follows at once.
+                    self.activity, self._is_writing = "waiting for the model", False
             case e.ModelRetried():
                 wait = fmt.duration(event.wait_seconds)
                 self.activity = f"{fmt.line(event.error, 100)}; retry in {wait} ({event.attempt} of {event.of})"

@@ -8,6 +8,7 @@ from typing import Any
 
 from surefoot.core.outcome import CheckResult
 from surefoot.core.plan import CommandCheck, ExpressionCheck
+from surefoot.engine.verifier.deciding.names import UNREAD_CACHE
 from surefoot.engine.verifier.file_checks import see
 from surefoot.workspace.snapshots.look import Look
 
@@ -30,7 +31,15 @@ def depends_on(check: CommandCheck, look: Look) -> Proof | None:
     if check.reads:
         inputs = declared(check, look)
         return (check.key, json.dumps(inputs)) if inputs is not None else None
-    return (check.key, look.exactly) if look.exactly is not None else None
+    tree = sources(look)
+    return (check.key, tree) if tree is not None else None
+
+
+def sources(look: Look) -> str | None:
+    """The hash of the tree without caches that checks do not read, such as those of a mypy that the model ran. None if
+    something in the tree can change unseen."""
+    entries = {path: entry for path, entry in look.entries.items() if not UNREAD_CACHE.search(f"{path}/")}
+    return Look(entries, look.excluded).exactly
 
 
 def declared(check: CommandCheck, look: Look) -> dict[str, str] | None:

@@ -9,6 +9,7 @@ the proofs of all commands. The final pass runs everything.
 
 import asyncio
 import json
+import os
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +24,8 @@ from surefoot.core.values import error_in_words
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.scheduler.conditions import evaluate
 from surefoot.engine.verifier.file_checks import OneFile, problem_with, see
-from surefoot.engine.verifier.proofs import Proof, RecordedReads, declared, depends_on, recorded_proof
-from surefoot.engine.verifier.scratch import Place, Scratch
+from surefoot.engine.verifier.proofs import Proof, RecordedReads, declared, depends_on, recorded_proof, sources
+from surefoot.engine.verifier.scratch import KeptCache, Place, Scratch
 from surefoot.engine.verifier.suite.report import read_report
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
@@ -40,8 +41,14 @@ from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
 from surefoot.workspace.snapshots.look import Look
 from surefoot.workspace.snapshots.snapshot import Workspace
 
-QUIET_ENV = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
-"""Keeps checks from leaving files behind."""
+QUIET_ENV = {
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTEST_ADDOPTS": "-p no:cacheprovider",
+    "RUFF_NO_CACHE": "true",
+    "MYPY_CACHE_DIR": os.devnull,
+}
+"""Keeps checks from leaving files behind, and from using what earlier commands left."""
+_NO_ENV: Mapping[str, str] = {}
 
 PATIENCE = 10
 MIN_SECONDS = 30
@@ -68,6 +75,7 @@ class Verifier:
         self._place = place
         self._artifacts = artifacts
         self._scratch = scratch
+        self._cache = KeptCache()
         self._known: dict[Proof, CheckResult] = {}
         self._longest: dict[str, float] = {}
         """The longest time that each command has taken, in seconds."""
@@ -172,8 +180,9 @@ class Verifier:
                     async with self._scratch.copy(f"{step_id or 'final'}.check") as place:
                         result = await self._command(check, place, tree=look.tree)
                 else:
-                    result = await self._command(check, self._place, tree=look.tree)
-                result = result.with_(inputs=declared(check, look) or {}, exact_tree=look.exactly or "")
+                    place, cache = self._cache.given_to(self._place) if trusting else (self._place, {})
+                    result = await self._command(check, place, tree=look.tree, env=cache)
+                result = result.with_(inputs=declared(check, look) or {}, exact_tree=sources(look) or "")
             case ExpressionCheck():
                 result = self._expression(check)
             case _:
@@ -202,7 +211,9 @@ class Verifier:
         detail = "" if value else f"is {value!r}"
         return CheckResult(check=check, passed=bool(value), detail=detail, inputs=looked.inputs)
 
-    async def _command(self, check: CommandCheck, place: Place, tree: str = "") -> CheckResult:
+    async def _command(
+        self, check: CommandCheck, place: Place, tree: str = "", env: Mapping[str, str] = _NO_ENV
+    ) -> CheckResult:
         """Run a command. `tree`: the workspace that it looks at; empty for any other tree."""
         config = self._config
         timeout = self._time_limit(check, tree)
@@ -212,7 +223,7 @@ class Verifier:
         done = await run_process(
             shell_argv(check.command),
             cwd=place.root,
-            env={**command_env(), **QUIET_ENV},
+            env={**command_env(), **QUIET_ENV, **env},
             limits=Limits(
                 timeout=timeout,
                 memory_bytes=config.command_memory_bytes,
@@ -223,7 +234,7 @@ class Verifier:
             on_output=stream.feed,
         )
         stream.flush()
-        if place is self._place:  # what a command does to a copy is gone with it
+        if place is self._place or env:  # what a command does to a copy is gone with it
             for warning in done.warnings:
                 self._recorder.warn(warning)
         if not done.timed_out:

@@ -16,7 +16,9 @@ from surefoot.core.transitions import Stage, StepStatus
 from surefoot.core.values import join_limited
 from surefoot.engine.loop import start_run
 from surefoot.engine.runtime.services import Services
+from surefoot.engine.verifier.deciding.names import is_cache
 from surefoot.errors import SurefootError
+from surefoot.history.git.message import said_at_end
 from surefoot.history.timeline import build_timeline, snapshot_storage, workspace_of
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
@@ -153,11 +155,7 @@ def _decisions(state: RunState) -> list[str]:
 
 
 def _steps(state: RunState, records: Iterable[e.Record]) -> list[str]:
-    said = {
-        record.event.step_id: record.event.thought
-        for record in records
-        if isinstance(record.event, e.Decided) and record.event.decision == "done"
-    }
+    said = said_at_end(records)
     return [_step(step_run, said.get(step_id, "")) for step_id, step_run in list(state.steps.items())[:MAX_STEPS]]
 
 
@@ -168,10 +166,12 @@ def _step(step_run: StepRun, said: str) -> str:
 
 
 def _files(state: RunState) -> list[str]:
+    """What it changed, without caches."""
     if (outcome := state.outcome) is not None:
         signs = (("+", outcome.generated_files), ("~", outcome.modified_files), ("-", outcome.deleted_files))
-        return [f"{sign} {path}" for sign, paths in signs for path in paths]
-    return [f"~ {path}" for path in sorted({path for run in state.steps.values() for path in run.touched})]
+        return [f"{sign} {path}" for sign, paths in signs for path in paths if not is_cache(path)]
+    touched = {path for run in state.steps.values() for path in run.touched if not is_cache(path)}
+    return [f"~ {path}" for path in sorted(touched)]
 
 
 def _checks(state: RunState) -> list[str]:

@@ -14,7 +14,7 @@ from surefoot.core.transitions import StepStatus
 from surefoot.core.values import join_limited
 from surefoot.engine.verifier.deciding.names import CACHE
 from surefoot.errors import GitError, NothingToCommit, UsageError
-from surefoot.history.git.message import message_of
+from surefoot.history.git.message import account_of, message_of
 from surefoot.history.restoring import who
 from surefoot.history.timeline import Timeline, build_timeline, workspace_of
 from surefoot.journal import events as e
@@ -63,7 +63,7 @@ async def commit_run(
     require_committable(state)
     folder = _folder(state, home)
     with WorkspaceLock(folder, home, run_id):
-        work = Work.of(state, timeline, folder, home)
+        work = Work.of(state, records, timeline, folder, home)
         work.refuse_if_committed()
         # After a review, commits of steps would have what was undone: then it is one commit.
         made, notes = work.commit(by_step=by_step and not timeline.reviewed, hide=hide)
@@ -112,6 +112,7 @@ class Work:
     """What a run changed, in a repository where it is to be committed."""
 
     state: RunState
+    records: list[e.Record]
     timeline: Timeline
     repository: Repository
     workspace: Workspace
@@ -125,7 +126,13 @@ class Work:
 
     @classmethod
     def of(
-        cls, state: RunState, timeline: Timeline, folder: Path, home: Path, hooks: Collection[str] = COMMIT_HOOKS
+        cls,
+        state: RunState,
+        records: list[e.Record],
+        timeline: Timeline,
+        folder: Path,
+        home: Path,
+        hooks: Collection[str] = COMMIT_HOOKS,
     ) -> "Work":
         """The work in a folder of a repository. `hooks` are those that it will start."""
         repository = require_repository(folder, "a commit")
@@ -155,6 +162,7 @@ class Work:
         left_out = inner | ignored(repository, [place for place in places if place not in inner])
         return cls(
             state=state,
+            records=records,
             timeline=timeline,
             repository=repository,
             workspace=workspace,
@@ -201,8 +209,9 @@ class Work:
         mine = set(self._states(self.after))
         others = {change.path for change in changes_of_user(self.repository, self.repository.top, all_files=True)}
         also = sorted(path for path in others - mine if not CACHE.search(path))
+        account = account_of(self.state, self.records, hide)
         if not by_step:
-            yield Part(hide(message_of(self.state, also_changed=also)), self._states(self.after))
+            yield Part(hide(message_of(self.state, account, also_changed=also)), self._states(self.after))
             return
         ended = [
             (step_id, timeline.after)
@@ -213,7 +222,9 @@ class Work:
             # What was done after the last step, such as by a check, belongs to it.
             snapshot = state.resolve(self.workspace) if number < len(ended) else None
             entries = self.workspace.manifest(snapshot).entries if snapshot else self.after
-            yield Part(hide(message_of(self.state, step=step_id, also_changed=also)), self._states(entries), step_id)
+            yield Part(
+                hide(message_of(self.state, account, step=step_id, also_changed=also)), self._states(entries), step_id
+            )
 
     def _watched(self, commit: Callable[[], list[Made]]) -> list[Made]:
         """Commit, and put back what hooks change in the user's tree."""

@@ -2,17 +2,51 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from surefoot.core.transitions import StepStatus
 from surefoot.core.values import join_limited
 from surefoot.engine.planner.normalize import WHOLE_TASK
+from surefoot.journal import events as e
 from surefoot.journal.redact import neutralise
 from surefoot.journal.state import RunState
 
 SUBJECT = 72
 _WIDTH = 72
 _MAX_LISTED = 20
+SAID_CHARS = 400
+"""So much of what the model said of one thing."""
+_EMPTY = re.compile(r"\W*(?:done|finished|complete|completed|ok)?\W*", re.IGNORECASE)
+"""What says nothing about a step that is done."""
+
+
+class Account(NamedTuple):
+    """What the model said of its work, as far as it is recorded. Without secrets, in one line each."""
+
+    understanding: str = ""
+    steps: Mapping[str, str] = {}
+    """By id of a step that is done: what was said at its end."""
+
+
+_NO_ACCOUNT = Account()
+
+
+def account_of(state: RunState, records: Iterable[e.Record], hide: Callable[[str], str]) -> Account:
+    """Secrets are removed before anything is cut."""
+    understood = state.understanding.output if state.understanding else None
+    said = {
+        step_id: shorten(_flat(hide(text)), SAID_CHARS)
+        for step_id, text in said_at_end(records).items()
+        if step_id in state.steps and state.steps[step_id].status is StepStatus.SUCCEEDED and not _EMPTY.fullmatch(text)
+    }
+    return Account(shorten(_flat(hide(understood.understanding)), SAID_CHARS) if understood else "", said)
+
+
+def said_at_end(records: Iterable[e.Record]) -> dict[str, str]:
+    """What the model said when it had finished each step."""
+    done = (r.event for r in records if isinstance(r.event, e.Decided) and r.event.decision == "done")
+    return {event.step_id: event.thought for event in done}
 
 
 def title_of(state: RunState) -> str:
@@ -28,16 +62,19 @@ def title_of(state: RunState) -> str:
     return shorten(sentence) or f"Surefoot run {state.run_id}"
 
 
-def message_of(state: RunState, *, step: str = "", also_changed: Sequence[str] = ()) -> str:
+def message_of(
+    state: RunState, account: Account = _NO_ACCOUNT, *, step: str = "", also_changed: Sequence[str] = ()
+) -> str:
     """The message of the commit of a run, or of one step. `also_changed`: the user's own files that checks saw too."""
     text = _flat(state.task.text if state.task else "")
     title = shorten(_flat(state.step(step).name)) if step else title_of(state)
     parts = [title]
     if step or text.rstrip(".") != title:
         parts.append(_wrapped(text[:1_000]))
-    steps = [] if step else [f"- {name}" for name in _done(state)[:_MAX_LISTED]]
-    if len(steps) > 1:
-        parts.append("\n".join(["Done:", *map(_hanging, steps)]))
+    if not step and account.understanding.rstrip(".") not in (title, text.rstrip(".")):
+        parts.append(_wrapped(account.understanding))
+    if rows := done_rows(state, account, step):
+        parts.append("\n".join(["Done:", *map(_hanging, rows[:_MAX_LISTED])]) if len(rows) > 1 else _wrapped(rows[0]))
     if checks := list(_checks(state)):
         parts.append("\n".join(["Checks:", *map(_hanging, checks)]))
     if also_changed:
@@ -46,6 +83,16 @@ def message_of(state: RunState, *, step: str = "", also_changed: Sequence[str] =
     proof = state.outcome.proof.letter if state.outcome else "C"
     parts.append(f"Surefoot-Run: {state.run_id}\nSurefoot-Proof: {proof}")
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def done_rows(state: RunState, account: Account, step: str = "") -> list[str]:
+    """What was done, a row for each step; for one step only what was said of it."""
+    done = {step_id: r.step.name for step_id, r in state.steps.items() if r.status is StepStatus.SUCCEEDED}
+    if step or len(done) == 1:
+        said = account.steps.get(step or next(iter(done)), "")
+        return [said] if said else []
+    rows = [(_flat(name), account.steps.get(step_id, "")) for step_id, name in done.items()]
+    return [f"- {name}: {said}" if said else f"- {name}" for name, said in rows]
 
 
 def first_sentence(text: str) -> str:

@@ -66,7 +66,7 @@ async def push_run(
                 f"the branch {name} exists already in {without_login(where)}",
                 remedy="name another one: --branch NAME; or name it, to add to it if it has not moved",
             )
-        work = Work.of(state, build_timeline(records), folder, home, hooks=PUSH_HOOKS)
+        work = Work.of(state, records, build_timeline(records), folder, home, hooks=PUSH_HOOKS)
         (made,), _ = work.commit(by_step=False, hide=hide)
         event = e.Pushed(
             commit=made.commit,

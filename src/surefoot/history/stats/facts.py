@@ -104,6 +104,8 @@ class _Collector:
         self._before = 0.0
         self._chosen: dict[str, str] = {}
         """By step: the rung whose attempt has not ended yet."""
+        self._undos: list[Scanned] = []
+        """The undos and reviews of the whole run, and when it went on."""
         self._new_plan = ""
         """The last rung that replaced the plan."""
 
@@ -118,7 +120,9 @@ class _Collector:
             self._before = event.at
         if event.kind == "model_retried" and not copied:
             self._facts.model_retries += 1
-        elif body and (handler := getattr(self, f"_{event.kind}", None)):
+        if event.kind in ("rolled_back", "run_resumed") and body and not body.get("step_id"):
+            self._undos.append(event)
+        if body and (handler := getattr(self, f"_{event.kind}", None)):
             handler(body)
 
     def finish(self, summary: RunSummary) -> RunFacts:
@@ -135,6 +139,8 @@ class _Collector:
             return "waiting"
         if verdict is None:
             return "unfinished"
+        if summary.undone and self._took_review_back():
+            return "undone"  # the verdict is that of the review
         if verdict not in (Verdict.VERIFIED, Verdict.UNVERIFIED):
             return _ENDINGS.get(verdict, "failed")
         if summary.undone:
@@ -144,6 +150,15 @@ class _Collector:
         if self._plan_only:
             return "planned"
         return "own_test" if self._proof == ProofLevel.OWN_TEST else "done"
+
+    def _took_review_back(self) -> bool:
+        from surefoot.journal.events import decode  # most runs were never undone
+        from surefoot.journal.undone import UndoHistory
+
+        history = UndoHistory()
+        for event in self._undos:
+            history.apply(decode(event.kind, event.body or b""), event.at)
+        return history.current is not None and history.current.review_taken_back
 
     # -- one method for each kind of event --------------------------------------------------------------------------
 

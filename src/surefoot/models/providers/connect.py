@@ -185,8 +185,10 @@ def _traits(
     if settings.strategy != "auto":
         small = settings.strategy == "small"
     default = known.context_tokens if known else ModelTraits().context_tokens
+    window = settings.context_tokens or reported or (family.context_tokens if hosted else None)
     traits = ModelTraits(
-        context_tokens=settings.context_tokens or reported or (family.context_tokens if hosted else None) or default,
+        context_tokens=window or default,
+        context_assumed=window is None,
         inline_bodies=not small,
         small=small,
         continues=provider == "llamacpp",

@@ -4,7 +4,7 @@ from copy import deepcopy
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from surefoot.core.plan import StepType
 from surefoot.models.json_schema import map_schema, without_references
@@ -21,7 +21,14 @@ BRIEF: dict[str, JsonValue] = {"brief": True}
 """Marks a field that is seldom needed: it is only named in the description of the object that has it."""
 
 
+def _require_requirements(schema: dict[str, Any]) -> None:
+    """The gate demands them, so the model is told; without them it is the gate that answers."""
+    schema["required"] = [*schema.get("required", ()), "requirements"]
+
+
 class FullUnderstandingDraft(UnderstandingDraft):
+    model_config = ConfigDict(json_schema_extra=_require_requirements)
+
     understanding: str = Field(min_length=1, description="in one or two sentences")
     requirements: list[str] = Field(default=[], description="what must be true at the end")
     files: list[str] = Field(default=[], description="to create or change")

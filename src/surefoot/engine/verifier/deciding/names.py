@@ -104,6 +104,13 @@ CACHE = re.compile(
     r"|node_modules/\.(?:cache|vite|vitest|bin/\.cache)[\w-]*)/|\.(?:py[co]|tsbuildinfo)$|(?:^|/)\.(?:eslintcache|coverage)$"
 )
 """Bytecode and results of earlier runs, which tools use instead of the sources."""
+UNREAD_CACHE = re.compile(r"(?:^|/)\.(?:pytest|mypy|ruff)_cache/")
+"""Those that checks do not use: their environment names another place, or none."""
+
+
+def is_cache(path: str) -> bool:
+    """Whether a path is a cache, or the folder of one."""
+    return CACHE.search(path) is not None or CACHE.search(f"{path}/") is not None
 
 
 def suffix(path: str) -> str:

@@ -75,6 +75,7 @@ async def compare_suite(run: Run, results: Sequence[CheckResult], trees: Trees) 
     if not run.suite.can_run:
         why = "the workspace is too large to be copied"
         return Comparison(command, unknown=why, no_longer_run=lost)
+    run.bus.checking("the project's tests, to compare them before and after the run")
     was = await run.suite.run(command, trees.before)
     if was.problem:
         return Comparison(command, unknown=f"before the run: {was.problem}", no_longer_run=lost)
