@@ -24,7 +24,7 @@ def calc(bench: Bench) -> Bench:
     return bench
 
 
-@pytest.mark.req("X1")
+@pytest.mark.req("X13")
 async def test_the_end_of_the_step_is_refused_until_the_test_is_restored(calc: Bench) -> None:
     edit = ("edit_file", {"path": "test_calc.py", "search": ", 3)", "replace": ", -1)"})
     state = await calc.talk("Fix add.", [FREE, [edit], [WEAKEN, FINISH], [RESTORE, FIX, FINISH]], checks=[CHECK])
@@ -37,7 +37,7 @@ async def test_the_end_of_the_step_is_refused_until_the_test_is_restored(calc: B
     assert state.outcome.verdict is Verdict.VERIFIED
 
 
-@pytest.mark.req("X1", "R2")
+@pytest.mark.req("X13")
 async def test_a_step_that_keeps_a_weakened_test_fails_and_is_undone(calc: Bench) -> None:
     script = [FREE, [WEAKEN, FINISH], [FINISH], [FINISH], [("cannot", {"reason": "no"})]]
     state = await calc.talk("Fix add.", script, checks=[CHECK], reflection=NO_RETRIES)
