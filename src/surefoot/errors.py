@@ -177,6 +177,10 @@ class UnreadableAnswer(ModelError):
         self.answer = answer
 
 
+class NothingSubmitted(UnreadableAnswer):
+    """The model went on without submitting what it was asked for. What it answered could be read."""
+
+
 class ModelRuntimeMissing(ModelError):
     cause = "package_missing"
 

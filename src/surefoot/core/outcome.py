@@ -11,6 +11,11 @@ from surefoot.core.proof import ProofLevel, SuiteCounts, SuiteEvidence
 from surefoot.core.transitions import Verdict as Verdict
 from surefoot.core.values import FreeText, Secrecy, Value, Wording
 
+IN_PART = "done in part: "
+"""How the summary of a run begins that lacks a part the task asks for."""
+NOTHING_CHANGED = "nothing was changed"
+"""Why a step is unproven that ended without a change, although it was told what is missing."""
+
 
 class CheckResult(Value):
     """The result of a check that the engine ran. It expires when one of its inputs changes."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from surefoot.core.outcome import (
+    IN_PART,
     CheckResult,
     CriterionResult,
     Diagnosis,
@@ -57,7 +58,16 @@ def conclude(state: RunState, observed: Observed, red_at_start: Iterable[str]) -
         proof, summary = ProofLevel.OWN_TEST, _own_test_summary(output.tests, summary)
     elif proof is ProofLevel.NONE and output and output.tests and output.tests.own_tests_problem:
         summary = f"{summary}; the tests that the run wrote prove nothing: {output.tests.own_tests_problem}"
-    return _outcome(state, observed, verdict, summary, checks, None, proof)
+    return _outcome(state, observed, verdict, f"{_in_part(state, observed)}{summary}", checks, None, proof)
+
+
+def _in_part(state: RunState, observed: Observed) -> str:
+    """Say what the task asks for and is missing, as the beginning of a summary. It changes no verdict: the words of a
+    task are read by rules, and a check decides."""
+    missing = _missing_parts(state, observed)
+    verb = "are" if len(missing) > 1 or missing == ["tests"] else "is"
+    listed = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
+    return f"{IN_PART}{listed} {verb} missing; " if missing else ""
 
 
 def _problem(state: RunState, observed: Observed, tests: SuiteEvidence | None) -> str:

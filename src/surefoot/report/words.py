@@ -9,7 +9,7 @@ from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import Rung, StepStatus
 from surefoot.report.document import FinalCheck, Omission, Recovery, Report
 from surefoot.view.figures import count, duration, format_cost
-from surefoot.view.labels import OWN_TESTS, RUNG_LABELS, STEP_LABELS, UNPROVEN, VERDICT_LABELS, proof_label
+from surefoot.view.labels import RUNG_LABELS, STEP_LABELS, UNPROVEN, done_label, proof_label
 from surefoot.view.rows import QuestionRow, RevisionRow, RunRow, StepRow, Tokens
 
 _LETTERS = {level.letter: level for level in ProofLevel}
@@ -87,7 +87,7 @@ class Words:
             return "Partly undone" if undone["partial"] else "Undone"
         if run["verdict"] is None or run["status"] == "plan":
             return _STATUS.get(run["status"], run["status"])
-        return OWN_TESTS if run["proof"] == "B" else VERDICT_LABELS[Verdict(run["verdict"])]
+        return done_label(Verdict(run["verdict"]), run["summary"], by_own_tests=run["proof"] == "B")
 
     @property
     def proof(self) -> str:

@@ -26,6 +26,16 @@ def _never(path: str) -> bool:
     return False
 
 
+NOT_WEAKENED = "has tests from before the run, which may be extended but not weakened"
+
+
+def weakening(weakened: Mapping[str, str]) -> PathProtected | None:
+    """Return the error about given tests that are weakened, from the tests by file; None if there are none."""
+    found = [f"{name!r} {NOT_WEAKENED}: {tests}" for name, tests in weakened.items() if tests]
+    remedy = "leave the existing tests as they are and add new ones; change the code, not the tests"
+    return PathProtected("; ".join(found), argument="path", remedy=remedy) if found else None
+
+
 def _weakens_nothing(path: str, content: bytes | None, moved_to: str) -> str:
     return ""
 
@@ -97,12 +107,8 @@ class ToolContext:
 
     def refuse_weakening(self, name: str, content: bytes | None, moved_to: str = "") -> None:
         """Raise a `ToolError` if a file with given tests would lose or change some, or be where no runner looks."""
-        if weakened := self.weakens(name, content, moved_to):
-            raise PathProtected(
-                f"{name!r} has tests from before the run, which may be extended but not weakened: {weakened}",
-                argument="path",
-                remedy="leave the existing tests as they are and add new ones; change the code, not the tests",
-            )
+        if error := weakening({name: self.weakens(name, content, moved_to)}):
+            raise error
 
     def for_action(self, action_id: str, permit: Callable[[Hop], Awaitable[str]] = _permit_none) -> "ToolContext":
         new = object.__new__(ToolContext)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from surefoot.core.outcome import Verdict
+from surefoot.core.outcome import IN_PART, Verdict
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import Rung, StepStatus
 from surefoot.history.status import RunStatus
@@ -33,6 +33,16 @@ STATUS_LABELS: dict[RunStatus, str] = {
 """The status of a run in words. A run that is done or failed has a verdict, which says more."""
 OWN_TESTS = "Done, proven by its own tests"
 """The verdict on a run that its own tests prove."""
+
+
+def done_label(verdict: Verdict, summary: str, *, by_own_tests: bool) -> str:
+    """A verdict in words. If the summary begins with what the task asks for and is missing, that is said here too."""
+    label = OWN_TESTS if by_own_tests else VERDICT_LABELS[verdict]
+    if verdict not in (Verdict.VERIFIED, Verdict.UNVERIFIED) or not summary.startswith(IN_PART):
+        return label
+    done = "Verified" if verdict is Verdict.VERIFIED else "Done"
+    return f"{done} {summary.partition(';')[0].removeprefix('done ')}"
+
 
 PROOF_LABELS: dict[ProofLevel, str] = {
     ProofLevel.GIVEN_CHECK: "a given check failed before and passes now",

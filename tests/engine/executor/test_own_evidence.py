@@ -14,6 +14,7 @@ from surefoot.core.plan import ExecutionStep, FileCheck, StepType
 from surefoot.core.transitions import StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
+from surefoot.view.labels import done_label
 
 FINISH = ("finish_step", {"summary": "done"})
 FREE = submit({"name": "Do it", "description": "do the task"})
@@ -145,3 +146,35 @@ async def test_testing_step_with_a_red_check_of_its_own_is_not_done(bench: Bench
     state = await bench.run_plan(steps(step), answers, checks=["true"])
     assert state.steps["s"].status is StepStatus.SUCCEEDED
     assert "log.txt" in bench.files()
+
+
+@pytest.mark.req("X1", "P10")
+async def test_a_step_that_changed_nothing_and_what_is_missing_are_said_in_the_headline(bench: Bench) -> None:
+    bench.write(calc__py="def add(a, b):\n    return a - b\n", test_calc__py=CALC_TEST)
+    plan = submit(
+        {"name": "Fix it", "description": "fix add"}, {"name": "Document it", "description": "say so", "after": [1]}
+    )
+    right = write("calc.py", "def add(a, b):\n    return a + b\n")
+    task = "Fix add, update the docs and add a changelog entry."
+    state = await bench.talk(task, [plan, [right, FINISH], [FINISH], [FINISH]], checks=["python3 test_calc.py"])
+    assert results(bench.talker.requests[3])[0].startswith("Refused: ")
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED, "the given check decides"
+    assert state.outcome.unproven_steps == ("s2",)
+    missing = "in part: documentation and a changelog entry are missing"
+    assert outcome_object(state, Verdict.VERIFIED)["summary"].startswith(f"done {missing}; ")
+    page = shown(state)
+    assert f"Verified {missing}" in page
+    assert "done, unproven: nothing was changed" in page
+
+
+@pytest.mark.parametrize(
+    ("verdict", "own", "label"),
+    [
+        (Verdict.VERIFIED, False, "Verified in part: tests are missing"),
+        (Verdict.UNVERIFIED, True, "Done in part: tests are missing"),
+        (Verdict.FAILED, False, "Failed"),
+    ],
+)
+def test_the_label_of_a_run_that_lacks_a_part(verdict: Verdict, own: bool, label: str) -> None:
+    assert done_label(verdict, "done in part: tests are missing; the rest", by_own_tests=own) == label

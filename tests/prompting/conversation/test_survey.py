@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from support.kit import Bench
+from support.kit import NO_RETRIES, Bench
 from support.talk import results, submit
 from surefoot.core.outcome import Verdict
 from surefoot.core.phases import PhaseStatus
@@ -84,7 +84,27 @@ async def test_turns_that_bring_nothing_are_told_what_is_missing_and_end_soon(be
     assert "Still missing: submit_understanding" in told
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
-    assert "submitted no understanding" in state.outcome.summary
+    assert "the model did not submit an understanding: it " in state.outcome.summary
+
+
+@pytest.mark.req("O2", "P11", "R4")
+async def test_a_replan_without_a_plan_ends_soon_as_the_loop_that_it_is(bench: Bench) -> None:
+    """The step ended for lack of progress; then the model goes on with work that is refused."""
+    useless = [("write_file", {"path": "b.txt", "content": "b"}), ("finish_step", {"summary": "done"})]
+    checks = ["test -f a.txt"]
+    state = await bench.talk("Write a.txt.", [submit(), *[useless] * 40], checks=checks, reflection=NO_RETRIES)
+    replanned = next(
+        n for n, request in enumerate(bench.talker.requests) if "made anew" in request.messages[-1].content
+    )
+    assert "call cannot and say why" in bench.talker.requests[replanned].messages[-1].content
+    assert len(bench.talker.requests) - replanned == 3, "the tries of the gate are not begun anew"
+    told = bench.talker.requests[-1].messages[-1].content
+    assert told.startswith("Still missing: submit_plan")
+    assert "call cannot and say why" in told
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.LOOP
+    assert state.outcome.summary.startswith("the model did not submit a plan: it made calls that bring nothing; before")
+    assert "no progress" in state.outcome.summary
 
 
 @pytest.mark.req("O2")

@@ -16,7 +16,16 @@ from surefoot.cli.report.text import path_line
 from surefoot.cli.report.text import shorten_start as shorten_start
 from surefoot.cli.report.text import timestamp as timestamp
 from surefoot.config.model import ReflectionConfig
-from surefoot.core.outcome import CheckResult, CriterionResult, Outcome, StepReflection, Verdict, count_checks, decisive
+from surefoot.core.outcome import (
+    NOTHING_CHANGED,
+    CheckResult,
+    CriterionResult,
+    Outcome,
+    StepReflection,
+    Verdict,
+    count_checks,
+    decisive,
+)
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
 from surefoot.core.plan import ExecutionStep, Milestone
 from surefoot.core.proof import ProofLevel
@@ -26,10 +35,10 @@ from surefoot.journal import events as e
 from surefoot.journal.state import RunState, StepRun
 from surefoot.tools.fs.walk import REPOSITORIES, SKIPPED_FOLDERS
 from surefoot.view.figures import duration as duration
-from surefoot.view.labels import OWN_TESTS, VERDICT_LABELS
 from surefoot.view.labels import RUNG_LABELS as RUNG_LABELS
 from surefoot.view.labels import STEP_LABELS as STEP_LABELS
 from surefoot.view.labels import UNPROVEN as UNPROVEN
+from surefoot.view.labels import done_label
 from surefoot.workspace.errors import as_path, printable
 
 PHASES: tuple[tuple[Stage, str], ...] = (
@@ -42,15 +51,17 @@ PHASES: tuple[tuple[Stage, str], ...] = (
 
 
 def verdict_label(verdict: Verdict, outcome: Outcome | None) -> str:
-    """The verdict in words. A run that its own tests prove is named so."""
-    if outcome is not None and outcome.proof is ProofLevel.OWN_TEST:
-        return OWN_TESTS
-    return VERDICT_LABELS[verdict]
+    """The verdict in words. A run that its own tests prove is named so, and one that lacks what the task asks for."""
+    by_own_tests = outcome is not None and outcome.proof is ProofLevel.OWN_TEST
+    return done_label(verdict, outcome.summary if outcome else "", by_own_tests=by_own_tests)
 
 
 def step_label(status: StepStatus, output: StepExecutionOutput | None) -> str:
     """The status of a step in words. A step that no check could prove is named so."""
-    return UNPROVEN if status is StepStatus.SUCCEEDED and output and output.unproven else STEP_LABELS[status]
+    if status is not StepStatus.SUCCEEDED or output is None or not output.unproven:
+        return STEP_LABELS[status]
+    unchanged = any(criterion.because == NOTHING_CHANGED for criterion in output.criteria)
+    return f"{UNPROVEN}: {NOTHING_CHANGED}" if unchanged else UNPROVEN
 
 
 def last_lines(output: str, limit: int = 6) -> list[str]:

@@ -27,12 +27,15 @@ from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
 from surefoot.engine.runtime.run import Run
+from surefoot.engine.verifier.suite.weakened import weakened_by
+from surefoot.errors import PathProtected
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
 from surefoot.prompting.conversation.texts import failing_part, step_done
 from surefoot.prompting.conversation.verbs import Verb
 from surefoot.prompting.project.asked_for import missing_parts, parts_asked_for
 from surefoot.prompting.proposal import Proposal
+from surefoot.tools.context import NOT_WEAKENED
 from surefoot.tools.tool import Writes
 from surefoot.workspace.errors import as_text
 
@@ -45,6 +48,7 @@ MAX_REFUSALS = 8
 ALL_GREEN = "All checks pass."
 NO_CHECKS = "There are no checks for this step."
 REPLACE_CHECK = "If a check of the plan is wrong, not the work: replace it with change_steps and say why."
+DO_IT = " Do it now, or finish the step again and say why it is not needed."
 ONE_ACTION = "Not executed: the plan is static, and this step has had its one action."
 
 
@@ -146,7 +150,7 @@ async def _act(run: Run, step_run: StepRun, proposal: Proposal) -> bool:
     return any(action.call_id == proposal.call_id and action.ok for action in step_run.actions)
 
 
-async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str) -> None:
+async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, hint: str = "") -> None:
     refused = e.ActionRefused(
         step_id=step_run.step.id,
         tool=proposal.tool,
@@ -155,7 +159,7 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str) 
         call_id=proposal.call_id,
     )
     await run.record(refused)
-    hint = " Do it now, or finish the step again and say why it is not needed." if proposal.decision == "done" else ""
+    hint = hint or (DO_IT if proposal.decision == "done" else "")
     run.strategy.answer(step_run, proposal, f"Refused: {reason}.{hint}", ok=False)
 
 
@@ -194,6 +198,9 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
     step_id = step_run.step.id
     results = await run.verifier.check(checks or derived_checks(run, step_run), "after", step_id)
     if all_green(results) and not own_red(step_run.step, results):
+        if (weakened := await weakened_by(run, step_run)) is not None:
+            await _refuse_weakened(run, step_run, proposal, weakened)
+            return False
         idle = nothing_done(run, step_run)
         if idle is not None and not _was_told(step_run):
             await _refuse(run, step_run, proposal, idle.message)
@@ -225,6 +232,16 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
     return False
 
 
+async def _refuse_weakened(run: Run, step_run: StepRun, proposal: Proposal, error: PathProtected) -> None:
+    """Say which given tests the step has weakened, so that the model restores them. Raises StepFailed if it does
+    not."""
+    reason = str(error)
+    again = step_run.refused.count(f"{proposal.tool}: {reason}") + 1
+    if again >= MAX_UNCHANGED_FINISHES:
+        raise StepFailed(Failure(kind=FailureKind.NO_PROGRESS, message=reason, evidence=error.remedy))
+    await _refuse(run, step_run, proposal, reason, hint=f" Restore them: {error.remedy}.")
+
+
 async def _missing_parts(run: Run, step_run: StepRun) -> list[str]:
     """Return what the task asks for and nobody has touched, at the end of the last step, once."""
     others = [other for other in run.state.steps.values() if other is not step_run and other.status not in SETTLED]
@@ -235,8 +252,9 @@ async def _missing_parts(run: Run, step_run: StepRun) -> list[str]:
 
 
 def _was_told(step_run: StepRun) -> bool:
-    """Whether the end of the step was refused before."""
-    return any(reason.startswith(f"{Verb.FINISH_STEP}:") for reason in step_run.refused)
+    """Whether the end of the step was refused before for something that may not be needed."""
+    ends = [reason for reason in step_run.refused if reason.startswith(f"{Verb.FINISH_STEP}:")]
+    return any(NOT_WEAKENED not in reason for reason in ends)
 
 
 def _check_limits(run: Run, step_run: StepRun, results: Sequence[CheckResult]) -> None:

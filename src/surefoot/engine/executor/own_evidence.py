@@ -4,16 +4,18 @@ write something has written it. The word of a model that a step is done is no ev
 import re
 from collections.abc import Sequence
 
-from surefoot.core.outcome import CheckResult, Failure, FailureKind, evidence_of
+from surefoot.core.outcome import NOTHING_CHANGED, CheckResult, CriterionResult, Failure, FailureKind, evidence_of
 from surefoot.core.plan import Check, CommandCheck, ExecutionStep, FileCheck, ParsesCheck, StepType
 from surefoot.core.transitions import SETTLED
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.journal.state import StepRun
+from surefoot.prompting.conversation.verbs import Verb
 from surefoot.prompting.project.asked_for import missing_parts, parts_asked_for
 from surefoot.prompting.project.folder import is_test
 from surefoot.workspace.errors import as_path
 
+CHANGES_SOMETHING = "the step changes something"
 _PARSED = (".py", ".json", ".toml")
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _TESTS = re.compile(
@@ -72,3 +74,11 @@ def lack_of_evidence(run: Run, step_run: StepRun) -> Failure | None:
     if message := unwritten(run, step_run):
         return Failure(kind=FailureKind.NO_PROGRESS, message=message)
     return None
+
+
+def insisted(step_run: StepRun) -> tuple[CriterionResult, ...]:
+    """Return an unmet criterion if the end of a step was refused, and it then ended without having changed a file."""
+    told = any(reason.startswith(f"{Verb.FINISH_STEP}:") for reason in step_run.refused)
+    if not told or step_run.touched or step_run.work_kept or step_run.step.step_type is StepType.TESTING:
+        return ()
+    return (CriterionResult(criterion=CHANGES_SOMETHING, met=False, because=NOTHING_CHANGED),)

@@ -14,7 +14,7 @@ from surefoot.core.values import unchecked
 from surefoot.engine.executor.conversation import converse
 from surefoot.engine.executor.idle import nothing_done
 from surefoot.engine.executor.loop import StepFailed, act, all_green, call_once, red_failure
-from surefoot.engine.executor.own_evidence import derived_checks, lack_of_evidence
+from surefoot.engine.executor.own_evidence import derived_checks, insisted, lack_of_evidence
 from surefoot.engine.executor.step_criteria import failure_to_tell, judge_step, unmet
 from surefoot.engine.reflector.restore import restore_step
 from surefoot.engine.reflector.rollback import abandon
@@ -57,7 +57,7 @@ async def run_step(run: Run, step_id: str) -> None:
         run.artifacts.needed_by(step_id)
         await _WAYS.get(run.step_kind(step_run), act)(run, step_run, checks)
         failure = nothing_done(run, step_run) or await _examine(run, step_run, checks)
-        criteria = await judge_step(run, step_run)
+        criteria = (*await judge_step(run, step_run), *insisted(step_run))
         failure = failure or failure_to_tell(run, step_run, criteria)
     except asyncio.CancelledError:
         if timeout.caused_cancellation:

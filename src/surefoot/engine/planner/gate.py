@@ -11,9 +11,11 @@ from surefoot.core.questions import TIMED_OUT, is_no, is_yes
 from surefoot.core.values import now
 from surefoot.engine.planner.criteria import error_of
 from surefoot.engine.runtime.run import Run
-from surefoot.engine.runtime.stop import Stopped
-from surefoot.errors import UnreadableAnswer
+from surefoot.engine.runtime.stop import VERDICTS, Stopped
+from surefoot.errors import NothingSubmitted, UnreadableAnswer
 from surefoot.journal import events as e
+from surefoot.journal.state import StepRun
+from surefoot.prompting.context import step_to_replan
 from surefoot.prompting.strategy import Refusal
 
 D = TypeVar("D")
@@ -38,13 +40,16 @@ async def pass_gate(
     messages: Sequence[str] = run.state.refusals.get(name, ())
     threshold = run.config.min_confidence_threshold
     result = PhaseResult[T](phase=phase, status=PhaseStatus.FAILED, executed_at=executed_at)
+    is_silent = False
     for attempt in range(first, run.config.max_retries_per_phase + 1):
         await run.record(e.PhaseStarted(phase=name, attempt=attempt))
         output: T | None = None
+        is_silent = False
         try:
             output, verdict = examine(await produce(Refusal(messages, attempt)), attempt)
         except UnreadableAnswer as error:
-            unreadable = f"the answer could not be read: {error.problem}"
+            is_silent = isinstance(error, NothingSubmitted)
+            unreadable = error.problem if is_silent else f"the answer could not be read: {error.problem}"
             verdict = ValidationResult(passed=False, confidence=0.0, messages=(unreadable,), suggestions=(unreadable,))
         result = PhaseResult[T](
             phase=phase,
@@ -62,8 +67,21 @@ async def pass_gate(
         messages = verdict.messages or verdict.suggestions
         refused = e.GateRefused(phase=name, attempt=attempt, confidence=verdict.confidence, messages=tuple(messages))
         await run.record(refused)
+        if is_silent and step_to_replan(run.state) is not None:
+            # It was told what is missing, after a step that failed. Another try would only be more of the same.
+            break
     await run.record(failed(result))
+    if is_silent and (step_run := step_to_replan(run.state)) is not None:
+        raise _stopped_after(step_run, messages[0])
     raise Stopped(Verdict.FAILED, f"{name} did not pass its gate: {'; '.join(messages)}")
+
+
+def _stopped_after(step_run: StepRun, reason: str) -> Stopped:
+    """Return the end of a run whose model made no new plan. A step that went in circles before decides the verdict."""
+    failure = step_run.failures[-1]
+    verdict = VERDICTS.get(failure.kind, Verdict.FAILED)
+    before = f"before that, the step '{step_run.step.name}' ({step_run.step.id}) failed: {failure.message}"
+    return Stopped(verdict if verdict is Verdict.LOOP else Verdict.FAILED, f"{reason}; {before}")
 
 
 def skipped(phase: Phase, reason: str, output: T | None = None) -> PhaseResult[T]:

@@ -67,7 +67,8 @@ async def understand(run: Run) -> None:
 def _task_itself(run: Run, stopped: Stopped) -> PhaseResult[UnderstandingOutput]:
     """Take the task as it is written, if a plan was submitted and nothing else. Otherwise the run ends."""
     judged = run.state.understanding is not None or any(
-        "could not be read" not in message for message in run.state.refusals.get("understanding", ())
+        "could not be read" not in message and "did not submit" not in message
+        for message in run.state.refusals.get("understanding", ())
     )
     if stopped.verdict is not Verdict.FAILED or judged or not run.strategy.has_submitted("planning"):
         raise stopped

@@ -17,7 +17,7 @@ from surefoot.engine.reflector.flaky import passes_now
 from surefoot.engine.reflector.ladder import Facts, next_rung
 from surefoot.engine.reflector.rollback import roll_back
 from surefoot.engine.runtime.run import Run
-from surefoot.engine.runtime.stop import Stopped
+from surefoot.engine.runtime.stop import VERDICTS, Stopped
 from surefoot.errors import ModelError
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
@@ -25,14 +25,6 @@ from surefoot.prompting.context import summarise_outputs
 from surefoot.prompting.conversation.submissions import FullChangeDraft
 from surefoot.prompting.project.folder import list_files
 from surefoot.prompting.proposal import fingerprint
-
-_VERDICTS = {
-    FailureKind.LOOP: Verdict.LOOP,
-    FailureKind.NO_PROGRESS: Verdict.LOOP,
-    FailureKind.MAX_ACTIONS: Verdict.LOOP,
-    FailureKind.TIMEOUT: Verdict.TIME,
-}
-"""Failures by a limit end the run with a verdict, and an exit code, of their own."""
 
 
 async def recover(run: Run) -> None:
@@ -199,7 +191,7 @@ async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure) 
             await run.enter(Stage.APPROACH, f"next approach: {reflection.root_cause}")
         case Rung.GIVE_UP:
             step = step_run.step
-            verdict = _VERDICTS.get(failure.kind, Verdict.FAILED)
+            verdict = VERDICTS.get(failure.kind, Verdict.FAILED)
             raise Stopped(verdict, f"the step '{step.name}' ({step.id}) failed: {failure.message}")
     return True
 

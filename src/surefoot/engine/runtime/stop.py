@@ -1,7 +1,15 @@
 """The exception that ends a run with a verdict."""
 
-from surefoot.core.outcome import Verdict
+from surefoot.core.outcome import FailureKind, Verdict
 from surefoot.journal import events as e
+
+VERDICTS = {
+    FailureKind.LOOP: Verdict.LOOP,
+    FailureKind.NO_PROGRESS: Verdict.LOOP,
+    FailureKind.MAX_ACTIONS: Verdict.LOOP,
+    FailureKind.TIMEOUT: Verdict.TIME,
+}
+"""Failures by a limit end the run with a verdict, and an exit code, of their own."""
 
 
 class Stopped(BaseException):

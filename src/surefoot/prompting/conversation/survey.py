@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from surefoot.core.phases import PhaseResult
 from surefoot.core.purpose import Purpose
 from surefoot.core.values import what_is_wrong
-from surefoot.errors import TaskImpossible, UnreadableAnswer
+from surefoot.errors import NothingSubmitted, TaskImpossible, UnreadableAnswer
 from surefoot.journal.state import Conversation, StepRun
 from surefoot.models.items import Item, Message, ToolCall, ToolResultMessage
 from surefoot.prompting.context import approach_text, step_to_replan
@@ -39,6 +39,11 @@ _PHASES: Mapping[Verb, str] = {
     Verb.SUBMIT_APPROACH: "approach",
     Verb.SUBMIT_PLAN: "planning",
 }
+_NOUNS = {
+    Verb.SUBMIT_UNDERSTANDING: "an understanding",
+    Verb.SUBMIT_APPROACH: "an approach",
+    Verb.SUBMIT_PLAN: "a plan",
+}
 _READ_AS: Mapping[Verb, type[Draft]] = {
     Verb.SUBMIT_UNDERSTANDING: UnderstandingDraft,
     Verb.SUBMIT_APPROACH: FullApproachDraft,
@@ -53,8 +58,11 @@ NOT_YET = "Not executed: work begins when a plan is accepted."
 ACCEPTED = "Accepted."
 UNUSABLE = "This cannot be used: {problem}"
 KEPT = "Kept. It is looked at when what comes before it is accepted; you need not send it again."
-MISSING = "Still missing: {verb}. Look at what you have not seen yet, or call it now; work begins after that."
-GO_ON = "Go on by calling a tool: look at what you still need, or submit understanding and plan."
+WAY_OUT = f"If the task cannot be done, call {Verb.CANNOT.value} and say why."
+MISSING = (
+    "Still missing: {verb}. Look at what you have not seen yet, or call it now; work begins after that. " + WAY_OUT
+)
+GO_ON = f"Go on by calling a tool: look at what you still need, or submit understanding and plan. {WAY_OUT}"
 
 
 class Survey:
@@ -71,8 +79,8 @@ class Survey:
     async def submission(self, verb: Verb, into: type[D], refusal: Refusal) -> D:
         """Go on until the model submits what is asked for. Looks are carried out on the way.
 
-        Raises UnreadableAnswer for a submission that cannot be read. The gate counts it as a refused attempt, and the
-        model finds the reason in the result of its call.
+        Raises NothingSubmitted if it does not, and UnreadableAnswer for a submission that cannot be read. The gate
+        counts that as a refused attempt, and the model finds the reason in the result of its call.
         """
         conversation = self._open()
         refused = bool(refusal.messages)
@@ -97,7 +105,7 @@ class Survey:
             if fruitless >= MAX_SILENT_TURNS or self._turns() >= MAX_TURNS:
                 reason = "called no tool" if silent else "made calls that bring nothing"
                 reason = reason if fruitless >= MAX_SILENT_TURNS else f"had {MAX_TURNS} turns"
-                raise UnreadableAnswer(f"the model {reason} and submitted no {_PHASES[verb]}")
+                raise NothingSubmitted(f"the model did not submit {_NOUNS[verb]}: it {reason}")
             self._dialogue.append(conversation, settled)
             refused = replanning = judged = False
             await self._room.ask(conversation, _PURPOSES[verb], lambda: self._restart(verb))
@@ -113,7 +121,7 @@ class Survey:
                 kept = call.name not in submitted and not self._unreadable(call)
                 if kept or self._verdict(Verb(call.name), wanted, Refusal())[1].startswith(ACCEPTED):
                     return True
-            elif call.name in self._run.toolbox and not call.problem and _made(call) not in made:
+            elif self._is_look(call) and _made(call) not in made:
                 return True
         return False
 
@@ -154,7 +162,8 @@ class Survey:
         self._dialogue.append(conversation, self._settled(conversation, Verb.SUBMIT_PLAN, Refusal()))
         text = f"{_new_plan(self._run, failed)}\n\n"
         text += f"{approach_text(self._run.state).strip()}\n\n" if self._run.state.approach_index else ""
-        text += "Look at what you need, then submit a plan of what is still to be done with submit_plan."
+        text += "Look at what you need, then submit a plan of what is still to be done with submit_plan. "
+        text += WAY_OUT
         self._dialogue.append(conversation, [Message(role="user", content=text)])
         return conversation
 
@@ -200,6 +209,9 @@ class Survey:
             else:
                 ok, text = await self._run.look(call.name, call.arguments)
                 self._dialogue.answer(conversation, call, text, ok=ok)
+
+    def _is_look(self, call: ToolCall) -> bool:
+        return call.name in self._run.toolbox and not call.problem and not self._is_work(call)
 
     def _is_work(self, call: ToolCall) -> bool:
         """Whether a call belongs to a step. Behind a plan in the same turn, it waits until the plan is accepted."""

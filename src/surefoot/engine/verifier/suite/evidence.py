@@ -12,13 +12,11 @@ from surefoot.engine.verifier.judged_view import find_differences
 from surefoot.engine.verifier.suite.baseline import Comparison, Trees, compare_suite, suite_command
 from surefoot.engine.verifier.suite.own_tests import OwnProof, prove_by_own_tests
 from surefoot.engine.verifier.suite.python_tests import speaks_of_skipping
-from surefoot.engine.verifier.suite.test_policy import TestChanges, compare_tests
+from surefoot.engine.verifier.suite.test_policy import TestChanges
+from surefoot.engine.verifier.suite.weakened import MAX_TEST_BYTES, changes_of_tests, content_of
 from surefoot.prompting.project.folder import is_test
 from surefoot.tools.text.summary import summarise
 from surefoot.workspace.snapshots.manifest import Entry
-
-MAX_TEST_BYTES = 2_000_000
-"""A larger file among the tests is data: it is compared as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ async def weigh_tests(run: Run, results: Sequence[CheckResult]) -> Weighed:
     if (recorded := run.suite.recorded_evidence()) is not None:
         return Weighed(recorded)
     before, now = run.state.snapshot, await run.snapshot()
-    changes = await asyncio.to_thread(_test_changes, run, before, now)
+    changes = await asyncio.to_thread(changes_of_tests, run, before, now)
     trees = replace(await asyncio.to_thread(_trees, run, before, now, results), moved=changes.moved)
     found = await compare_suite(run, results, trees)
     proof = OwnProof()
@@ -62,25 +60,6 @@ def _evidence(found: Comparison, changes: TestChanges, proof: OwnProof) -> Suite
     )
 
 
-def _test_changes(run: Run, before: str, now: str) -> TestChanges:
-    old: dict[str, bytes] = {}
-    new: dict[str, bytes] = {}
-    scripts = set(run.state.protected)
-    for change in run.workspace.changes(before, now):
-        if change.kind == "mode" or not (is_test(change.path) or change.path in scripts):
-            continue
-        for entry, versions in ((change.before, old), (change.after, new)):
-            if entry is not None and entry.kind in ("file", "symlink"):
-                versions[change.path] = _content(run, entry)
-    return compare_tests(old, new, run.task.text)
-
-
-def _content(run: Run, entry: Entry) -> bytes:
-    if entry.kind == "symlink" or entry.size > MAX_TEST_BYTES:
-        return f"{entry.kind} {entry.target} {entry.digest}".encode()
-    return run.workspace.blobs.get(entry.digest)
-
-
 def _trees(run: Run, before: str, now: str, results: Sequence[CheckResult]) -> Trees:
     commands = [r.check.command for r in results if isinstance(r.check, CommandCheck) and r.check.origin != "plan"]
     found = find_differences(run, now, [*commands, suite_command(run)])
@@ -92,4 +71,4 @@ def _trees(run: Run, before: str, now: str, results: Sequence[CheckResult]) -> T
 def _may_skip(run: Run, entries: Mapping[str, Entry]) -> bool:
     """Whether a given test file speaks of skipping."""
     tests = [e for p, e in entries.items() if e.kind == "file" and is_test(p) and e.size <= MAX_TEST_BYTES]
-    return any(speaks_of_skipping(_content(run, entry).decode("utf-8", "replace")) for entry in tests)
+    return any(speaks_of_skipping(content_of(run, entry).decode("utf-8", "replace")) for entry in tests)

@@ -73,7 +73,7 @@ def compare_tests(before: Mapping[str, bytes], after: Mapping[str, bytes], task:
     moved: dict[str, list[str]] = {}
     for path, name, content in removed:
         place = _place_of(path, content, added)
-        altered.append(_settle_removed(task, path, name, place))
+        altered.append(_settle_removed(task, path, name, place, added))
         if place and is_test_file(path) and not asks_to_move(path, task):
             moved.setdefault(place, []).append(name)
     own = {
@@ -168,12 +168,13 @@ def _place_of(path: str, content: str, added: Mapping[str, Mapping[str, str]]) -
     return next((place for place in places if not is_test_file(path) or found_like(path, place)), "")
 
 
-def _settle_removed(task: str, path: str, name: str, place: str) -> AlteredTest:
-    """A test that stands elsewhere, as it was, is moved."""
+def _settle_removed(task: str, path: str, name: str, place: str, added: Mapping[str, Mapping[str, str]]) -> AlteredTest:
+    """A test that stands elsewhere, as it was, is moved. So is one that may be removed and was changed on the way."""
     if place:
         return AlteredTest(name=_full(path, name), fate="moved")
     asked = _asked(task, path, "removed") or asks_to_move(path, task)
-    return AlteredTest(name=_full(path, name), fate="removed", asked=asked)
+    stays = name and name != SHARED and any(name in tests and found_like(path, p) for p, tests in added.items())
+    return AlteredTest(name=_full(path, name), fate="moved" if asked and stays else "removed", asked=asked)
 
 
 def _asked(task: str, path: str, fate: TestFate) -> bool:

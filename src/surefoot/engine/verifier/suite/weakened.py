@@ -1,0 +1,58 @@
+"""Which tests from before the run have been changed so far: in the whole run, or by what one step has done.
+
+A tool that names its files refuses to weaken a test. A command writes what it likes, so a step is looked at when it
+is to end.
+"""
+
+import asyncio
+
+from surefoot.core.proof import AlteredTest
+from surefoot.engine.runtime.run import Run
+from surefoot.engine.verifier.suite.test_policy import TestChanges, compare_tests
+from surefoot.errors import PathProtected
+from surefoot.journal.state import StepRun
+from surefoot.prompting.project.folder import is_test
+from surefoot.tools.context import weakening
+from surefoot.workspace.errors import as_path, as_text
+from surefoot.workspace.snapshots.manifest import Entry
+
+MAX_TEST_BYTES = 2_000_000
+"""A larger file among the tests is data: it is compared as a whole."""
+
+
+def changes_of_tests(run: Run, before: str, now: str) -> TestChanges:
+    """Compare the tests, and the scripts of checks, between two snapshots."""
+    old: dict[str, bytes] = {}
+    new: dict[str, bytes] = {}
+    for change in run.workspace.changes(before, now):
+        if change.kind == "mode" or not _decides(run, change.path):
+            continue
+        for entry, versions in ((change.before, old), (change.after, new)):
+            if entry is not None and entry.kind in ("file", "symlink"):
+                versions[change.path] = content_of(run, entry)
+    return compare_tests(old, new, run.task.text)
+
+
+async def weakened_by(run: Run, step_run: StepRun) -> PathProtected | None:
+    """Return what a tool that names its files would have answered, if the step has weakened tests. What the task asks
+    for, and tests that were extended or moved, are no matter. Steps that touched no given test cost nothing."""
+    given = run.files_before()
+    touched = {path for path in map(as_path, step_run.touched) if path in given and _decides(run, path)}
+    if not touched:
+        return None
+    changes = await asyncio.to_thread(changes_of_tests, run, run.state.snapshot, await run.snapshot())
+    found: dict[str, list[AlteredTest]] = {}
+    for test in changes.weakened:
+        if (path := test.name.partition("::")[0]) in touched:
+            found.setdefault(path, []).append(test)
+    return weakening({as_text(path): "; ".join(t.as_text() for t in found[path][:5]) for path in found})
+
+
+def content_of(run: Run, entry: Entry) -> bytes:
+    if entry.kind == "symlink" or entry.size > MAX_TEST_BYTES:
+        return f"{entry.kind} {entry.target} {entry.digest}".encode()
+    return run.workspace.blobs.get(entry.digest)
+
+
+def _decides(run: Run, path: str) -> bool:
+    return is_test(path) or path in run.state.protected
