@@ -24,8 +24,8 @@ import sys
 SALES = {"tea": 12.5, "coffee": 20.25}
 
 
-def total():
-    return sum(SALES.values())
+def main(arguments):
+    print(text())
 
 
 def text():
@@ -33,8 +33,8 @@ def text():
     return "\\n".join([*lines, f"total {total()}"])
 
 
-def main(arguments):
-    print(text())
+def total():
+    return sum(SALES.values())
 
 
 if __name__ == "__main__":
@@ -89,11 +89,13 @@ FINISH = ("finish_step", {"summary": "done"})
 FLAG = (
     edit("import sys\n", "import json\nimport sys\n"),
     edit("    print(text())", '    print(json.dumps(SALES) if "--json" in arguments else text())'),
+    edit("    return sum(SALES.values())", "    # of both forms\n    return sum(SALES.values())"),
     FINISH,
 )
 NOTES = turn(write("notes.txt", "--json prints the sales as JSON.\n"), FINISH)
 README = turn(write("README.md", "# report\n\nWith --json it prints JSON.\n"), FINISH)
-TIDY = edit('"""Prints the sales of a month."""\n\nimport sys\n', '"""Prints the sales."""\n\nimport sys\n')
+TIDY = write("report.py", FILES["report.py"].replace("print(text())", "print(json.dumps(SALES))").replace(
+    "import sys", "import json\nimport sys"))  # fmt: skip
 EXTENDED = write("test_json.py", FILES["test_report.py"].replace("class Report", "class Json"))
 STEPS = ("Add the flag to report.py", "Write notes.txt", "Mention it in README.md")
 
@@ -103,7 +105,7 @@ def on(text: str, *turns: Turn) -> list[Turn]:
     return [{"when": text, "answer": answer, "times": 1} for answer in turns]
 
 
-ANSWERS = [
+RULES = [
     *on("now also document it", turn(*submit("document it", "Document it in README.md")), README),
     *on("with tests and a changelog entry",
         turn(*submit(TASK, STEPS[0]), *FLAG[:-1], write("CHANGELOG.md", "- A flag --json.\n"), EXTENDED, FINISH)),
@@ -112,12 +114,12 @@ ANSWERS = [
              edit('SALES = {"tea": 12.5, "coffee": 20.25}', "from sales import SALES"), FINISH)),
     *on("tidy up the imports", turn(*submit("tidy up", "Tidy up report.py"), TIDY, FINISH)),
     *on("fix the rounding bug", turn(*submit("fix the rounding", *STEPS[:1]), *FLAG)),
-    turn(*submit(TASK, *STEPS), *FLAG), NOTES, README,
 ]  # fmt: skip
-"""What the model says: to the tasks of the pages, and to every other one as to "add a --json flag"."""
-
+"""What the model says to some tasks of the pages."""
 REST = [NOTES, README]
 """To go on with after the first step."""
+ANSWERS = [*RULES, turn(*submit(TASK, *STEPS), *FLAG), *REST]
+"""To every other task the model answers as to "add a --json flag"."""
 WAIT = turn(("run_command", {"command": "touch begun && sleep 600"}))
 ASKING = [turn(*submit(TASK, *STEPS, questions=("Which values does the flag print?",)))]
 
@@ -142,6 +144,7 @@ def run(*options: str, code: int = 0) -> Callable[[Surefoot], None]:
 def plan(surefoot: Surefoot) -> None:
     result = surefoot("plan", TASK, *CHECK)
     assert result.code == 0, result.err + result.out
+    (surefoot.workspace / "steps.toml").write_text(surefoot("edit", "--print").out)
 
 
 def failed(surefoot: Surefoot) -> None:
@@ -176,7 +179,7 @@ AT_WORK = ("run", TASK, *CHECK)
 STORIES = {
     "new": Story(),
     "configured": Story(configured),
-    "done": Story(run()),
+    "done": Story(run(), [*RULES, *REST]),
     "planned": Story(plan, [turn(*FLAG), *REST]),
     "asking": Story(asking, [turn(*submit(TASK, *STEPS), *FLAG), *REST]),
     "failed": Story(failed),
@@ -221,7 +224,7 @@ class Shelf:
 
     def _user(self) -> Surefoot:
         environ = {"PATH": f"{self.home}/bin:{os.environ['PATH']}", "EDITOR": "sed -i s/Mention/Explain/"}
-        environ["BROWSER"] = "true"
+        environ["SUREFOOT_EXECUTION__BASELINE"] = "off"  # the check is the project's test
         return Surefoot(self.home, self.home / "projects/report", environ)
 
     def _make_home(self) -> None:

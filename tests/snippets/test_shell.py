@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from snippets.stories import Shelf, newest_run, question_of
-from snippets.table import ANYWHERE, CANNOT_RUN, CODES, SCENES, TYPED, Scene
+from snippets.table import ANYWHERE, BEFORE, CANNOT_RUN, CODES, SCENES, TYPED, Scene
 from support.pages import Block, blocks, page_at
 from support.reader import Reader
 
@@ -35,8 +35,9 @@ class Following:
             if matching(CANNOT_RUN, line):
                 continue
             assert scene, f"{self.name} has no story for {block.title!r}"
-            if first or scene.each:
-                self._begin(scene)
+            before = matching(BEFORE, line)
+            if first or scene.each or before:
+                self._begin(scene._replace(story=before) if before else scene)
             first = False
             self._line(line)
         self.stack.close()
@@ -63,7 +64,8 @@ def with_real_ids(line: str, reader: Reader) -> str:
         if "3f2a91c0de12" in line:
             undone = re.compile(r"surefoot undo \S+ --to (\w+)")
             if not undone.search(reader.output):
-                reader.output += surefoot("undo", run, "--yes").err
+                undo = surefoot("undo", run, "--yes")
+                reader.output += undo.err + undo.out
             line = line.replace("3f2a91c0de12", undone.findall(reader.output)[-1])
         if re.search(r"\b3f2a", line):
             line = re.sub(r"\b3f2a\w*", question_of(surefoot), line)
