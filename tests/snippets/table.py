@@ -123,6 +123,7 @@ OTHER_TESTS: dict[str, dict[str, str]] = {
     },
     "tests/server/test_reference.py": {"reference/protocol.md": "json"},
     "tests/tools/test_docs.py": {"tools.md": "python"},
+    "tests/snippets/test_transcripts.py": {"guides/project-setup.md": "console"},
     "tests/snippets/test_programs.py": {"guides/replay.md": "python", "guides/mcp.md": "json", "cli.md": "json"},
 }
 """Other tests that run blocks of pages, by their languages. test_covered.py wants every block in a table; TOML is read
