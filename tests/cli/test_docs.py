@@ -1,25 +1,22 @@
 """The reference pages agree with the program: options, settings, exit codes, examples."""
 
-import os
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import click
 import pytest
 
+from support.pages import DOCS, snippets
 from surefoot.cli.app import EXIT_CODES, cli
 from surefoot.cli.setup.config import as_text
 from surefoot.config.fields import SECTIONS, describe, known_fields
 from surefoot.config.sources import OTHER_VARIABLES, from_environment, from_toml
 from surefoot.core.outcome import EXIT_CODES as VERDICT_CODES
 
-DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = (DOCS / "cli.md").read_text()
 CONFIGURATION = (DOCS / "configuration.md").read_text()
-SETUP = (DOCS / "guides" / "project-setup.md").read_text()
 
 
 def commands(name: str = "surefoot", command: click.Command = cli) -> Iterator[tuple[str, click.Command]]:
@@ -85,32 +82,14 @@ def test_the_environment_variables_are_listed() -> None:
     assert listed == {*OTHER_VARIABLES, "NO_COLOR"} - {"SUREFOOT_COMMAND"}
 
 
-def snippets(page: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-
-
-@mock.patch.dict(os.environ)  # --database and others are passed on in variables
-def test_every_example_is_a_valid_command_line() -> None:
-    pages = (COMMANDS, CONFIGURATION, SETUP, (DOCS / "models.md").read_text())
-    lines = [line for page in pages for text in snippets(page, "sh") for line in text.splitlines()]
-    examples = [line for line in lines if line.startswith("surefoot ")]
-    assert len(examples) > 10
-    for line in examples:
-        words = shlex.split(re.split(" [<>|] ", line)[0], comments=True)[1:]
-        command: click.Command = cli
-        while isinstance(command, click.Group) and words and words[0] in command.commands:
-            command = command.commands[words.pop(0)]
-        command.make_context(command.name, words)
-
-
 def test_every_config_example_is_valid() -> None:
-    texts = snippets(CONFIGURATION, "toml") + snippets(SETUP, "toml")
+    texts = snippets("configuration.md", "toml") + snippets("guides/project-setup.md", "toml")
     assert texts
     for text in texts:
         assert from_toml(Path("surefoot.toml"), text.encode())
     exported = dict(
         shlex.split(line.removeprefix("export "))[0].split("=", 1)
-        for text in snippets(CONFIGURATION, "sh")
+        for text in snippets("configuration.md", "sh")
         for line in text.splitlines()
         if line.startswith("export ")
     )

@@ -15,6 +15,7 @@ from integrations.redis.conftest import shared_server as shared_server
 from integrations.redis.conftest import valkey as valkey
 from support.kit import fenced, understanding
 from support.otlp import Receiver
+from support.pages import DOCS, snippets
 from support.valkey import Valkey
 from surefoot.api import Agent
 from surefoot.config.sources import from_toml
@@ -22,7 +23,6 @@ from surefoot.integrations.otel import names as n
 from surefoot.integrations.redis.keys import Keys
 from surefoot.models.testing.scripted import ScriptedModel
 
-DOCS = Path(__file__).parents[2] / "docs"
 ANSWERS: list[Any] = [
     {**understanding("adder.py"), "understanding": "Write adder.py with add(a, b)"},
     fenced("def add(a, b):\n    return a + b\n"),
@@ -31,10 +31,6 @@ ANSWERS: list[Any] = [
 
 def page(name: str) -> str:
     return (DOCS / "guides" / f"{name}.md").read_text("utf-8")
-
-
-def snippets(name: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page(name), re.DOTALL | re.MULTILINE)
 
 
 class Machine:
@@ -63,8 +59,8 @@ class Machine:
 @pytest.mark.req("X9")
 def test_the_commands_of_the_telemetry_guide_send_a_trace(tmp_path: Path, receiver: Receiver) -> None:
     machine = Machine(tmp_path, ANSWERS)
-    machine.config(snippets("telemetry", "toml")[0])
-    (script,) = snippets("telemetry", "sh")
+    machine.config(snippets("guides/telemetry.md", "toml")[0])
+    (script,) = snippets("guides/telemetry.md", "sh")
     assert "http://127.0.0.1:4318" in script
     result = machine.shell(script.replace("http://127.0.0.1:4318", receiver.address))
     assert result.returncode == 0, result.stderr
@@ -74,7 +70,7 @@ def test_the_commands_of_the_telemetry_guide_send_a_trace(tmp_path: Path, receiv
 @pytest.mark.req("X9")
 async def test_the_snippet_of_the_telemetry_guide_observes_an_agent(tmp_path: Path, receiver: Receiver) -> None:
     code: dict[str, object] = {}
-    (snippet,) = snippets("telemetry", "python")
+    (snippet,) = snippets("guides/telemetry.md", "python")
     exec(snippet, code)
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()
@@ -86,7 +82,7 @@ async def test_the_snippet_of_the_telemetry_guide_observes_an_agent(tmp_path: Pa
 @pytest.mark.servers
 @pytest.mark.req("A10")
 def test_the_commands_of_the_redis_guide_copy_and_recover_a_run(tmp_path: Path, valkey: Valkey) -> None:
-    first, second = snippets("redis", "sh")
+    first, second = snippets("guides/redis.md", "sh")
     export, _, _ = first.partition("\n")
     assert export == "export SUREFOOT_REDIS__URL=redis://127.0.0.1:6379/0"
     here, there = Machine(tmp_path / "here", ANSWERS), Machine(tmp_path / "there", ANSWERS[1:])
@@ -100,9 +96,25 @@ def test_the_commands_of_the_redis_guide_copy_and_recover_a_run(tmp_path: Path, 
     assert len(valkey.client.zrange("surefoot:runs", 0, -1)) == 2
 
 
+@pytest.mark.req("A10")
+async def test_the_snippet_of_the_redis_guide_announces_something(valkey: Valkey) -> None:
+    code: dict[str, Any] = {}
+    (snippet,) = snippets("guides/redis.md", "python")
+    exec(snippet, code)
+    with valkey.client.pubsub() as listener:
+        listener.subscribe("surefoot:socketio")
+        while not listener.get_message(timeout=1):
+            pass
+        await code["announce"](valkey.url, "1115-2044")
+        while not (message := listener.get_message(timeout=1)):
+            pass
+    assert b"tool:artifact" in message["data"]
+    assert b"run:1115-2044" in message["data"]
+
+
 def test_the_config_examples_are_valid() -> None:
     for name in ("telemetry", "redis"):
-        for text in snippets(name, "toml"):
+        for text in snippets(f"guides/{name}.md", "toml"):
             assert from_toml(Path("config.toml"), text.encode())
 
 

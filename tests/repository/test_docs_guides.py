@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.pages import DOCS, snippets
 from support.stories import UNDERSTANDING
 from surefoot.config.mcp import McpServer, servers_in
 from surefoot.config.paths import journal_file
@@ -20,15 +21,9 @@ from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.models.local.weights import DEFAULT, KNOWN
 from surefoot.models.providers.catalog import PROVIDERS
 
-DOCS = Path(__file__).parents[2] / "docs"
-
 
 def page(name: str) -> str:
     return (DOCS / name).read_text("utf-8")
-
-
-def snippets(name: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page(name), re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.servers

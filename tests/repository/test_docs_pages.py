@@ -12,40 +12,25 @@ from unittest import mock
 import click
 import pytest
 
+from support.pages import DOCS, PAGES, ROOT, blocks, named, rows, snippets
 from surefoot.cli.app import cli
 from surefoot.config.sources import from_toml
 
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "README.zh.md", *sorted(DOCS.rglob("*.md"))]
 SHELL = ("|", ">", "<", "&&", "||", ";")
 """Words that end a command."""
-
-
-def named(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
-
-
-def blocks(page: Path, language: str = r"\w+") -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-
-
-def rows(text: str) -> list[list[str]]:
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
 @mock.patch.dict(os.environ)  # --database and others are passed on in variables
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_line_and_config_is_valid(page: Path) -> None:
-    for text in (*blocks(page, "sh"), *blocks(page, "bash")):
-        for line in text.replace("\\\n", " ").splitlines():
+    for block in blocks(page, "sh", "bash"):
+        for line in block.lines:
             words = shlex.split(line, comments=True)
             if words[:1] == ["surefoot"]:
                 _parse(list(itertools.takewhile(lambda word: word not in SHELL, words[1:])))
-    for text in blocks(page, "toml"):
+    for block in blocks(page, "toml"):
         # A plan is TOML as well, and has other sections.
-        assert text.startswith("[[step]]") or from_toml(Path("surefoot.toml"), text.encode())
+        assert block.text.startswith("[[step]]") or from_toml(Path("surefoot.toml"), block.text.encode())
 
 
 def _parse(words: list[str]) -> None:
@@ -59,7 +44,7 @@ def _parse(words: list[str]) -> None:
 
 @pytest.mark.parametrize("page", ["migrating", "approvals", "testing"])
 def test_the_programs_of_a_guide_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = blocks(DOCS / f"guides/{page}.md", "python")
+    code = snippets(f"guides/{page}.md", "python")
     assert code
     folder = tmp_path / "reader"
     folder.mkdir()
@@ -72,7 +57,7 @@ def test_the_program_of_the_readme_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With another check, because the sandbox has no pytest of ours."""
-    (code,) = blocks(ROOT / "README.md", "python")
+    (code,) = snippets("README.md", "python")
     assert "pytest -q" in code
     code = code.replace("pytest -q", "grep -q json report.py")
     folder, script = tmp_path / "work", tmp_path / "script.json"
@@ -100,13 +85,17 @@ def test_the_program_of_the_readme_runs(
     assert capsys.readouterr().out.startswith("verified ")
 
 
-@pytest.mark.parametrize(
+TWICE = pytest.mark.parametrize(
     ("english", "chinese"),
     [(ROOT / "README.md", ROOT / "README.zh.md"), (DOCS / "tutorial.md", DOCS / "zh/tutorial.md")],
     ids=["README", "tutorial"],
 )
+
+
+@TWICE
 def test_both_languages_have_the_same_code_structure_and_links(english: Path, chinese: Path) -> None:
-    assert blocks(chinese) == blocks(english)
+    code = [[(block.language, block.text) for block in blocks(page)] for page in (chinese, english)]
+    assert code[0] == code[1]
     shapes = [
         (
             re.findall(r"^(#+) ", page.read_text("utf-8"), re.MULTILINE),
@@ -119,6 +108,25 @@ def test_both_languages_have_the_same_code_structure_and_links(english: Path, ch
     assert shapes[1][:2] == shapes[0][:2]
     assert same == [str(path) for path in shapes[0][2]]
     assert re.search("[一-鿿]", chinese.read_text("utf-8"))
+
+
+@TWICE
+def test_both_languages_have_the_same_figures(english: Path, chinese: Path) -> None:
+    """Section by section, because a translation may change the order within one."""
+    figures = [
+        [sorted(re.findall(r"\d+(?:[.,]\d+)*", part)) for part in re.split(r"^#+ ", _prose(page), flags=re.MULTILINE)]
+        for page in (english, chinese)
+    ]
+    titles = re.findall(r"^#+ (.*)$", _prose(english), re.MULTILINE)
+    for title, wanted, found in zip(["", *titles], *figures, strict=True):
+        assert found == wanted, f"the figures under {title!r} differ"
+
+
+def _prose(page: Path) -> str:
+    """Without code blocks and the targets of links. 亿 is 100 million, so 15 亿 is 1.5 billion."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    return re.sub(r"(\d+) ?亿", lambda found: f"{int(found[1]) / 10:g}", text)
 
 
 def relative_links(page: Path) -> list[str]:

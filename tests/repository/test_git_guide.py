@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from cli.git.stories import DONE, SHELL, act
+from support.pages import DOCS, snippets
 
 pytestmark = pytest.mark.servers
 
-PAGE = (Path(__file__).parents[2] / "docs/guides/git.md").read_text("utf-8")
+PAGE = (DOCS / "guides/git.md").read_text("utf-8")
 SUBTRACT = "printf '\\n\\ndef subtract(a, b):\\n    return a - b\\n' >> calc.py"
 
 
@@ -31,10 +32,9 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def test_the_commands_of_the_guide_work(tmp_path: Path, environ: dict[str, str]) -> None:
-    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     folder, changes = tmp_path, iter((SUBTRACT, f"{SUBTRACT}; echo notes > notes.md"))
     outputs = []
-    for number, block in enumerate(blocks):
+    for number, block in enumerate(snippets("guides/git.md", "sh")):
         if "surefoot run" in block:
             script = tmp_path / f"answers-{number}.json"
             script.write_text(json.dumps([SHELL, act(next(changes)), DONE]))

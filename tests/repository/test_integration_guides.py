@@ -11,19 +11,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.pages import DOCS, snippets
 from support.stories import UNDERSTANDING
 from surefoot.report.html import TEMPLATE
 
-DOCS = Path(__file__).parents[2] / "docs"
 ADDER = "```python\ndef add(a, b):\n    return a + b\n```"
 
 
 def page(name: str) -> str:
     return (DOCS / "guides" / name).read_text("utf-8")
-
-
-def snippets(name: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page(name), re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["langgraph.md", "editors.md", "ci.md"])
@@ -40,7 +36,7 @@ def test_the_snippets_of_the_langgraph_guide_run(tmp_path: Path) -> None:
     folder.mkdir()
     script.write_text(json.dumps([UNDERSTANDING, ADDER]))
     # The second snippet has a run of its own, in a folder where nothing is done yet.
-    first, second, third = snippets("langgraph.md", "python")
+    first, second, third = snippets("guides/langgraph.md", "python")
     again = "import os; os.remove('adder.py')\n"
     (folder / "page.py").write_text("\n".join([first, again, second, third]), "utf-8")
     environ = {**os.environ, "SUREFOOT_HOME": str(tmp_path / "state"), "SUREFOOT_MODEL": f"scripted:{script}"}
@@ -55,7 +51,7 @@ def test_the_snippets_of_the_langgraph_guide_run(tmp_path: Path) -> None:
 
 
 def test_the_editors_page_has_valid_settings() -> None:
-    (settings,) = snippets("editors.md", "json")
+    (settings,) = snippets("guides/editors.md", "json")
     server = json.loads(settings)["agent_servers"]["Surefoot"]
     assert (server["command"], server["args"][0]) == ("surefoot", "acp")
 
@@ -64,7 +60,7 @@ class Job:
     """The workflow of the page, its steps run with bash as a runner does."""
 
     def __init__(self, folder: Path) -> None:
-        (text,) = snippets("ci.md", "yaml")
+        (text,) = snippets("guides/ci.md", "yaml")
         self.workflow = yaml.safe_load(text)
         steps = self.workflow["jobs"]["surefoot"]["steps"]
         self.steps = {step["name"]: step for step in steps if "run" in step}

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from cli.conftest import Surefoot
+from support.pages import DOCS, blocks
 from support.postgres import PASSWORD, PostgresServer
 from support.stories import UNDERSTANDING, good_script, slow_script
 from surefoot.journal.store.postgres.journal import PostgresJournal
@@ -166,16 +167,15 @@ def test_a_run_that_was_taken_over_while_stopped_ends_and_changes_nothing(shared
 
 def test_the_commands_of_the_guide_work(surefoot: Surefoot, postgres_server: PostgresServer) -> None:
     """Every command, statement and program of docs/guides/postgres.md, in its order, against a real server."""
-    page = (Path(__file__).parents[3] / "docs" / "guides" / "postgres.md").read_text("utf-8")
-    blocks = re.findall(r"^```(sh|sql|python|toml)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    assert [kind for kind, _ in blocks] == ["sql", "sh", "sh", "toml", "python", "sh", "sql"]
+    found = blocks(DOCS / "guides/postgres.md", "sh", "sql", "python", "toml")
+    assert [block.language for block in found] == ["sql", "sh", "sh", "toml", "python", "sh", "sql"]
     names, url = (
         "postgresql://surefoot@db.example.com/runs",
         f"postgresql://surefoot@127.0.0.1:{postgres_server.port}/runs",
     )
     model = good_script(surefoot)[3]
     where = "postgres"
-    for kind, text in blocks:
+    for kind, text, _ in found:
         if kind == "sql":
             with psycopg.connect(postgres_server.url(where), autocommit=True) as connection:
                 for statement in filter(str.strip, text.split(";")):

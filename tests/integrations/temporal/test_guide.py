@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -11,14 +10,11 @@ from pathlib import Path
 import pytest
 
 from support.farm import Farm
+from support.pages import snippets
 from support.stories import TEST, UNDERSTANDING, adder
 from surefoot.config.sources import from_toml
 
-PAGE = Path(__file__).parents[3] / "docs" / "guides" / "workers.md"
-
-
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+PAGE = "guides/workers.md"
 
 
 @pytest.mark.servers
@@ -36,7 +32,7 @@ def test_the_commands_of_the_guide_work(farm: Farm, tmp_path: Path, monkeypatch:
         monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
     seen = []
-    for line in "".join(blocks("sh")).splitlines():
+    for line in "".join(snippets(PAGE, "sh")).splitlines():
         words = shlex.split(line.replace("file:///srv/adder.git", f"file://{repository}"))
         match words:
             case ["pip" | "pipx", "install", *_]:
@@ -77,5 +73,5 @@ def test_the_commands_of_the_guide_work(farm: Farm, tmp_path: Path, monkeypatch:
 
 
 def test_the_settings_of_the_guide_are_valid() -> None:
-    (text,) = blocks("toml")
-    assert {item.value for item in from_toml(PAGE, text.encode()).values()} == {20, 400_000}
+    (text,) = snippets(PAGE, "toml")
+    assert {item.value for item in from_toml(Path(PAGE), text.encode()).values()} == {20, 400_000}
