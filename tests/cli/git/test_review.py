@@ -1,9 +1,12 @@
 """`run --review` and `surefoot review`: parts of the result are kept, edited or undone, and what is left is checked."""
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
+
+import pytest
 
 from cli.conftest import Surefoot
 from cli.git.stories import CHECK, git, make_repository, run, story
@@ -130,6 +133,24 @@ def test_the_dialogue_keeps_splits_edits_and_undoes_before_the_commit(surefoot: 
     committed = surefoot("review", "--undo", "notes.txt")
     assert committed.code == 2
     assert "git revert" in committed.err
+
+
+@pytest.mark.attack("escape")
+def test_pager_is_not_taken_from_the_workspace(surefoot: Surefoot) -> None:
+    prepare(surefoot)
+    assert run(surefoot).code == 0
+    planted = surefoot.workspace / "bin" / "viewer"
+    planted.parent.mkdir()
+    planted.write_text("#!/bin/sh\ntouch ran\n")
+    planted.chmod(0o755)
+    surefoot.environ |= {"PAGER": "viewer", "PATH": f"{planted.parent}{os.pathsep}{os.environ['PATH']}"}
+    terminal = surefoot.on_terminal("review")
+    terminal.wait_for("part 1 of 1 [k,u,e,K,U,d,q,?]?")
+    terminal.type("d\n")
+    terminal.wait_for_matching(lambda shown: shown.count("part 1 of 1 [k,u,e,K,U,d,q,?]?") == 2)
+    terminal.type("q\n")
+    assert terminal.end() == 0
+    assert not (surefoot.workspace / "ran").exists()
 
 
 def test_the_dialogue_begins_with_an_overview_shows_the_whole_diff_and_names_what_was_not_seen(

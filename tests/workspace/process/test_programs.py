@@ -168,6 +168,7 @@ STARTS_PROCESSES = {
     "workspace/sandbox/sandbox.py": "bubblewrap, to ask for its version and to try it",
     "workspace/sandbox/landlock.py": "the supervisor, to try it",
     "cli/demo/playing.py": "Surefoot's Python with the run of the demo",
+    "cli/git/whole.py": "the pager that the user has chosen, found outside the workspace",
     "cli/setup/model_tasks.py": "none: it has the text of a test that starts one",
     "cli/session/person.py": "the editor that the user has chosen",
     "core/python_commands.py": "none: it has the names of functions that start processes",

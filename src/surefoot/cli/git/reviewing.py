@@ -27,6 +27,7 @@ from surefoot.history.review.review import (
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
+from surefoot.workspace.process.programs import never_run_from
 
 
 def require_terminal(as_json: bool = False, *, run_id: str = "") -> None:
@@ -42,7 +43,10 @@ def require_terminal(as_json: bool = False, *, run_id: str = "") -> None:
 async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[str] = ()) -> RunState:
     """Review the result of a run: as `undo` says, or in a dialogue. Returns the state after that."""
     records = list(journal.read(run_id))
-    require_reviewable(fold(records))
+    state = fold(records)
+    require_reviewable(state)
+    if state.task is not None:
+        never_run_from(state.task.folder)  # a pager
     files = changed_files(records, home)
     if not files:
         click.echo("nothing that the run changed is left: there is nothing to review", err=True)

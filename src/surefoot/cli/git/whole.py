@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from surefoot.cli.report.diff import Count, count_lines, diff_lines
 from surefoot.cli.report.stdout import print_lines, styled
 from surefoot.history.review.parts import Hunk, TextChange
 from surefoot.history.review.review import ChangedFile
+from surefoot.workspace.process.programs import find_program
 
 _KINDS = {"added": "new", "removed": "deleted", "modified": "changed", "mode": "mode changed", "type": "replaced"}
 _LESS = "FRX"
@@ -67,13 +67,14 @@ def show_paged(lines: Iterable[Text]) -> None:
     except ValueError:
         words = []
     is_dumb = os.environ.get("TERM", "dumb") in ("", "dumb")
-    if is_dumb or not words or words == ["cat"] or shutil.which(words[0]) is None:
+    program = find_program(words[0]) if words and words != ["cat"] and not is_dumb else None
+    if program is None:
         print_lines(lines)
         return
     # Ctrl-C is for the pager.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         environ = {**os.environ, "LESS": os.environ.get("LESS", _LESS)}
-        subprocess.run(words, input=styled(lines).encode(errors="replace"), env=environ, check=False)
+        subprocess.run([program, *words[1:]], input=styled(lines).encode(errors="replace"), env=environ, check=False)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 class KeptCache:
     """A folder for caches of slow tools, kept between the checks of a run in the workspace, except the final ones. The
-    tools find it by a variable, and the commands of a model do not get it."""
+    tools find it by a variable. In bubblewrap the commands of a model cannot write there."""
 
     @cached_property
     def _folder(self) -> Path:
