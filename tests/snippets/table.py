@@ -69,6 +69,7 @@ CANNOT_RUN: dict[str, str] = {
     r".* -m (ollama/|llamacpp|http://)": "needs the server of a model",
     r".* -m local\b": "needs the weights of the embedded model",
     r"surefoot model (pull|serve|test)": "needs the weights, or the server of a model",
+    r"surefoot push": "needs a run of a worker; tests/integrations/temporal/test_guide.py pushes one",
     r"surefoot worker": "needs Temporal; tests/integrations/temporal/test_guide.py starts one",
     r"surefoot recover": "needs Redis; tests/integrations/test_guides.py does it",
     r"surefoot demo": "plays a recorded run in the time that it took; tests/cli/test_demo.py does it faster",

@@ -4,18 +4,14 @@ model has put into its plan as checks, and the final checks if files were change
 import asyncio
 import os
 import shutil
-import tempfile
-import weakref
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from surefoot.journal.state import RunState
 from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
-from surefoot.workspace.sandbox.landlock import Landlock
 from surefoot.workspace.sandbox.sandbox import Sandbox, choose_sandbox
 from surefoot.workspace.snapshots.snapshot import Workspace
 
@@ -30,24 +26,6 @@ class Place(NamedTuple):
 
     root: Path
     sandbox: Sandbox | None
-
-
-class KeptCache:
-    """A folder for caches of slow tools, kept between the checks of a run in the workspace, except the final ones. The
-    tools find it by a variable. In bubblewrap the commands of a model cannot write there."""
-
-    @cached_property
-    def _folder(self) -> Path:
-        folder = tempfile.mkdtemp(prefix="surefoot-cache-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        return Path(folder).resolve()
-
-    def given_to(self, place: Place) -> tuple[Place, dict[str, str]]:
-        """The place with a sandbox that lets a check write there, and the variables that name the folder."""
-        sandbox = place.sandbox
-        if isinstance(sandbox, Bubblewrap | Landlock):
-            sandbox = replace(sandbox, writable=(*sandbox.writable, self._folder))
-        return Place(place.root, sandbox), {"MYPY_CACHE_DIR": str(self._folder)}
 
 
 class Scratch:

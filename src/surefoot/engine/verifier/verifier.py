@@ -25,7 +25,7 @@ from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.scheduler.conditions import evaluate
 from surefoot.engine.verifier.file_checks import OneFile, problem_with, see
 from surefoot.engine.verifier.proofs import Proof, RecordedReads, declared, depends_on, recorded_proof, sources
-from surefoot.engine.verifier.scratch import KeptCache, Place, Scratch
+from surefoot.engine.verifier.scratch import Place, Scratch
 from surefoot.engine.verifier.suite.report import read_report
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
@@ -45,10 +45,10 @@ QUIET_ENV = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTEST_ADDOPTS": "-p no:cacheprovider",
     "RUFF_NO_CACHE": "true",
-    "MYPY_CACHE_DIR": os.devnull,
 }
-"""Keeps checks from leaving files behind, and from using what earlier commands left."""
-_NO_ENV: Mapping[str, str] = {}
+"""Keeps checks from leaving files behind."""
+_NO_CACHE = {"MYPY_CACHE_DIR": os.devnull}
+"""Keeps the final checks from using what earlier commands left. Others would be slow without it."""
 
 PATIENCE = 10
 MIN_SECONDS = 30
@@ -75,7 +75,6 @@ class Verifier:
         self._place = place
         self._artifacts = artifacts
         self._scratch = scratch
-        self._cache = KeptCache()
         self._known: dict[Proof, CheckResult] = {}
         self._longest: dict[str, float] = {}
         """The longest time that each command has taken, in seconds."""
@@ -180,8 +179,7 @@ class Verifier:
                     async with self._scratch.copy(f"{step_id or 'final'}.check") as place:
                         result = await self._command(check, place, tree=look.tree)
                 else:
-                    place, cache = self._cache.given_to(self._place) if trusting else (self._place, {})
-                    result = await self._command(check, place, tree=look.tree, env=cache)
+                    result = await self._command(check, self._place, tree=look.tree, may_use_caches=trusting)
                 result = result.with_(inputs=declared(check, look) or {}, exact_tree=sources(look) or "")
             case ExpressionCheck():
                 result = self._expression(check)
@@ -212,7 +210,7 @@ class Verifier:
         return CheckResult(check=check, passed=bool(value), detail=detail, inputs=looked.inputs)
 
     async def _command(
-        self, check: CommandCheck, place: Place, tree: str = "", env: Mapping[str, str] = _NO_ENV
+        self, check: CommandCheck, place: Place, tree: str = "", *, may_use_caches: bool = False
     ) -> CheckResult:
         """Run a command. `tree`: the workspace that it looks at; empty for any other tree."""
         config = self._config
@@ -223,7 +221,7 @@ class Verifier:
         done = await run_process(
             shell_argv(check.command),
             cwd=place.root,
-            env={**command_env(), **QUIET_ENV, **env},
+            env={**command_env(), **QUIET_ENV, **({} if may_use_caches else _NO_CACHE)},
             limits=Limits(
                 timeout=timeout,
                 memory_bytes=config.command_memory_bytes,
@@ -234,7 +232,7 @@ class Verifier:
             on_output=stream.feed,
         )
         stream.flush()
-        if place is self._place or env:  # what a command does to a copy is gone with it
+        if place is self._place:  # what a command does to a copy is gone with it
             for warning in done.warnings:
                 self._recorder.warn(warning)
         if not done.timed_out:

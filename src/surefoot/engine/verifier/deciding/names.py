@@ -105,7 +105,7 @@ CACHE = re.compile(
 )
 """Bytecode and results of earlier runs, which tools use instead of the sources."""
 UNREAD_CACHE = re.compile(r"(?:^|/)\.(?:pytest|mypy|ruff)_cache/")
-"""Those that checks do not use: their environment names another place, or none."""
+"""Those that change no result: pytest and ruff do not use them in checks, mypy only before the final ones."""
 
 
 def is_cache(path: str) -> bool:
