@@ -47,7 +47,7 @@ def load_template(path: Path = TEMPLATE) -> str:
     except FileNotFoundError as error:
         raise SurefootError(
             "the page of the report is not part of this installation",
-            remedy="in a clone: make web, then install it again (pipx install --force .); or use --format md or json",
+            remedy="in a clone: make web, then install it again, as you did before; or use --format md or json",
         ) from error
 
 

@@ -21,8 +21,7 @@ _TYPES = {
 }
 _NOT_BUILT = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Surefoot</title>
 <h1>The page is not part of this installation</h1>
-<p>Install a released wheel, which has it, or build it.
-In a checkout: <code>cd web &amp;&amp; npm ci &amp;&amp; npm run build</code>.</p>
+<p>In a clone: <code>make web</code> (needs Node), then install Surefoot again, with the extra <code>server</code>.</p>
 <p>The HTTP interface and the socket work without it; <code>surefoot watch RUN</code> shows a run in a terminal.</p>
 </html>
 """

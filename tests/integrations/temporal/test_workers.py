@@ -67,7 +67,7 @@ async def two_workers(farm: Farm, count: int) -> tuple[list[str], WorkerProcess]
 
 
 @pytest.mark.req("X6")
-@pytest.mark.parametrize("count", [4, 50], ids="{} runs".format)
+@pytest.mark.parametrize("count", MANY)
 async def test_a_worker_is_killed(farm: Farm, count: int, record_property: Noting) -> None:
     run_ids, busy = await two_workers(farm, count)
     busy.end(signal.SIGKILL)
