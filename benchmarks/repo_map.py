@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from surefoot.prompting.project.folder import list_files
-from surefoot.prompting.project.repo_map import MAX_LISTED, MAX_SOURCE_CHARS, repo_map
+from surefoot.project.code.repo_map import MAX_LISTED, MAX_SOURCE_CHARS, repo_map
+from surefoot.project.folder import list_files
 from surefoot.tools.fs.fileio import reader
 
 FILES = 5_000
@@ -19,6 +19,7 @@ TASK = (
     "Fix `compute_total_12` in pkg3/module_123.py: the retry of a failed request must back off exponentially, and the "
     "new setting `max_back_off` in the Settings class limits it. Extend the tests, the guide and the changelog."
 )
+FAILING = "\n".join(f"pkg{n}/module_{n}.py:{20 + n}: AssertionError" for n in range(10, 30))
 
 
 def main(folder: str) -> None:
@@ -35,7 +36,7 @@ def measure(root: Path) -> None:
         started = time.process_time()
         files = list_files(root, gitignore=True, limit=MAX_LISTED)
         listed = time.process_time()
-        text = repo_map(files, TASK, reader(root, MAX_SOURCE_CHARS))
+        text = repo_map(files, TASK, reader(root, MAX_SOURCE_CHARS), failing=FAILING)
         ended = time.process_time()
         print(
             f"{name}: {len(files):,} files, {len(text):,} characters, listing {1000 * (listed - started):.0f} ms, "

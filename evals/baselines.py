@@ -22,9 +22,9 @@ from pathlib import Path
 
 from surefoot.errors import SurefootError
 from surefoot.models.parsing.parts import parts
+from surefoot.project.folder import is_test, list_files
+from surefoot.project.task_text import files_named_in
 from surefoot.prompting.context import quoted_files
-from surefoot.prompting.project.folder import is_test, list_files
-from surefoot.prompting.project.task_text import files_named_in
 from surefoot.prompting.small.strategy import SmallStrategy
 from surefoot.tools.fs.paths import resolve
 from surefoot.workspace.process.process import Limits, run_process

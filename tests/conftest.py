@@ -19,12 +19,14 @@ from hypothesis import settings
 from support.kit import Bench
 from support.requirements import requirements
 from support.summary import add_servers, summary
+from support.trees import NIGHTLY
 
 if TYPE_CHECKING:
     from support.postgres import PostgresServer
 
-settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
-settings.load_profile("no deadline")
+# A busy machine is no failure, so there is no deadline. The nightly run has the most examples.
+settings.register_profile("tests", deadline=None, max_examples=1_000 if NIGHTLY else 50)
+settings.load_profile("tests")
 
 LONGEST = (
     "tests/crash/",
@@ -87,8 +89,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """`-n auto`: one more than there are cores, because tests also wait for processes and timers."""
-    return len(os.sched_getaffinity(0)) + 1
+    """`-n auto`: two more than there are cores, because tests also wait for processes and timers."""
+    return len(os.sched_getaffinity(0)) + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

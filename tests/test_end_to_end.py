@@ -12,6 +12,8 @@ import pytest
 from cassettes import record_conversation
 from surefoot.models.local.weights import weights_path
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parent
 EXAMPLE = TESTS.parent / "examples" / "stats"
 

@@ -3,6 +3,8 @@
     python3 web/check.py                      everything, with all its output
     python3 web/check.py --beside make unit   the same beside another command, whose output comes first
 
+`--quick` before it leaves out the browser tests that take longest; `--slow` runs only these.
+
 Needs Node 20.19 or newer, which it takes from PyPI if the system has none, and Chromium, which it installs on Debian if
 it may. If one is missing, the tests are skipped and the last line says what to do; with CI=true that is a failure. Only
 the standard library is used, because this runs before anything is installed.
@@ -24,8 +26,10 @@ WEB = Path(__file__).resolve().parent
 ROOT = WEB.parent
 NODE = ROOT / ".tools" / "node"
 OLDEST_NODE = (20, 19)
+SLOW = "real.mjs,report.mjs,using.mjs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 Say = Callable[[str], None]
+Part = Callable[[dict[str, str], Say], tuple[int, int]]
 
 
 class Missing(Exception):
@@ -33,6 +37,10 @@ class Missing(Exception):
 
 
 def main(words: list[str]) -> int:
+    parts = ALL
+    if words[:1] in (["--quick"], ["--slow"]):
+        parts = QUICK if words[0] == "--quick" else LONGEST
+        words = words[1:]
     beside = words[1:] if words[:1] == ["--beside"] else []
     try:
         environ = prepare()
@@ -43,9 +51,9 @@ def main(words: list[str]) -> int:
         return code or int(failure)
     lines: list[str] = []
     if not beside:
-        return test(environ, lambda line: print(line, flush=True))
+        return test(environ, lambda line: print(line, flush=True), parts)
     results: list[int] = []
-    thread = threading.Thread(target=lambda: results.append(test(environ, lines.append)))
+    thread = threading.Thread(target=lambda: results.append(test(environ, lines.append, parts)))
     thread.start()
     code = run_quietly(beside)
     thread.join()
@@ -139,10 +147,10 @@ def install_packages(environ: dict[str, str]) -> None:
 # -- the tests --------------------------------------------------------------------------------------------------------
 
 
-def test(environ: dict[str, str], say: Say) -> int:
-    """Run all tests. The last line says how many passed and failed."""
+def test(environ: dict[str, str], say: Say, parts: tuple[Part, ...]) -> int:
+    """Run some of the tests. The last line says how many passed and failed."""
     passed = failed = 0
-    for part in (check_types, test_units, test_in_browser):
+    for part in parts:
         good, bad = part(environ, say)
         passed, failed = passed + good, failed + bad
     say(f"web: {passed} passed, {failed} failed")
@@ -170,9 +178,19 @@ def test_units(environ: dict[str, str], say: Say) -> tuple[int, int]:
 
 
 def test_in_browser(environ: dict[str, str], say: Say) -> tuple[int, int]:
+    """The page with fixtures and a mock server."""
+    return run_in_browser(["--but", SLOW], environ, say)
+
+
+def test_longest(environ: dict[str, str], say: Say) -> tuple[int, int]:
+    """The page with a real server and real runs, their reports, and the page in the hands of a person."""
+    return run_in_browser(["--only", SLOW], environ, say)
+
+
+def run_in_browser(words: list[str], environ: dict[str, str], say: Say) -> tuple[int, int]:
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
     last = ""
-    with subprocess.Popen(["node", "tests/browser/run.mjs"], cwd=WEB, env=environ, **pipes) as process:
+    with subprocess.Popen(["node", "tests/browser/run.mjs", *words], cwd=WEB, env=environ, **pipes) as process:
         for line in process.stdout or ():
             last = line.rstrip("\n")
             say(last)
@@ -185,6 +203,11 @@ def capture(words: list[str], environ: dict[str, str]) -> "subprocess.CompletedP
     """Run a command in web/ with its output and errors together in `stdout`."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
     return subprocess.run(words, cwd=WEB, env=environ, check=False, **pipes)
+
+
+QUICK: tuple[Part, ...] = (check_types, test_units, test_in_browser)
+LONGEST: tuple[Part, ...] = (test_longest,)
+ALL = QUICK + LONGEST
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """Surefoot: an agent that proves every step, and gets back up when it slips.
 
-The public names are below; the outputs of phases and steps are in `surefoot.results`. Importing this package does
-nothing else: each name is loaded when it is first used.
+The public names are below; the outputs of phases and steps are in `surefoot.results`. Importing this package loads
+none of them: each name is loaded on first use.
 """
 
 from importlib import import_module
 
 from surefoot._version import __version__
 
-# Not imported from typing: `python -m surefoot` has the working directory on its path until `main` removes it.
+# Not imported from typing: with `python -m surefoot`, the working directory is on `sys.path` until `main` removes it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

@@ -1,4 +1,4 @@
-"""The library's front door: make a model, give an `Agent` a task, match on the final phase of the result."""
+"""The entry point of the library: create a model, give an `Agent` a task, match on the final phase of the result."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -48,18 +48,21 @@ _ONE_TRY = ReflectionConfig(
     max_task_replanning_attempts=0,
     max_temporary_retries=0,
 )
-"""A single step is tried once: the caller decides what a failure means."""
+"""The limits for a single step: one attempt, and the caller decides what a failure means."""
 _ALWAYS_TRUE: Check = ExpressionCheck(expression="True", origin="user")
-"""For a single step without checks: otherwise the project's own tests would judge it."""
+"""The check of a single step that has none. Without it, the project's own tests would judge the step."""
 
 
 class Agent:
-    """Carries out tasks in one workspace: understanding, approach, planning, execution, validation, with a gate each.
+    """Carries out tasks in one workspace.
 
-    `state_store` is the journal; without one, runs are kept in memory and end with the program. `person` is asked when
-    something needs confirmation; without one the run waits, and `resume` continues it. With `verbose_logging`, every
-    event is a line of the logger named "surefoot". `alerts` says who is told when a run has failed, waits or is done.
-    `secrets` are values that tools use, by name; like the keys of models they are removed from what is recorded.
+    A task goes through understanding, approach, planning, execution and validation. Each phase has a gate.
+
+    `state_store` is the journal. Without one, runs are kept in memory and are lost when the program ends. `person` is
+    asked when something needs confirmation. Without one, the run waits, and `resume` continues it. With
+    `verbose_logging`, every event is logged as one line by the logger "surefoot". `alerts` says who is notified when a
+    run has failed, waits or is done. `secrets` are values that tools use, by name; like the API keys of models, they
+    are redacted before text is recorded.
     """
 
     def __init__(
@@ -102,14 +105,16 @@ class Agent:
         given: Given | None = None,
         continues: SequentialExecutionPlan | str | None = None,
     ) -> SequentialExecutionPlan:
-        """Carry out a task to its end, or to where a person is needed. A check given as text is a shell command.
-        Without any, the `checks` of the config are used.
+        """Carry out a task until it ends or needs a person.
+
+        `checks` prove the task; a string is a shell command. Without any, the `checks` of the config are used.
 
         `given` has results of earlier phases: another run (its result or its id), values, or the path of a JSON file.
         The run starts with the phase `start_from`, by default the first without a result, and stops after `stop_after`.
 
-        `continues` is an earlier run in the same workspace (its result or its id): its conversation and its results are
-        the context of this one, and its checks are used if none are given.
+        `continues` is an earlier run in the same workspace (its result or its id). Its conversation and results become
+        the context of this run, and its checks are used if none are given. It cannot be combined with `given` or
+        `start_from`.
         """
         if continues is not None and (given is not None or start_from is not None):
             other = "given" if given is not None else "start_from"
@@ -134,7 +139,7 @@ class Agent:
         return state.as_plan()
 
     def _continued(self, continues: SequentialExecutionPlan | str) -> list[e.Record]:
-        """Return the records of the run to continue. Raises UsageError if its context does not belong here."""
+        """Return the records of the run to continue. Raises UsageError if it is unknown or worked in another folder."""
         run_id = continues if isinstance(continues, str) else getattr(continues, "task_id", "")
         try:
             records = list(self.services.journal.read(run_id))
@@ -156,19 +161,19 @@ class Agent:
         return (await resume_run(self.services, task_id)).as_plan()
 
     def questions(self, task_id: str) -> list[Question]:
-        """Return the open questions of a run. `options` and `choices` say what can be answered."""
+        """Return the open questions of a run. Their `options` and `choices` are the possible answers."""
         questions = fold(self.services.journal.read(task_id)).open_questions
         for question in questions:
             question.draft = self.services.journal.get_blob(question.draft_key).decode() if question.draft_key else ""
         return questions
 
     async def answer(self, task_id: str, question_id: str, answer: str) -> SequentialExecutionPlan:
-        """Answer a question of a run, and continue it. Raises UsageError if this is none of the question's choices."""
+        """Answer a question of a run and continue the run. Raises UsageError if the question has no such choice."""
         self.leave_answer(task_id, question_id, answer)
         return await self.resume(task_id)
 
     def leave_answer(self, task_id: str, question_id: str, answer: str) -> None:
-        """Leave an answer for a run, which takes it when it goes on. Raises UsageError as `answer` does."""
+        """Store an answer, which the run takes up when it continues. Raises UsageError as `answer` does."""
         refuse_secret_answer(self.services.redactor, answer)
         question = fold(self.services.journal.read(task_id)).questions.get(question_id)
         if question is not None:
@@ -179,25 +184,25 @@ class Agent:
     async def retry(
         self, task_id: str, step_id: str, *, parameters: Mapping[str, Any] | None = None, tool: str = ""
     ) -> SequentialExecutionPlan:
-        """Do one step of a run again, with other parameters or another tool if given, and continue from there."""
+        """Repeat one step of a run, with other parameters or another tool if given, and continue from there."""
         return (await retry_step(self.services, task_id, step_id, parameters or {}, tool)).as_plan()
 
-    # -- recovery by hand ------------------------------------------------------------------------------------------
+    # -- manual recovery -------------------------------------------------------------------------------------------
 
     async def reflect_on_step(self, task_id: str, step_id: str) -> StepReflection:
         """Find the cause of the last failure of a step of a run that has ended. Nothing is changed."""
         return await reflect_on_step(self.services, task_id, step_id)
 
     async def replan_single_step(self, task_id: str, step_id: str) -> ExecutionStep:
-        """Have one failed step planned differently; the others stay as they are. `resume` continues with it."""
+        """Replan one failed step; the others stay as they are. `resume` continues with the new step."""
         return (await replan_single_step(self.services, task_id, step_id)).step(step_id)
 
     async def replan_task(self, task_id: str) -> SequentialExecutionPlan:
-        """Have a new plan made of what is left after a failed step. `resume` continues with it."""
+        """Make a new plan for the work that is left after a failed step. `resume` continues with it."""
         return (await replan_task(self.services, task_id)).as_plan()
 
     def decisions(self, task_id: str) -> list[Decision]:
-        """Return every decision inside the steps of a run, in order: thought, choice, result."""
+        """Return the decisions made inside the steps of a run, in order, each with its thought, choice and result."""
         return decisions(self.services.journal.read(task_id))
 
     # -- one step on its own ---------------------------------------------------------------------------------------
@@ -205,12 +210,12 @@ class Agent:
     async def execute_single_step(
         self, step: ExecutionStep, *, recover: bool = False
     ) -> PhaseResult[StepExecutionOutput]:
-        """Carry out one step as a run of its own; its checks decide.
+        """Carry out one step as a run of its own. Its checks decide whether it succeeds.
 
-        It is tried once, and undone if it fails. With `recover` it is retried and repaired as in any run.
+        The step gets one attempt, and is undone if it fails. With `recover`, it is retried and repaired as in any run.
         """
         checks = tuple(check.with_(origin="user") for check in step.checks) or (_ALWAYS_TRUE,)
-        # There is no task around the step that could be replanned.
+        # A single step has no task that could be replanned.
         reflection = self.config.reflection.with_(max_task_replanning_attempts=0) if recover else _ONE_TRY
         plan = DetailedPlan(steps=(step.with_(checks=checks),))
         given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "the plan is one given step", plan))
@@ -241,11 +246,11 @@ class Agent:
 
 
 SequentialExecutor = Agent
-"""Another name of the agent, for programs that use it."""
+"""An alias of `Agent`, for programs that use this name."""
 
 
 def _step_result(state: RunState, step: ExecutionStep) -> PhaseResult[StepExecutionOutput]:
-    """Return the last result of the step, or why no attempt finished."""
+    """Return the last result of the step. If no attempt finished, the result says why."""
     results = [result for result in state.history if result.output and result.output.step_id == step.id]
     if results:
         return results[-1]

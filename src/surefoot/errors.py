@@ -14,13 +14,14 @@
     │   ├── ModelRejected          permanent: bad request, and others without a class of their own
     │   │   ├── KeyRequired        the server asks for a key, and none is configured
     │   │   ├── KeyRejected        the server does not accept the key
-    │   │   ├── NotPermitted       the key is valid and may not use the model
+    │   │   ├── NotPermitted       the key is valid but may not use the model
     │   │   ├── QuotaExhausted     the account has no credit or quota left
     │   │   ├── UnknownModel       the server does not have the model
     │   │   ├── NotAModelServer    something else answers at the address
-    │   │   ├── UntrustedServer    no encrypted connection: certificate, or no TLS at all
+    │   │   ├── UntrustedServer    the connection is not secure: invalid certificate, or no TLS
     │   │   └── ContextOverflow    the request is longer than the model's context
     │   ├── UnreadableAnswer       the answer could not be parsed
+    │   │   └── NothingSubmitted   the model did not submit what it was asked for
     │   ├── ModelRuntimeMissing    a provider's SDK, or the embedded model's runtime, is missing or does not load
     │   ├── WeightsError           the weights of the embedded model are missing, damaged or could not be downloaded
     │   └── CassetteMiss           a replayed session has no recording of this request
@@ -40,22 +41,22 @@
     │   ├── JournalBusy            locked or written by another process
     │   │   └── LeaseLost          another process has taken this run over
     │   ├── JournalUnreachable     temporary: the database does not answer
-    │   ├── CheckpointAhead        a checkpoint of another program knows events that the journal has not
+    │   ├── CheckpointAhead        a checkpoint of another program has events that the journal does not have
     │   └── JournalFull            the disk has no room for it
     ├── WorkspaceError
     │   ├── WorkspaceLocked        another run owns this folder
     │   ├── SnapshotOverQuota      names the heavy folders
-    │   ├── RestoreConflict        the user changed files meanwhile
-    │   ├── RestoreIncomplete      the disk had no room for all files
+    │   ├── RestoreConflict        the files were changed since
+    │   ├── RestoreIncomplete      the disk has no room for some files
     │   └── SandboxUnavailable     the requested isolation is not available
     ├── GitError                   the user's git failed, or a hook refused
-    │   └── NothingToCommit        the last commit has it already, or git ignores it
-    ├── WorkersUnreachable         temporary: the server that gives runs to workers does not answer
+    │   └── NothingToCommit        the changes are committed already, or git ignores them
+    ├── WorkersUnreachable         temporary: the server that assigns runs to workers does not answer
     └── IllegalTransition          a bug in Surefoot
 
 `str(error)` says what happened, `error.remedy` what to do about it.
 `temporary` says whether the same call may succeed later.
-`cause` is a stable name for a problem of the set-up, which no other model or plan would solve; it is in --json.
+`cause` is a stable name for a problem of the set-up, which no new plan would solve. Output with `--json` has it.
 """
 
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ class SurefootError(Exception):
 
     @property
     def notes(self) -> list[str]:
-        """What was noted on the way, without the remedy."""
+        """The notes that were added to the error, without the remedy."""
         return [note for note in self.__notes__ if note != self.remedy] if hasattr(self, "__notes__") else []
 
 
@@ -158,7 +159,7 @@ class UntrustedServer(ModelRejected):
 
 
 class ContextOverflow(ModelRejected):
-    """`limit` is the context in tokens, and `needed` the length of the request, as far as the server says."""
+    """`limit` is the context window and `needed` the length of the request, in tokens; None if they are unknown."""
 
     cause = "context_overflow"
 
@@ -178,7 +179,7 @@ class UnreadableAnswer(ModelError):
 
 
 class NothingSubmitted(UnreadableAnswer):
-    """The model went on without submitting what it was asked for. What it answered could be read."""
+    """The model did not submit what it was asked for. Its answer itself could be parsed."""
 
 
 class ModelRuntimeMissing(ModelError):
@@ -308,7 +309,7 @@ class RestoreConflict(WorkspaceError):
 
 
 class RestoreIncomplete(WorkspaceError):
-    """Everything but `paths` was restored. Nothing is lost: their content is stored."""
+    """Everything except `paths` was restored. Nothing is lost: the content of these files is stored."""
 
     def __init__(self, paths: Sequence[str], moved_aside: Sequence[str] = ()) -> None:
         count = "1 file" if len(paths) == 1 else f"{len(paths)} files"
@@ -327,11 +328,11 @@ class SandboxUnavailable(WorkspaceError):
 
 
 class GitError(SurefootError):
-    """The user's git failed, or refused what it was asked for."""
+    """The user's git failed, or one of its hooks refused the operation."""
 
 
 class NothingToCommit(GitError):
-    """What a run changed is committed already, or git ignores it."""
+    """The changes of the run are committed already, or git ignores them."""
 
 
 class WorkersUnreachable(SurefootError):

@@ -1,4 +1,4 @@
-"""The result of a run for programs, and the public home of the phases' outputs."""
+"""The result of a run, and the public names for the outputs of phases and steps."""
 
 from datetime import datetime
 
@@ -53,7 +53,7 @@ __all__ = [
 
 
 class FailedStep(Value):
-    """What `SequentialExecutionPlan.find_failed_step` returns."""
+    """The step that stopped a run, as `SequentialExecutionPlan.find_failed_step` returns it."""
 
     id: str
     name: str
@@ -62,12 +62,12 @@ class FailedStep(Value):
 
 
 class StepState(Value):
-    """A step of the current plan as it is now, with the counters of its recovery."""
+    """The state of a step of the current plan, with its recovery counters."""
 
     id: str
     name: Wording
     status: str
-    """A `StepStatus`, or `ready` for a pending step that waits for nothing but its turn."""
+    """A `StepStatus`, or `ready` for a pending step whose dependencies are met."""
     attempts: int = 0
     step_retry_count: int = 0
     single_step_repair_count: int = 0
@@ -89,7 +89,7 @@ class SequentialExecutionPlan(Value):
     steps: tuple[StepState, ...] = ()
     task_replan_count: int = 0
     consecutive_failures: int = 0
-    """Executions of steps of the current plan that failed in a row, each with its retries."""
+    """How many step executions of the current plan failed in a row. An execution and its retries count once."""
     approach_index: int = 0
     """0: the chosen approach; 1: its first alternative, and so on."""
     final_validation: PhaseResult[ValidationOutput] | None = None
@@ -107,7 +107,7 @@ class SequentialExecutionPlan(Value):
         return len({r.output.step_id for r in self.execution_history if r.output and r.output.status in completed})
 
     def find_failed_step(self) -> FailedStep | None:
-        """The step that stopped the run: the last one that failed and did not succeed later."""
+        """Return the step that stopped the run: the last that failed and did not succeed later; None if none did."""
         failed = {ExecutionStatus.FAILED, ExecutionStatus.ROLLED_BACK}
         checked: set[str] = set()
         for result in reversed(self.execution_history):

@@ -12,20 +12,32 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 ORDER = (
     *("errors", "_version", "core", "config", "results", "journal", "workspace", "models", "tools"),
-    *("prompting", "engine", "history", "api", "view", "report", "integrations", "server", "cli", "__main__"),
+    *(
+        "project",
+        "prompting",
+        "engine",
+        "history",
+        "api",
+        "view",
+        "report",
+        "integrations",
+        "server",
+        "cli",
+        "__main__",
+    ),
 )
 """From the bottom up: what stands later may import what stands earlier, never the other way round."""
 
 PURE = (
     *("errors", "core", "journal.events", "journal.state", "journal.reducers", "journal.redact"),
-    *("prompting.project.task_text", "prompting.schemas", "prompting.small.outline", "prompting.small.missing_imports"),
+    *("project.task_text", "prompting.schemas", "prompting.small.outline", "prompting.small.missing_imports"),
     *("prompting.small.prefill", "engine.verdict", "engine.scheduler.graph", "engine.scheduler.conditions"),
     *("engine.reflector.ladder", "engine.reflector.diagnose", "engine.reflector.merge"),
-    *("prompting.project.asked_changes", "engine.verifier.deciding", "engine.planner.criteria"),
+    *("project.asked_changes", "engine.verifier.deciding", "engine.planner.criteria"),
     *("engine.planner.plan_criteria", "engine.planner.evidence", "engine.planner.subject"),
     *("engine.planner.normalize", "engine.planner.plan_toml", "history.decisions"),
     *("engine.verifier.suite.compare", "engine.verifier.suite.python_tests", "engine.verifier.suite.report"),
-    *("engine.verifier.suite.test_policy", "prompting.project.test_words", "view"),
+    *("engine.verifier.suite.test_policy", "project.test_words", "view"),
     *("history.stats.facts", "history.stats.compute", "history.stats.values", "engine.alerts.document"),
     *("integrations.otel.names", "integrations.otel.attributes", "integrations.otel.moments"),
 )
@@ -129,8 +141,8 @@ def test_only_the_strategy_asks_how_large_a_model_is() -> None:
 READS = re.compile(r"\.(read_text|read_bytes|open)\(")
 READERS = {
     "prompting.templates": "the texts of prompts, which are part of the package",
-    "prompting.project.sqlite_preview": "the header of a database, resolved and checked like any other file",
-    "prompting.project.data_preview": "the beginning of a data file, resolved and checked like any other",
+    "project.sqlite_preview": "the header of a database, resolved and checked like any other file",
+    "project.data_preview": "the beginning of a data file, resolved and checked like any other",
     "engine.planner.fallback": "the plan that the user's configuration names, before the run has changed anything",
     "engine.verifier.suite.project_commands": "how the project is tested and built; nothing of it is shown",
     "engine.verifier.suite.running": "reports of test runners on copies; only counts and names are shown",
@@ -142,7 +154,7 @@ def test_files_are_read_for_prompts_in_one_place() -> None:
     readers = {
         name
         for name, path in MODULES.items()
-        if package(name) in ("prompting", "engine") and READS.search(path.read_text())
+        if package(name) in ("project", "prompting", "engine") and READS.search(path.read_text())
     }
     assert readers == set(READERS)
 

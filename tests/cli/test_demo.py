@@ -15,7 +15,7 @@ from support.stories import good_script
 from surefoot.cli.demo import playing
 from surefoot.config.extras import install_command
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 
 async def test_the_demo_shows_a_check_that_heals_and_a_verified_result_on_its_page(
@@ -60,17 +60,18 @@ async def test_the_demo_shows_a_check_that_heals_and_a_verified_result_on_its_pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.servers
+@pytest.mark.slow
 def test_a_demo_that_is_ended_leaves_nothing_behind(surefoot: Surefoot, number: signal.Signals) -> None:
     scratch = surefoot.home / "tmp"
     scratch.mkdir()
     surefoot.environ["TMPDIR"] = str(scratch)
     process = surefoot.start("demo")
     assert process.stderr is not None
-    line = ""
-    while "execution" not in line and "understanding" not in line:
-        line = process.stderr.readline()
-        assert line, "the demo has ended"
+    lines = [""]
+    while "execution" not in lines[-1] and "understanding" not in lines[-1]:
+        lines.append(process.stderr.readline())
+        assert lines[-1], "the demo has ended"
+    assert any("at 3 times the speed at which they were recorded" in line for line in lines)
     assert [path.name.startswith("surefoot-demo-") for path in scratch.iterdir()] == [True]
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -89,7 +90,7 @@ def test_a_run_of_a_demo_names_no_commands_for_itself(surefoot: Surefoot) -> Non
     assert "--no-hints" in playing.Stage(surefoot.home, "", "").words()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 def test_on_a_terminal_serve_says_what_the_link_is_for(surefoot: Surefoot) -> None:
     serving = surefoot.on_terminal("serve", "--no-open", "--port", "0")
     serving.wait_for("Ctrl-C ends the server")

@@ -13,6 +13,8 @@ import pytest
 from cli.conftest import Surefoot
 from support.kit import act, done, fenced, understanding
 
+pytestmark = pytest.mark.slow
+
 GITHUB = "ghp_" + "a1B2c3D4e5" * 4
 PASSWORD = "correct-horse-battery-9Xq"
 MULTILINE = "two lines\nof-a-passphrase-77"

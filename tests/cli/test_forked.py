@@ -13,6 +13,8 @@ from cli.conftest import Surefoot
 from support.forked import Forked, can_fork
 from support.stories import good_script, slow_script
 
+pytestmark = pytest.mark.slow
+
 
 def plain(text: str, surefoot: Surefoot) -> str:
     """A text without what differs from run to run: the id, times and the folder."""

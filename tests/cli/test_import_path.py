@@ -10,6 +10,8 @@ import pytest
 import surefoot
 from surefoot.cli.import_path import drop_from_path
 
+pytestmark = pytest.mark.slow
+
 OWN = str(Path(surefoot.__file__).resolve().parents[1])
 
 

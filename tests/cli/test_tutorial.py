@@ -11,6 +11,8 @@ from cli.conftest import Surefoot
 from support.pages import DOCS, ROOT, blocks
 from support.reader import Reader
 
+pytestmark = pytest.mark.slow
+
 PAGE = DOCS / "tutorial.md"
 EXAMPLE = ROOT / "examples/inventory/project"
 

@@ -10,7 +10,7 @@ import pytest
 from crash.sweep import Sweep, sweeping
 
 pytestmark = [
-    pytest.mark.servers,
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning"),
 ]
 

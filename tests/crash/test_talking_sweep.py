@@ -13,7 +13,7 @@ from crash.talking_story import TalkingStory
 from support.trees import scratch
 
 pytestmark = [
-    pytest.mark.servers,
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning"),
 ]
 

@@ -12,7 +12,7 @@ from surefoot.core.transitions import Stage
 from surefoot.journal.reducers import fold
 
 pytestmark = [
-    pytest.mark.servers,
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning"),
 ]
 SOME = 3

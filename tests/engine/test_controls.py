@@ -1,6 +1,7 @@
 """Controls sent to a run at work: edit its plan, retry a step, skip a step."""
 
 import asyncio
+from typing import Any, Literal
 
 import pytest
 
@@ -8,7 +9,9 @@ from support.kit import Bench, steps
 from surefoot.core.outcome import Verdict
 from surefoot.core.plan import ExecutionStep
 from surefoot.core.transitions import Stage, StepStatus
+from surefoot.engine import loop
 from surefoot.engine.planner.plan_toml import as_text
+from surefoot.engine.runtime.run import Run
 from surefoot.history.requests import require_revision, send_edit
 from surefoot.journal import events as e
 from surefoot.journal.messages import ControlMessage
@@ -286,3 +289,32 @@ async def test_an_edit_is_not_refused_because_a_step_that_it_did_not_show_is_don
     assert [refused.reason for refused in bench.events(e.ControlRefused)] == []
     assert {step_id: step.status for step_id, step in state.steps.items()} == dict.fromkeys("bac", StepStatus.SUCCEEDED)
     assert (state.steps["b"].attempt, state.steps["c"].step.name) == (2, "other")
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize("command", ["cancel", "pause"])
+async def test_a_stop_that_comes_after_the_last_check_is_refused(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, command: Literal["cancel", "pause"]
+) -> None:
+    """The run is completed then, and only its outcome is still missing."""
+    compare, calls = loop._compare_with_start, 0
+
+    async def send_and_compare(run: Run) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            bench.journal.send(run.state.run_id, ControlMessage(command=command, by="ann"))
+            await asyncio.Event().wait()  # until the control cancels it
+        return await compare(run)
+
+    monkeypatch.setattr(loop, "_compare_with_start", send_and_compare)
+    add_tools(bench)
+    state = await bench.run_plan(steps(put_step("a")))
+    assert calls == 2
+    assert state.stage is Stage.COMPLETED
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.UNVERIFIED
+    (refused,) = bench.events(e.ControlRefused)
+    assert (refused.command, refused.reason) == (command, "the run is completed")
+    assert not state.controls
+    assert fold(bench.journal.read(state.run_id)).outcome == state.outcome

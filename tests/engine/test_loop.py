@@ -99,6 +99,7 @@ async def test_failed_action_is_not_repeated(bench: Bench) -> None:
     assert temperatures[-1] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.req("P18")
 async def test_failed_run_ends_with_a_full_diagnosis(bench: Bench) -> None:
     bench.write(test_adder__py=TEST)

@@ -72,10 +72,11 @@ async def test_priority_orders_ready_steps_then_the_longest_path(bench: Bench) -
 
 
 @pytest.mark.req("P16", "A5")
-async def test_a_condition_that_cannot_be_evaluated_is_a_named_outcome(bench: Bench) -> None:
+@pytest.mark.parametrize("rows", ['outputs["s1"]["rows"]', 'outputs.get("s1")["rows"]', 'outputs.get("s1", 3)["rows"]'])
+async def test_a_condition_that_cannot_be_evaluated_is_a_named_outcome(bench: Bench, rows: str) -> None:
     plan = submit(
         step("Load", when="False"),
-        step("Use rows", when='outputs["s1"]["rows"] > 0', after=[1]),
+        step("Use rows", when=f"{rows} > 0", after=[1]),
         step("Use nothing", when='outputs["s7"]["rows"] > 0'),
         step("Write a.txt"),
     )
@@ -102,6 +103,33 @@ async def test_a_condition_without_a_result_skips_its_step_and_the_run_ends(benc
     state = await bench.run_plan(plan)
     assert state.steps["b"].status is StepStatus.SKIPPED
     assert state.outcome is not None
+
+
+@pytest.mark.req("P16")
+@pytest.mark.parametrize(
+    ("conditions", "checks", "headline"),
+    [
+        (["False"], [], "Nothing done: every step was skipped"),
+        (["False"], ["true"], "Nothing done: every step was skipped"),
+        (['outputs["x"]'], [], "Nothing done: no step could be reached"),
+        (["False", 'outputs["x"]'], [], "Nothing done: every step was skipped or could not be reached"),
+        (["False", ""], [], "Done, not verified"),
+    ],
+)
+async def test_a_run_whose_steps_all_ended_without_running_does_not_say_done(
+    bench: Bench, conditions: list[str], checks: list[str], headline: str
+) -> None:
+    plan = DetailedPlan(
+        steps=tuple(
+            ExecutionStep(id=f"s{n}", name=f"s{n}", tool="list_files", when=when) for n, when in enumerate(conditions)
+        )
+    )
+    state = await bench.run_plan(plan, checks=checks)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.UNVERIFIED
+    shown = [str(line) for line in details(state, ASCII)]
+    assert any(line.split("  ")[0].endswith(headline) for line in shown), shown
+    assert ("done, but" in state.outcome.summary) is headline.startswith("Done")
 
 
 @pytest.mark.req("P21", "P12")
@@ -204,3 +232,19 @@ async def test_a_plan_with_an_impossible_field_is_refused_with_the_reason(bench:
     assert "'rows >' is no Python expression" in refused
     assert "text_matches 'x' names no file" in refused
     assert state.steps["s1"].status is StepStatus.SUCCEEDED
+
+
+@pytest.mark.req("P16")
+async def test_checks_of_the_plan_that_the_engine_may_not_run_are_told(bench: Bench) -> None:
+    plan = submit(
+        step(
+            "Write a.txt",
+            checks=[{"kind": "command", "value": "touch x"}, {"kind": "command", "value": "test -e a.txt"}],
+        )
+    )
+    state = await bench.talk("Write a.txt.", [plan, [write("a.txt"), FINISH]], deny=("run_command(touch *)",))
+    told = bench.talker.requests[1].messages[-1].content
+    runs, not_run = told.split("finish_step does not run these checks of the plan")
+    assert "- test -e a.txt (failed at the start of the step)" in runs
+    assert "Run them yourself before you finish the step:\n- touch x" in not_run
+    assert state.outcome is not None

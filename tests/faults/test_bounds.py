@@ -31,7 +31,7 @@ from surefoot.models.testing.scripted import Rule
 from surefoot.tools.registry import default_toolbox
 from surefoot.tools.tool import Tool, Writes, tool
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 STEPS = ("a", "b")
 

@@ -18,7 +18,7 @@ from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.models.testing.scripted import Rule
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 WRONG = [f"```python\ndef add(a, b):\n    return {number}\n```" for number in range(100, 200)]
 REPAIR = {"name": "again", "description": "differently", "type": "code_generation", "file": "adder.py", "after": [],
@@ -36,7 +36,7 @@ def surefoot(tmp_path: Path) -> Surefoot:
     home, workspace = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     workspace.mkdir()
-    (workspace / "test_adder.py").write_text(TEST)
+    (workspace / "check_adder.py").write_text(TEST)
     # A short ladder: what is compared does not depend on its length.
     limits = {"SUREFOOT_REFLECTION__MAX_STEP_RETRIES": "1", "SUREFOOT_REFLECTION__CANDIDATES": "1"}
     return Surefoot(home, workspace, limits)
@@ -76,7 +76,7 @@ def test_the_summary_at_the_end_of_a_run_tells_it_too(surefoot: Surefoot) -> Non
 
 @pytest.mark.req("P18")
 async def test_it_says_everything_in_its_order(bench: Bench) -> None:
-    bench.write(test_adder__py=TEST)
+    bench.write(check_adder__py=TEST)
     answers = [Rule(**answer) if isinstance(answer, dict) else answer for answer in SCRIPT]
     state = await bench.run(TASK, answers, checks=[CHECK])
     assert state.outcome is not None

@@ -19,7 +19,11 @@ from surefoot.journal.store.sqlite import SqliteJournal
 
 TESTS = Path(__file__).parents[1]
 
-CASES = [pytest.param(name, policy, id=f"{name}-{policy}") for name in BY_NAME for policy in POLICIES]
+CASES = [
+    pytest.param(name, policy, id=f"{name}-{policy}", marks=() if policy == "default" else pytest.mark.slow)
+    for name in BY_NAME
+    for policy in POLICIES
+]
 
 
 def make(kind: type[Scenario], folder: Path, *, faulty: bool = True) -> Scenario:
@@ -73,6 +77,7 @@ def _is_told_truthfully(kind: type[Scenario], result: Result) -> None:
     assert set(outcome.diagnosis.left_behind) >= set(result.leftovers) - set(kind.files)
 
 
+@pytest.mark.slow
 @pytest.mark.req("R2")
 @pytest.mark.parametrize("name", [name for name, kind in BY_NAME.items() if kind.recoverable and not kind.kills])
 async def test_what_a_recovery_costs(tmp_path: Path, name: str) -> None:

@@ -31,6 +31,8 @@ from surefoot.models.testing.scripted import Rule
 from surefoot.tools.registry import default_toolbox
 from surefoot.tools.tool import Tool, Writes, tool
 
+pytestmark = pytest.mark.slow
+
 P, T, DEP, DEC, U = "parameter_error", "tool_error", "dependency_error", "decomposition_error", "unknown"
 ADJUST, OTHER, REPAIR = Rung.ADJUST_PARAMETERS, Rung.ALTERNATIVE_TOOL, Rung.REPAIR_STEP
 REPLAN, GIVE_UP = Rung.REPLAN_TASK, Rung.GIVE_UP

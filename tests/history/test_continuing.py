@@ -20,6 +20,8 @@ from surefoot.models.base import ModelRequest, ModelTraits
 from surefoot.models.items import AssistantTurn, Message, ToolResultMessage
 from surefoot.view.conversation import Transcript
 
+pytestmark = pytest.mark.slow
+
 CHECK = "python3 test_calc.py"
 FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})
 MORE = (
@@ -105,6 +107,16 @@ async def test_an_undone_run_is_told_as_undone(calc: Bench) -> None:
     told = opening(calc.talker.requests[0])
     assert "THE USER UNDID IT: its changes are gone" in told
     assert "somebody else" not in told
+
+
+async def test_a_run_whose_steps_were_all_skipped_is_not_told_as_done(calc: Bench) -> None:
+    first = await calc.talk(
+        "Fix add.", [submit({"name": "Fix add", "description": "Fix add.", "when": "False"})], checks=["true"]
+    )
+    await go_on(calc, first.run_id, "Do it now.", [submit(), [FIX, FINISH]])
+    told = opening(calc.talker.requests[0])
+    assert "nothing done: every step was skipped; " in told
+    assert "done, but" not in told
 
 
 def writes(count: int) -> list[Any]:

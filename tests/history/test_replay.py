@@ -23,6 +23,8 @@ from surefoot.journal.messages import AnswerMessage, ControlMessage
 from surefoot.journal.state import RunState
 from surefoot.workspace.process import process
 
+pytestmark = pytest.mark.slow
+
 CHECK = "python3 test_calc.py"
 WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
 FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})

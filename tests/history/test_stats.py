@@ -71,6 +71,9 @@ async def test_every_run_has_one_result(file: Path) -> None:
         await store(file, f"failed-{time.monotonic_ns()}", *end(verdict))
     await store(file, "waiting", e.StageEntered(stage=Stage.WAITING))
     await store(file, "undone", *end(Verdict.VERIFIED, ProofLevel.GIVEN_CHECK), UNDO)
+    await store(
+        file, "partly", *end(Verdict.VERIFIED, ProofLevel.GIVEN_CHECK), UNDO.with_(scope="step", from_step="s2")
+    )
     await store(file, "failed-and-undone", *end(Verdict.FAILED), UNDO)
     await store(file, "cancelled", *end(Verdict.CANCELLED))
     await store(file, "planned", *end(Verdict.UNVERIFIED), config=plan_only)
@@ -84,11 +87,12 @@ async def test_every_run_has_one_result(file: Path) -> None:
         "failed": 7,
         "waiting": 1,
         "undone": 1,
+        "partly_undone": 1,
         "cancelled": 1,
         "planned": 1,
         "unfinished": 2,
     }
-    assert sum(found.results.model_dump().values()) == found.runs == 16
+    assert sum(found.results.model_dump().values()) == found.runs == 17
     assert [(item.name, item.count) for item in found.failed_by][:2] == [("budget", 2), ("failed", 2)]
     assert [day.results.verified for day in found.days] == [1]
 

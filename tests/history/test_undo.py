@@ -206,6 +206,55 @@ async def test_a_run_with_a_rolled_back_parallel_step_is_undone_exactly(filled: 
     assert photograph(filled.root) == before
 
 
+async def test_a_file_that_is_written_during_the_undo_is_kept(filled: Bench) -> None:
+    """As by `surefoot undo last --yes > undo.log`."""
+    before = {path: entry for path, entry in photograph(filled.root).items() if path != b"."}
+    state = await run_two_steps(filled)
+    log = filled.root / "undo.log"
+    log.write_text("")
+
+    def confirm(plan: RestorePlan) -> bool:
+        log.write_text("these files will be restored\n")
+        return True
+
+    await undo_run(filled, state, confirm=confirm)
+    assert log.read_text() == "these files will be restored\n"
+    log.unlink()
+    assert {path: entry for path, entry in photograph(filled.root).items() if path != b"."} == before
+    undone = fold(filled.journal.read(state.run_id)).undone
+    assert undone is not None
+    assert not undone.is_partial
+
+
+async def test_an_undo_that_is_refused_in_the_last_moment_is_not_recorded(filled: Bench) -> None:
+    state = await run_two_steps(filled)
+
+    def confirm(plan: RestorePlan) -> bool:
+        (filled.root / "two.txt").write_text("mine\n")
+        return True
+
+    with pytest.raises(RestoreConflict, match=r"two\.txt"):
+        await undo_run(filled, state, confirm=confirm)
+    assert (filled.root / "two.txt").read_text() == "mine\n"
+    assert fold(filled.journal.read(state.run_id)).undone is None
+
+
+async def test_a_conflict_while_files_are_restored_is_recorded(filled: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = await run_two_steps(filled)
+    restore = Workspace.restore
+
+    def late(workspace: Workspace, *arguments: Any, **options: Any) -> Any:
+        (filled.root / "two.txt").write_text("mine\n")
+        return restore(workspace, *arguments, **options)
+
+    monkeypatch.setattr(Workspace, "restore", late)
+    with pytest.raises(RestoreConflict):
+        await undo_run(filled, state)
+    undone = fold(filled.journal.read(state.run_id)).undone
+    assert undone is not None
+    assert "two.txt" in undone.missing
+
+
 async def test_an_undo_that_is_not_confirmed_changes_nothing(filled: Bench) -> None:
     state = await run_two_steps(filled)
     before = photograph(filled.root)

@@ -55,7 +55,7 @@ class Machine:
         return subprocess.run(command, cwd=self.work, env=self.environ, text=True, capture_output=True, check=False)
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 @pytest.mark.req("X9")
 def test_the_commands_of_the_telemetry_guide_send_a_trace(tmp_path: Path, receiver: Receiver) -> None:
     machine = Machine(tmp_path, ANSWERS)
@@ -79,7 +79,7 @@ async def test_the_snippet_of_the_telemetry_guide_observes_an_agent(tmp_path: Pa
     assert [span.name for span in receiver.spans("phase")][-1] == "phase validation"
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 @pytest.mark.req("A10")
 def test_the_commands_of_the_redis_guide_copy_and_recover_a_run(tmp_path: Path, valkey: Valkey) -> None:
     first, second = snippets("guides/redis.md", "sh")

@@ -16,7 +16,7 @@ from surefoot.prompting.conversation.verbs import DRAFTS, specifications
 from surefoot.prompting.schemas import Draft, schema_of
 from surefoot.tools.registry import default_toolbox
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 VERBS = {spec.name: spec.parameters for spec in specifications(default_toolbox(), ()) if spec.name in DRAFTS}
 JSON_DRAFTS = [d for d in vars(schemas).values() if isinstance(d, type) and issubclass(d, Draft) and d is not Draft]

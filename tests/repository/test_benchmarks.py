@@ -13,7 +13,7 @@ import pytest
 
 from support.temporal import TemporalServer
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 

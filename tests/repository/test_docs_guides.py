@@ -21,12 +21,14 @@ from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.models.local.weights import DEFAULT, KNOWN
 from surefoot.models.providers.catalog import PROVIDERS
 
+pytestmark = pytest.mark.slow
+
 
 def page(name: str) -> str:
     return (DOCS / name).read_text("utf-8")
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 def test_the_snippets_of_the_library_guide_run(tmp_path: Path) -> None:
     code = snippets("guides/library.md", "python")
     assert len(code) >= 10
@@ -92,7 +94,7 @@ def test_the_size_of_the_weights_is_the_same_everywhere() -> None:
 
 
 @pytest.mark.req("X8")
-@pytest.mark.servers
+@pytest.mark.slow
 def test_the_commands_of_the_mcp_guide_work_with_the_real_server(tmp_path: Path) -> None:
     """`mcp-server-time` from PyPI, configured as the page says; the model's answers are scripted."""
     config, tracker = snippets("guides/mcp.md", "toml")

@@ -17,7 +17,7 @@ from evals.gateway import Gateway, Meter, Recording
 from evals.report import chart, mistake_table, sign_test, summary_table, task_table, wilson
 from evals.runner import Caps, Result, read_results, run_all, run_one
 
-pytestmark = [pytest.mark.servers, pytest.mark.req("X4")]
+pytestmark = [pytest.mark.slow, pytest.mark.req("X4")]
 
 RIGHT = "FILE: double.py\n```python\ndef double(x):\n    return 2 * x\n```\n"
 WRONG = "FILE: double.py\n```python\ndef double(x):\n    return x + 2\n```\n"
@@ -197,7 +197,7 @@ def test_react_ends_after_its_last_call_or_a_repeated_answer(
     assert (result.right, result.claim, result.calls) == (False, "failed", calls)
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 def test_surefoot_runs_through_the_gateway(gateway: Gateway, upstream: Upstream, task: Task, tmp_path: Path) -> None:
     upstream.answers = [RIGHT]
     result = run_one(task, AGENTS["surefoot"], 0, gateway, Caps(), tmp_path / "s")
@@ -210,7 +210,7 @@ def test_surefoot_runs_through_the_gateway(gateway: Gateway, upstream: Upstream,
     # After three candidates the step, the plan and the approach are each tried in other words.
     [(RIGHT, 3, 2, {"done with a candidate": 1}), (WRONG, 10, 3, {"repeated": 8, "after candidates": 6})],
 )
-@pytest.mark.servers
+@pytest.mark.slow
 def test_mistakes_of_the_model_are_counted(
     gateway: Gateway,
     upstream: Upstream,

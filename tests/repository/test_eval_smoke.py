@@ -12,7 +12,7 @@ from evals.catalog import load
 from evals.gateway import Gateway, Recording
 from evals.runner import Caps, Result, run_one
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 SMOKE = Path(__file__).parents[2] / "evals" / "smoke.jsonl"
 

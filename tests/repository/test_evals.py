@@ -109,7 +109,7 @@ def test_the_suite_covers_families_languages_and_difficulties() -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-@pytest.mark.servers
+@pytest.mark.slow
 def test_the_starting_workspace_is_not_a_solution(name: str, tmp_path: Path) -> None:
     start = workspace(name, tmp_path / "start")
     task = TASKS[name]
@@ -120,7 +120,7 @@ def test_the_starting_workspace_is_not_a_solution(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.expect == "solved"])
-@pytest.mark.servers
+@pytest.mark.slow
 def test_the_solution_is_accepted(name: str, tmp_path: Path) -> None:
     solved = workspace(name, tmp_path / "solved", "solution" if name not in NOTHING_TO_DO else "")
     assert visible_checks_pass(name, solved)
@@ -128,7 +128,7 @@ def test_the_solution_is_accepted(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-@pytest.mark.servers
+@pytest.mark.slow
 def test_wrong_overlays_are_refused(name: str, tmp_path: Path) -> None:
     task = TASKS[name]
     green = 0
@@ -145,7 +145,7 @@ def test_wrong_overlays_are_refused(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.req("X12")
 @pytest.mark.parametrize("name", [name for name, task in TASKS.items() if (task.folder / "solution").is_dir()])
-@pytest.mark.servers
+@pytest.mark.slow
 def test_no_part_of_a_solution_is_put_back_when_it_is_judged(name: str, tmp_path: Path) -> None:
     """The judged view would lose the task otherwise."""
     before, now = (snapshot_of(workspace(name, tmp_path / (o or "start"), o), tmp_path) for o in ("", "solution"))

@@ -12,7 +12,7 @@ import pytest
 from cli.git.stories import DONE, SHELL, act
 from support.pages import DOCS, snippets
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 PAGE = (DOCS / "guides/git.md").read_text("utf-8")
 SUBTRACT = "printf '\\n\\ndef subtract(a, b):\\n    return a - b\\n' >> calc.py"

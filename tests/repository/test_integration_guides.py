@@ -15,6 +15,8 @@ from support.pages import DOCS, snippets
 from support.stories import UNDERSTANDING
 from surefoot.report.html import TEMPLATE
 
+pytestmark = pytest.mark.slow
+
 ADDER = "```python\ndef add(a, b):\n    return a + b\n```"
 
 
@@ -30,7 +32,7 @@ def test_links_resolve(name: str) -> None:
 
 
 @pytest.mark.req("A9")
-@pytest.mark.servers
+@pytest.mark.slow
 def test_the_snippets_of_the_langgraph_guide_run(tmp_path: Path) -> None:
     folder, script = tmp_path / "reader", tmp_path / "script.json"
     folder.mkdir()

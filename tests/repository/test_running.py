@@ -20,7 +20,7 @@ def test_make_sets_no_variable_that_surefoot_takes_for_a_wrong_setting() -> None
     assert from_environment(dict.fromkeys(variables, "1")) == {}
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 def test_the_end_of_a_test_run_names_the_servers(tmp_path: Path) -> None:
     """Also with tests in other processes."""
     test = "tests/integrations/redis/test_recovery.py::test_errors_name_the_remedy_and_no_password"

@@ -42,7 +42,7 @@ def test_the_socket_and_http_have_the_same_verbs() -> None:
 
 
 @pytest.mark.req("A8", "A7")
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_run_is_steered_over_both_and_no_command_counts_twice(site: Site, gated: GatedRun) -> None:
     run_id = await gated.start(*(gated.step(number) for number in (1, 2, 3, 4)))
     client = await site.client()
@@ -127,7 +127,7 @@ async def test_a_plan_is_shown_as_one_changed_at_once_and_not_resumed(site: Site
 
 
 @pytest.mark.req("A8")
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_finished_run_is_forked_retried_and_undone(site: Site, gated: GatedRun, tmp_path: Path) -> None:
     write = {"id": "s2", "name": "Write", "tool": "write_file", "parameters": {"path": "new.txt", "content": "new\n"}}
     for number in (1, 3):
@@ -171,7 +171,7 @@ async def test_a_finished_run_is_forked_retried_and_undone(site: Site, gated: Ga
 
 
 @pytest.mark.req("A8")
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_step_of_a_run_that_failed_is_retried_by_a_new_process(site: Site, gated: GatedRun) -> None:
     broken = {"id": "s2", "name": "Needs a file", "tool": "run_command", "parameters": {"command": "cat needed"}}
     gated.open(1)

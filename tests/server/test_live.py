@@ -15,6 +15,8 @@ from support.stories import CHECK, TASK, TEST, UNDERSTANDING, adder
 from surefoot.journal import events as e
 from surefoot.view.fold import snapshot, view_of
 
+pytestmark = pytest.mark.slow
+
 RUN = [record.event for record in whole_run()]
 
 
@@ -110,7 +112,7 @@ async def test_a_client_that_does_not_acknowledge_gets_two_batches_and_no_more(s
 
 @pytest.mark.req("P12", "A8")
 async def test_a_run_is_started_answered_and_finished_from_the_page(site: Site, tmp_path: Path) -> None:
-    (site.work / "test_adder.py").write_text(TEST)
+    (site.work / "check_adder.py").write_text(TEST)
     script = tmp_path / "script.json"
     script.write_text(json.dumps([UNDERSTANDING, *[adder("+")] * 3]))
     client = await site.client()

@@ -46,7 +46,7 @@ async def until_done(client: Client, gated: GatedRun) -> None:
 
 
 @pytest.mark.parametrize("served_with", ["", "openai/other-model"])
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_run_of_a_model_at_an_address_is_resumed_with_it(site: Site, gated: GatedRun, served_with: str) -> None:
     await site.stop()
     site.model = served_with
@@ -63,7 +63,7 @@ async def test_a_run_of_a_model_at_an_address_is_resumed_with_it(site: Site, gat
         await client.io.disconnect()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_credentials_are_not_recorded_and_the_refusal_names_the_remedy(site: Site, gated: GatedRun) -> None:
     async with serving(listed) as server:
         address = f"{server.address}/v1#my-model".replace("//", "//me:hidden-word@")

@@ -14,7 +14,7 @@ import socketio
 from server.conftest import GatedRun, Site
 from server.test_javascript import modules, result, start
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 __all__ = ["modules"]
 

@@ -82,6 +82,14 @@ async def test_contents_of_other_runs_are_not_given(site: Site) -> None:
         assert b"of the other run" not in answer.content
 
 
+async def test_a_page_of_the_list_skips_no_run(site: Site) -> None:
+    """Also if somebody asks for pages of 0 runs."""
+    await site.store(whole_run())
+    answer = (await site.http("GET", "/api/runs?limit=0")).json()
+    assert [row["id"] for row in answer["runs"]] == [RUN_ID]
+    assert answer["next"] is None
+
+
 @pytest.mark.attack("the server's door")
 async def test_unknown_runs_leave_nothing_behind(site: Site) -> None:
     """Also a token that only looks can ask for any number of runs that do not exist."""

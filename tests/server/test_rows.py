@@ -136,7 +136,7 @@ def test_the_page_has_the_same_types() -> None:
     assert (WEB / "src" / "lib" / "protocol.ts").read_text("utf-8") == as_typescript()
 
 
-@pytest.mark.parametrize("name", ["asking", "healed", "many"])
+@pytest.mark.parametrize("name", ["asking", "healed", pytest.param("many", marks=pytest.mark.slow)])
 def test_the_fixtures_of_the_page_are_valid(name: str) -> None:
     """If this fails: python tests/server/make_fixtures.py"""
     fixture = json.loads((WEB / "fixtures" / f"{name}.json").read_text("utf-8"))

@@ -74,7 +74,7 @@ async def test_what_changes_while_a_batch_is_being_sent_is_sent_next() -> None:
 
     wire = Wire(change)
     sessions.add(session)
-    sessions.watch(session, Watch(RUN_ID, tools=False))
+    sessions.watch(session, Watch(RUN_ID, messages=False))
     sending = asyncio.create_task(RoomySender(runs, wire).keep_sending(session))  # type: ignore[arg-type]
     session.notify(RUN_ID)
     async with asyncio.timeout(60):
@@ -104,10 +104,10 @@ async def test_a_watcher_is_told_when_a_run_cannot_be_read_and_sees_it_when_it_c
     sessions.add(session)
     sending = asyncio.create_task(RoomySender(runs, wire, again_seconds=0.01).keep_sending(session))  # type: ignore[arg-type]
     if of == "run":
-        sessions.watch(session, Watch(RUN_ID, tools=False))
+        sessions.watch(session, Watch(RUN_ID, messages=False))
         session.notify(RUN_ID)
     else:
-        session.lists = ListWatch(sent={}, changed={RUN_ID})
+        session.list_watch = ListWatch(sent={}, changed={RUN_ID})
         session.wake.set()
     await until(lambda: wire.sent)
     ((name, message),) = wire.sent
@@ -122,6 +122,29 @@ async def test_a_watcher_is_told_when_a_run_cannot_be_read_and_sees_it_when_it_c
     runs.error = None
     await until(lambda: len(wire.sent) > 1 or sending.done())
     assert wire.sent[1][0] == ("run:snapshot" if of == "run" else "runs:rows")
+    sending.cancel()
+
+
+@pytest.mark.parametrize("of", ["run", "list"])
+async def test_a_watcher_that_has_all_rows_is_told_that_the_run_can_be_read_again(of: str) -> None:
+    """Else a page would go on saying that it cannot, because nothing has changed in the run."""
+    runs, session, sessions = Damaged(KeyError("x")), Session("sid", "token", "view", None), Sessions()
+    wire = Wire(lambda: None)
+    sessions.add(session)
+    sending = asyncio.create_task(RoomySender(runs, wire, again_seconds=0.01).keep_sending(session))  # type: ignore[arg-type]
+    upto = runs.upto
+    sessions.watch(session, Watch(RUN_ID, messages=False, sent=upto, live=False))
+    if of == "run":
+        session.notify(RUN_ID)
+    else:
+        session.list_watch = ListWatch(sent={}, changed={RUN_ID})
+        session.wake.set()
+    await until(lambda: wire.sent)
+    runs.error = None
+    await until(lambda: any(name == "run:rows" for name, _ in wire.sent) or sending.done())
+    (rows,) = [message for name, message in wire.sent if name == "run:rows"]
+    assert (rows["after"], rows["upto"]) == (upto, upto)
+    assert [row["kind"] for row in rows["upserts"]] == ["run"]
     sending.cancel()
 
 
@@ -140,7 +163,7 @@ async def test_a_socket_to_which_nothing_can_be_sent_is_closed() -> None:
 
     sessions = Sessions()
     sessions.add(session)
-    sessions.watch(session, Watch(RUN_ID, tools=False))
+    sessions.watch(session, Watch(RUN_ID, messages=False))
     session.notify(RUN_ID)
     await RoomySender(Damaged(None), Cut(lambda: None)).keep_sending(session)  # type: ignore[arg-type]
     assert closed == ["sid"]

@@ -12,7 +12,7 @@ from server.conftest import GatedRun, Site
 from server.test_javascript import modules, result, start
 from support.talk import submit
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 __all__ = ["modules"]
 

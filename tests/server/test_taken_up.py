@@ -8,7 +8,7 @@ import pytest
 from server.conftest import Client, GatedRun, Site
 from server.test_commands import events_of, over_http, status
 
-pytestmark = [pytest.mark.servers, pytest.mark.req("A8")]
+pytestmark = [pytest.mark.slow, pytest.mark.req("A8")]
 
 
 async def watched(site: Site, run_id: str) -> Client:

@@ -20,6 +20,8 @@ from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.server.app import Server, ServerOptions
 
+pytestmark = pytest.mark.slow
+
 OPENSSL = shutil.which("openssl")
 needs_openssl = pytest.mark.skipif(OPENSSL is None, reason="openssl makes the certificates: apt-get install openssl")
 

@@ -14,7 +14,7 @@ from snippets.test_shell import shelf as shelf
 from support.pages import page_at, rows, snippets
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 def test_the_program_of_the_replay_guide_verifies_the_newest_run(shelf: Shelf) -> None:
     (code,) = snippets("guides/replay.md", "python")
     with shelf.take("done") as surefoot:
@@ -36,7 +36,7 @@ def test_the_error_of_the_command_line_page_is_printed_so(surefoot: Surefoot) ->
     assert result.code == wanted["error"]["exit_code"]
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_the_settings_of_the_mcp_guide_start_a_server_with_the_listed_tools(surefoot: Surefoot) -> None:
     (settings,) = snippets("guides/mcp.md", "json")
     server = json.loads(settings)["mcpServers"]["surefoot"]

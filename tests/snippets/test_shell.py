@@ -82,7 +82,7 @@ def shell_blocks(name: str) -> Iterator[Block]:
     yield from blocks(page_at(name), "sh", "bash")
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(SCENES))
 def test_every_command_works(name: str, shelf: Shelf) -> None:
     page = Following(name, shelf)

@@ -9,7 +9,7 @@ from cli.conftest import surefoot as surefoot
 from support.pages import blocks, page_at, snippets
 from support.reader import Reader
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 PROGRAMS = {
     "python3": '#!/bin/sh\n[ "$2" = pytest ] && exit 0\nexec /usr/bin/python3 "$@"\n',

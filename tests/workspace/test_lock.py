@@ -133,6 +133,7 @@ def test_dead_holder_is_not_named_while_the_new_one_writes_its_name(root: Path, 
         writer.join()
 
 
+@pytest.mark.slow
 @pytest.mark.req("X2")
 def test_fifty_processes_at_once_give_one_holder_and_clear_errors(root: Path, home: Path) -> None:
     gate, open_gate = os.pipe()

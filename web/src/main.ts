@@ -18,4 +18,13 @@ window.addEventListener('hashchange', () => {
     location.reload();
   }
 });
+// The token is kept for each tab. A tab that the page opens has it; one that the browser opens by itself has not.
+for (const name of ['click', 'auxclick'] as const) {
+  window.addEventListener(name, (event) => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href^="#/"]') : null;
+    if (!link || !(event.button === 1 || (event.button === 0 && (event.ctrlKey || event.metaKey || event.shiftKey)))) return;
+    event.preventDefault();
+    window.open(link.href);
+  });
+}
 mount(App, { target: document.body, props: { source: new LiveSource('', token) } });

@@ -19,7 +19,8 @@ const PATCH = `--- a/adder.py\n+++ b/adder.py\n@@ -1,14 +1,15 @@\n # one\n # two
 export async function startMock({ token = 'test-token', port = 0, policy = POLICY } = {}) {
   const runs = new Map();
   const commands = new Map();
-  const control = { sent: [], started: [], refuse: null };
+  /** What was asked and sent, and what a test wants to be answered. */
+  const control = { requests: [], sent: [], started: [], refuse: null, fail: null, talk: null, proofs: null };
   const http = createServer((request, response) => void answer(request, response));
   const io = new Server(http, { transports: ['websocket'], serveClient: false });
   const load = (name) => {
@@ -39,6 +40,8 @@ export async function startMock({ token = 'test-token', port = 0, policy = POLIC
     const url = new URL(request.url, 'http://x');
     if (!url.pathname.startsWith('/api/')) return file(url.pathname, response);
     if (request.headers.authorization !== `Bearer ${token}`) return json(response, 401, { error: { code: 'unauthorized', message: 'no token', remedy: '' } });
+    control.requests.push(url.pathname + url.search);
+    if (control.fail?.(url.pathname)) return json(response, 500, { error: { code: 'error', message: 'it does not work', remedy: '' } });
     let body = '';
     for await (const chunk of request) body += chunk;
     const [, , what, id, part, sub] = url.pathname.split('/').map(decodeURIComponent);
@@ -61,11 +64,12 @@ export async function startMock({ token = 'test-token', port = 0, policy = POLIC
       const rows = [...run.rows.values()];
       return json(response, 200, {
         step: run.rows.get(`step:${sub}`), attempts: rows.filter((row) => row.kind === 'try' && row.step === sub), actions: rows.filter((row) => row.kind === 'action' && row.step === sub),
-        proofs: [{ label: 'python3 test_adder.py', passed: true, red_before: true, detail: 'ok', exit_code: 0, output_hash: 'def', duration_ms: 40 }],
+        proofs: control.proofs?.map(({ label, hash }) => ({ label, passed: true, red_before: true, detail: '', exit_code: 0, output_hash: hash, duration_ms: 40 })) ?? [{ label: 'python3 test_adder.py', passed: true, red_before: true, detail: 'ok', exit_code: 0, output_hash: 'def', duration_ms: 40 }],
         artifacts: [{ id: 'write', kind: 'result', hash: 'abc', size: 64, summary: 'adder.py is there' }], log: '\u001b[32mok\u001b[0m <img src=x onerror=alert(1)>\nsecond line',
       });
     }
-    if (part === 'conversation') return json(response, 200, { messages: [
+    if (part === 'blobs') return response.end(`blob ${sub}`);
+    if (part === 'conversation') return json(response, 200, control.talk?.(url.searchParams.get('after')) ?? { messages: [
       { id: 'm1', role: 'user', purpose: 'step', step: 'write', text: 'Write adder.py', calls: [], result_of: null, tokens: null, at: 1794898770, truncated: 0 },
       { id: 'm2', role: 'assistant', purpose: 'step', step: 'write', text: '<b>bold?</b> I write it.', calls: [{ id: 'c1', name: 'write_file', arguments: { path: 'adder.py' } }], result_of: null, tokens: { prompt: 120, output: 40, cached: 0 }, at: 1794898771, truncated: 12 },
     ], next: null });

@@ -1,6 +1,6 @@
-"""The group of all commands, and the reporting of errors: one line, the remedy, an exit code.
+"""The command group, and error reporting: one line, the remedy, an exit code.
 
-Importing a command module only declares its options; the command itself imports what it needs.
+Importing a command module only declares its options; a command imports the rest when it is called.
 """
 
 import os
@@ -35,7 +35,7 @@ from surefoot.cli.help.examples import add_examples
 from surefoot.cli.help.listing import write_commands
 from surefoot.cli.help.topics import EXIT_CODES as EXIT_CODES
 from surefoot.cli.help.topics import help_command
-from surefoot.cli.options import database_option
+from surefoot.cli.options import database_option, is_debugging
 from surefoot.cli.remote.worker import worker
 from surefoot.cli.setup import config_change as config_change
 from surefoot.cli.setup import model_test as model_test
@@ -53,11 +53,11 @@ WITH_JOURNAL = (
     run, plan, resume, retry, edit, skip, pause, cancel, answer, list_runs, show, stats, watch, serve, report, diff,
     undo, replay, fork, apply, gc, config, doctor, worker, review, commit, push, pr,
 )  # fmt: skip
-"""The commands that open the journal, or tell about it."""
+"""Commands that open the journal or report on it. They take --database."""
 
 
 class Commands(click.Group):
-    """A group that suggests the nearest command for a misspelt one, and lists commands by what they are for."""
+    """A group that suggests the nearest command for a misspelt one, and lists the commands by purpose."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -157,13 +157,13 @@ def prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
             reconfigure(errors="replace")
-    if not _debug():
+    if not is_debugging():
         logging.getLogger().addHandler(logging.NullHandler())
         logging.captureWarnings(True)
 
 
 def report_error(error: BaseException, words: Sequence[str] = ()) -> int:
-    """Print an error as one line and its remedy; and if `words` ask for JSON, as one object on standard output.
+    """Print an error as one line with its remedy. If `words` ask for JSON, also print it as an object on stdout.
 
     Returns the exit code.
     """
@@ -178,24 +178,26 @@ def report_error(error: BaseException, words: Sequence[str] = ()) -> int:
         case click.Abort() | KeyboardInterrupt():
             problem = INTERRUPTED
         case _:
-            problem = _problem(error)
+            problem = _problem(error, words)
             _print_problem(problem)
     if wants_json(words, cli):
         write_problem(problem)
     return problem.exit_code
 
 
-def _problem(error: BaseException) -> "Problem":
+def _problem(error: BaseException, words: Sequence[str]) -> "Problem":
     from surefoot.cli.views.error_line import Problem, kind_of
 
     match error:
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "surefoot"
-            remedy = f"{_newest_run(error, path)}see: {path} --help"
-            return Problem(error.format_message(), remedy, "usage_error", 2)
+            misplaced = _misplaced_option_hint(error, words)
+            remedy = f"{_newest_run_hint(error, path)}{misplaced}see: {path} --help"
+            # click's message would suggest a similar option of the group, which is not meant.
+            return Problem(error.message if misplaced else error.format_message(), remedy, "usage_error", 2)
         case click.ClickException():
             return Problem(error.format_message(), "", "error", 1)
-    if _debug():
+    if is_debugging():
         _print_traceback(error)
     if isinstance(error, SurefootError):
         remedy = "; ".join(part for part in (error.remedy, *error.notes) if part)
@@ -209,8 +211,8 @@ def _problem(error: BaseException) -> "Problem":
     return Problem(f"unexpected error: {error_in_words(error)}", remedy, "unexpected_error", 1)
 
 
-def _newest_run(error: click.UsageError, path: str) -> str:
-    """How to name the newest run, if a run is missing; else empty."""
+def _newest_run_hint(error: click.UsageError, path: str) -> str:
+    """How to name the newest run, if the argument RUN is missing; else empty."""
     if not isinstance(error, click.MissingParameter) or not error.ctx or not error.param:
         return ""
     if error.param.metavar != "RUN":
@@ -220,14 +222,20 @@ def _newest_run(error: click.UsageError, path: str) -> str:
     return f"the newest run: {' '.join([path, 'last', *rest])}; "
 
 
+def _misplaced_option_hint(error: click.UsageError, words: Sequence[str]) -> str:
+    """The right order, if an option of a command was given before the command; else empty."""
+    if not isinstance(error, click.NoSuchOption) or not error.ctx or error.ctx.command is not cli:
+        return ""
+    command = next((cli.commands[word] for word in words if word in cli.commands), None)
+    if command is None or not any(error.option_name in parameter.opts for parameter in command.params):
+        return ""
+    return f"options come after the command: surefoot {command.name} {error.option_name}; "
+
+
 def _print_traceback(error: BaseException) -> None:
     from surefoot.cli.report.hiding import redactor
 
     print(redactor().redact("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-
-
-def _debug() -> bool:
-    return os.environ.get("SUREFOOT_DEBUG", "") not in ("", "0")
 
 
 def _print_problem(problem: "Problem") -> None:
@@ -239,6 +247,6 @@ def _print_problem(problem: "Problem") -> None:
 
 
 def _leave_pipe() -> int:
-    """The reader of our output is gone. Standard output is replaced, because Python flushes it once more at exit."""
+    """Replace standard output, whose reader is gone: Python flushes it once more at exit. Returns the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141

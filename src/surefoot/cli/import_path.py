@@ -1,7 +1,7 @@
 """Keeps the workspace off Surefoot's own import path.
 
-Modules are imported when they are first needed, also after commands have run. A module in the workspace would then run
-in Surefoot's process, outside any sandbox. Imports only what Python itself has loaded at its start.
+Modules are imported when they are first needed, even after commands have run. A module in the workspace would then run
+in Surefoot's process, outside any sandbox. This module imports only what Python itself loads at startup.
 """
 
 import os
@@ -11,10 +11,10 @@ from surefoot import __file__ as _package
 
 
 def drop_from_path(folder: str) -> list[str]:
-    """Remove the entries of `sys.path` that are in `folder`, and all relative ones. Returns what was removed.
+    """Remove the entries of `sys.path` that are in `folder`, and all relative ones. Returns the removed entries.
 
-    Python's own libraries stay, also if its virtual environment is in the folder: they are guarded there. The folder of
-    Surefoot's own source stays too (a development install), but as the last entry.
+    Python's own libraries stay, even if its virtual environment is in the folder: they are guarded there. The folder of
+    Surefoot's own source (a development install) stays too, but as the last entry.
     """
     inside = os.path.realpath(folder)
     own = os.path.realpath(os.path.dirname(os.path.dirname(_package)))  # noqa: PTH120 - pathlib is not loaded yet
@@ -23,7 +23,7 @@ def drop_from_path(folder: str) -> list[str]:
     dropped: list[str] = []
     for entry in sys.path:
         if not os.path.isabs(entry):  # noqa: PTH117
-            # "" and "." mean the working directory, whichever it is at the time of an import.
+            # "" and "." mean the working directory at the time of an import.
             dropped.append(entry)
             continue
         real = os.path.realpath(entry)
@@ -38,7 +38,7 @@ def drop_from_path(folder: str) -> list[str]:
 
 
 def _is_library(path: str) -> bool:
-    """Tell whether this is a library folder of the running Python, or the user's one."""
+    """Whether this is a library folder of the running Python, or the user's site-packages."""
     for prefix in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix):
         base = os.path.realpath(prefix).rstrip("/")
         if any(_is_below(path, f"{base}/{name}") for name in ("lib", "lib64", "local/lib")):

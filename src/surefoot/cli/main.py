@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def _end(code: int) -> None:
-    """End the process. Temporal's library has threads that can abort Python while it takes itself apart."""
+    """End the process. Skips the interpreter's shutdown if threads of Temporal's library could abort it."""
     if "temporalio" in sys.modules:
         from contextlib import suppress
 
@@ -43,7 +43,7 @@ def _end(code: int) -> None:
 
 
 def _working_directory() -> list[str]:
-    """Return the working directory, unless it was removed: then there is nothing in it to import."""
+    """Return the working directory in a list, which is empty if it was removed."""
     try:
         return [os.getcwd()]  # noqa: PTH109 - pathlib is not loaded yet
     except FileNotFoundError:
@@ -51,7 +51,7 @@ def _working_directory() -> list[str]:
 
 
 def _named_folders(words: list[str]) -> list[str]:
-    """Return the folders that -C or --workspace may name, before the options are read."""
+    """Return the folders that -C or --workspace may name. The options are not parsed yet."""
     found = [words[at] for at in range(1, len(words)) if words[at - 1] in ("-C", "--workspace")]
     found += [word[2:] for word in words if word.startswith("-C") and len(word) > 2]
     found += [word.partition("=")[2] for word in words if word.startswith("--workspace=")]

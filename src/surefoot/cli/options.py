@@ -11,7 +11,7 @@ PHASE_NAMES = ("understanding", "approach", "planning", "execution", "validation
 
 
 class Duration(click.ParamType[float]):
-    """`90`, `90s`, `10m`, `1h30m`, `14d`: seconds as a float."""
+    """A duration such as `90`, `90s`, `10m`, `1h30m` or `14d`, converted to seconds."""
 
     name = "time"
     _PATTERN = re.compile("".join(rf"(?:(\d+(?:\.\d+)?){unit})?" for unit in ("d", "h", "m", "s?")))
@@ -30,7 +30,7 @@ class Duration(click.ParamType[float]):
 
 
 class Amount(click.ParamType[int]):
-    """`50000`, `50k`, `2m`: a whole number."""
+    """A whole number such as `50000`, `50k` or `2m`."""
 
     name = "number"
     _PATTERN = re.compile(r"(\d+(?:\.\d+)?)([km]?)")
@@ -51,7 +51,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def combine(*decorators: Decorator) -> Decorator:
-    """Combine options into one decorator. They are listed in this order."""
+    """Combine options into one decorator. The help lists them in this order."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(decorators):
@@ -160,7 +160,7 @@ interaction_options = combine(
 
 
 def _use_database(_context: click.Context, _parameter: click.Parameter, url: str | None) -> None:
-    """Let this process and those that it starts use the database. Their commands do not see the variable."""
+    """Make this process and its child processes use the database. Commands of a run do not see the variable."""
     if url is not None:
         from surefoot.config.storage import DATABASE_REMEDY, DATABASE_VARIABLE, database_problem
         from surefoot.errors import ConfigError
@@ -209,7 +209,7 @@ queue_option = click.option(
     help="The task queue of the workers, by default surefoot.",
 )
 remote_options = combine(
-    click.option("--remote", is_flag=True, help="Let workers drive it, with a copy of the folder."),
+    click.option("--remote", is_flag=True, help="Let workers drive the run, with a copy of the folder."),
     click.option("--git", metavar="URL", help="With --remote: begin with a clone of this repository, not the folder."),
     click.option("--ref", default="", metavar="NAME", help="With --git: a branch or tag."),
     objects_option,
@@ -231,5 +231,10 @@ phase_options = combine(
     click.option("--until-phase", type=click.Choice(PHASE_NAMES), help="Stop when this phase is done."),
     click.option("--plan", metavar="RUN", help="Carry out a plan of `surefoot plan`; `last` is the newest one."),
     click.option("--based-on", metavar="RUN", help="Use the task and the earlier phases of another run."),
-    click.option("--given", metavar="FILE", help="Use the earlier phases in a JSON file, as of show --json."),
+    click.option("--given", metavar="FILE", help="Use the earlier phases in a JSON file, as printed by show --json."),
 )
+
+
+def is_debugging() -> bool:
+    """Whether SUREFOOT_DEBUG asks for tracebacks and for the logs of libraries."""
+    return os.environ.get("SUREFOOT_DEBUG", "") not in ("", "0")

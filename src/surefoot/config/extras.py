@@ -43,17 +43,17 @@ EXTRAS = {
 
 
 def is_installed(extra: str) -> bool:
-    """Whether the modules of an extra can be found. Nothing of it is imported."""
+    """Whether the modules of an extra can be found. None of them is imported."""
     return all(map(_is_found, EXTRAS[extra].modules))
 
 
 def install_remedy(extra: str) -> str:
-    """A remedy that names the extra and the command that installs it."""
+    """Return a remedy that names the extra and the command that installs it."""
     return f"install the extra {extra}: {install_command(extra)}"
 
 
 def install_command(extra: str) -> str:
-    """The command that adds an extra to this installation, ready to be pasted into a shell."""
+    """Return the command that adds an extra to this installation, quoted for a shell."""
     prefix = Path(sys.prefix)
     if (prefix / "pipx_metadata.json").is_file():
         return _words("pipx", "inject", prefix.name, *_requirements(extra))
@@ -77,7 +77,7 @@ def _is_active(folder: Path) -> bool:
 
 
 def _target(extra: str) -> list[str]:
-    """What pip is told to install: Surefoot with the extra from where it came, else the packages of the extra."""
+    """Return the arguments for pip: Surefoot with the extra from its origin, or else the packages of the extra."""
     origin = _origin()
     if origin is None:
         checkout = Path(__file__).resolve().parents[3]
@@ -96,7 +96,7 @@ def _target(extra: str) -> list[str]:
 
 
 def _with_uv_tool(extra: str, receipt: Path) -> str:
-    """`uv tool install` replaces an installation, so the extras that it has are named again."""
+    """Return the command for `uv tool`. It replaces the installation, so it names the installed extras again."""
     listed = tomllib.loads(receipt.read_text(encoding="utf-8")).get("tool", {}).get("requirements", [])
     own: dict[str, list[str]] = next((item for item in listed if item.get("name") == NAME), {})
     others = [item["name"] for item in listed if item.get("name") not in (NAME, None)]
@@ -110,7 +110,7 @@ def _with_uv_tool(extra: str, receipt: Path) -> str:
 
 
 def _origin() -> dict[str, dict[str, str]] | None:
-    """The contents of direct_url.json: where the package came from. Empty: an index. None: it is not installed."""
+    """Return the contents of direct_url.json, the origin of the package. Empty: an index. None: not installed."""
     try:
         text = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
@@ -123,7 +123,7 @@ def _origin() -> dict[str, dict[str, str]] | None:
 
 
 def _requirements(extra: str) -> list[str]:
-    """The packages of an extra with their versions; those of the extras that it includes too."""
+    """Return the packages of an extra and of the extras that it includes, with their versions."""
     try:
         listed = metadata.requires(NAME) or []
     except metadata.PackageNotFoundError:

@@ -43,7 +43,7 @@ SECTIONS: dict[str, type[Value]] = {
 NESTED = ("reflection", "budget")
 """Fields of ExecutionConfig that are sections of their own."""
 PRICES = "prices"
-"""The section with the prices of models. Its keys are names of models, so it is read in its own way."""
+"""The section with the prices of models. Its keys are names of models, so it is validated separately."""
 _SECRET = re.compile(r"(^|_)(api_?key|key|token|secret|password)$", re.IGNORECASE)
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -77,7 +77,7 @@ def validate(name: str, item: Sourced, *, strict: bool) -> Any:
         else:
             value = adapter.validate_python(item.value)
     except (ValidationError, ValueError) as error:
-        # An address may hold a password, also one that is written wrongly.
+        # An address may have a password, even if it is invalid.
         given = "" if name == "redis.url" else f", not {_shorten(item.value)}"
         message = f"{item.source}: {name.partition('.')[2]} must be {describe(field)}{given}"
         raise ConfigError(message, remedy="correct it, or remove it to use the default") from error
@@ -92,7 +92,7 @@ def validate(name: str, item: Sourced, *, strict: bool) -> Any:
             remedy="put the key into a variable such as OPENAI_API_KEY and write the variable's name here",
         )
     if name == "storage.database" and value and (problem := database_problem(value, in_file=strict)):
-        # The value is not repeated: it may hold a password.
+        # The value is not repeated, because it may have a password.
         raise ConfigError(f"{item.source}: database must be {problem}", remedy=DATABASE_REMEDY)
     return value
 
@@ -173,7 +173,7 @@ def unknown_section(where: str, section: str) -> ConfigError:
 
 
 def _section_of(key: str) -> str:
-    """The first section that has this key; empty if none has."""
+    """Return the first section that has this key; empty if none has."""
     names = (name.partition(".") for name, _ in known_fields())
     return next((section for section, _, known in names if known == key), "")
 
@@ -197,7 +197,7 @@ def describe(field: FieldInfo) -> str:
 
 
 def _shorten(value: Any) -> str:
-    """A rejected value for an error message."""
+    """Return a rejected value for an error message."""
     text = {True: "true", False: "false"}.get(value, "") if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

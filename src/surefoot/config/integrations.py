@@ -1,4 +1,4 @@
-"""The settings of what a run is connected to: OpenTelemetry and Redis. Neither is part of a run or its journal."""
+"""The settings of integrations: OpenTelemetry and Redis. They are not part of a run or its journal."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,20 +14,20 @@ _REDIS_URL = "an address such as redis://HOST:6379/0 or rediss://HOST:6379/0"
 
 
 class TelemetrySettings(Value):
-    """Whether runs send traces and metrics. Where they are sent is in the OTEL_* variables."""
+    """Whether runs send traces and metrics. The OTEL_* variables say where to."""
 
     enabled: bool = False
     content: bool = False
-    """Whether what people, models, tools and files say is sent too, without known secrets."""
+    """Whether the text of people, models, tools and files is sent too, without known secrets."""
     flush_seconds: float = Field(default=5, gt=0, le=60)
-    """How long the end of a run may be delayed by what is not delivered yet."""
+    """How long the end of a run may wait for undelivered data."""
 
 
 def _require_redis_url(text: str) -> str:
     parts = urlsplit(text.strip())
     if parts.scheme not in ("redis", "rediss") or not parts.hostname or re.search(r"\s", text.strip()):
         raise ValueError("not the address of a Redis server")
-    # Raises ValueError for a port that is no number.
+    # Raises ValueError for a port that is not a number.
     _ = parts.port
     return text.strip()
 
@@ -39,11 +39,11 @@ class RedisSettings(Value):
     """Where runs are copied to, for other programs and other machines."""
 
     url: RedisUrl | None = Field(default=None, description=_REDIS_URL)
-    """May hold a password only in the variable, never in a file."""
+    """May have a password only in the environment variable, never in a file."""
     prefix: str = Field(default="surefoot", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
-    """What every key begins with."""
+    """The prefix of every key."""
     ttl_seconds: int = Field(default=86_400, ge=1)
-    """How long a key lives after it was written last."""
+    """How long a key lives after it was last written."""
     events: bool = True
     """Whether the events of a run and their content are copied too, so that the run can be recovered."""
 
@@ -59,5 +59,5 @@ def has_password(url: str) -> bool:
 
 
 def shown_url(url: str) -> str:
-    """An address without its password."""
+    """Return an address without its password."""
     return _PASSWORD.sub(r"\1:[redacted]@", url)

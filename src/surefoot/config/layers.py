@@ -24,8 +24,8 @@ from surefoot.errors import ConfigError
 class Settings:
     execution: ExecutionConfig
     model: ModelSettings
-    """The model of the config files. SUREFOOT_MODEL and -m are left to `models/select.py`, which must tell a model
-    chosen for one run from the configured one: the key of one server must not be sent to another."""
+    """The model of the config files. SUREFOOT_MODEL and -m are left to `models/select.py`, which must distinguish a
+    model chosen for one run from the configured one: the key of one server must not be sent to another."""
     alerts: AlertSettings
     integrations: Integrations
     listed: Mapping[str, Sourced]
@@ -90,9 +90,9 @@ def _assemble(values: Mapping[str, Sourced], model: str | None, notices: tuple[s
 
 
 def load_trusted_project(workspace: Path, environ: Mapping[str, str]) -> tuple[dict[str, Sourced], list[str]]:
-    """The project's settings if they are trusted, and messages that say what is ignored.
+    """Return the project's settings if they are trusted, and messages about what is ignored.
 
-    An MCP server needs trust of its own: it is a program that is started, or an address that is sent data.
+    Each MCP server must be trusted separately, because it is a program to start or an address to send data to.
     """
     config = find_project_config(workspace, environ)
     content = read(config) if config else None
@@ -114,7 +114,8 @@ def load_trusted_project(workspace: Path, environ: Mapping[str, str]) -> tuple[d
 
 
 def project_settings(config: Path, content: bytes) -> dict[str, Sourced]:
-    """The settings of a project's config. Where runs are recorded is a matter of the user and the machine."""
+    """Return the settings of a project's config. Raises ConfigError for [storage] and [workers], trusted or not: only
+    the user decides where runs are recorded and driven."""
     settings = from_toml(config, content)
     for name, item in settings.items():
         if name.startswith(("storage.", "workers.")):
@@ -136,9 +137,9 @@ def find_project_config(workspace: Path, environ: Mapping[str, str] = os.environ
 
 
 def _project_folders(workspace: Path, home: Path) -> list[Path]:
-    """The workspace and its parents up to the root of the repository, else up to the user's home.
+    """Return the workspace and its parents up to the root of the repository, else up to the user's home.
 
-    Outside of both, only the workspace itself: anybody may be able to write to the folders above it.
+    Outside of both, only the workspace is searched, because other users may be able to write to its parents.
     """
     upwards = [workspace, *workspace.parents]
     for index, folder in enumerate(upwards):

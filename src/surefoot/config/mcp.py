@@ -1,4 +1,4 @@
-"""The section [mcp.servers.NAME]: programs and addresses that offer tools by the Model Context Protocol."""
+"""The section [mcp.servers.NAME]: programs and addresses that offer tools over the Model Context Protocol."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGN
 
 
 class McpServer(Value):
-    """One server. Not part of a run: its journal holds neither commands nor addresses."""
+    """One server. Not part of a run, so that its journal has neither commands nor addresses."""
 
     command: str = ""
     """The program of a server that talks over its standard streams: a name on PATH, or an absolute path."""
@@ -29,7 +29,7 @@ class McpServer(Value):
     env: dict[str, str] = Field(default_factory=dict)
     """Variables for the program, with their values. Secrets do not belong here."""
     pass_env: tuple[str, ...] = ()
-    """Names of variables of Surefoot's own environment that the program gets too."""
+    """Names of variables that the program inherits from Surefoot's own environment."""
     url: str = ""
     """The address of a server that talks over streamable HTTP."""
     headers_env: dict[str, str] = Field(default_factory=dict)
@@ -37,11 +37,11 @@ class McpServer(Value):
     tools: tuple[str, ...] = ()
     """The tools that are offered. Empty: all."""
     alternatives: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """By tool: the tools to use instead when it keeps failing, of this server or by their full names."""
+    """By tool: the tools to use instead when it keeps failing; those of other servers by their full names."""
     compensate: dict[str, str] = Field(default_factory=dict)
     """By tool: the tool that undoes what it did."""
     trust_annotations: bool = True
-    """Whether a tool that says it only reads is used without asking. False: every tool asks."""
+    """Whether a tool that is annotated as read-only is used without asking. False: every tool needs approval."""
     start_seconds: float = Field(default=60, gt=0, le=600)
     """How long the server may take to start and to list its tools."""
     call_seconds: float = Field(default=120, gt=0, le=3600)
@@ -92,12 +92,12 @@ class McpServer(Value):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies what is started or asked. Other tools may stand behind another command or address."""
+        """Identifies the command or address. A different one may offer different tools."""
         return _hash([self.command, self.args, self.url])
 
     @property
     def definition(self) -> str:
-        """Identifies the whole entry. A project's server is trusted with all it says."""
+        """Identifies the whole entry. A project's server is trusted exactly as it is defined."""
         return _hash(self.model_dump(mode="json"))
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ class ConfiguredServer:
 
 
 def read_servers(entries: Mapping[str, Any], where: str) -> dict[str, McpServer]:
-    """Read the section [mcp]. Raises ConfigError."""
+    """Read the section [mcp]. Raises ConfigError for an invalid entry."""
     if unknown := entries.keys() - {"servers"}:
         raise ConfigError(f"{where}: {min(unknown)} is not a setting of [mcp]", remedy="write [mcp.servers.NAME]")
     servers = entries.get("servers", {})
@@ -147,7 +147,7 @@ def _refuse(name: str, where: str, error: ValidationError) -> NoReturn:
 
 
 def servers_in(listed: Mapping[str, Sourced]) -> dict[str, ConfiguredServer]:
-    """The servers among all settings, by name."""
+    """Return the servers among all settings, by name."""
     prefix = f"{SECTION}.servers."
     return {
         name.removeprefix(prefix): ConfiguredServer(name.removeprefix(prefix), item.value, item.source)

@@ -18,7 +18,7 @@ SETTING_ALIASES: dict[str, str] = {
     "execution.max_step_tool_calls": "execution.max_actions_per_step",
     "execution.max_replans": "reflection.max_task_replanning_attempts",
 }
-"""Other names of settings, which are accepted wherever the settings are."""
+"""Aliases of settings, which are accepted wherever the settings are."""
 
 
 AlertOccasion = Literal["failure", "waiting", "done"]
@@ -48,16 +48,17 @@ class ReflectionConfig(Value):
     """How many answers the last retry of a step that writes one file compares. 1: an ordinary retry. None: 3 with a
     small model, whose answers are cheap and often wrong, 2 with any other."""
     max_temporary_retries: int = Field(default=3, ge=0, le=20)
+    """How often a model call is retried after a temporary error, and then, if all retries fail, the step."""
     backoff_seconds: float = Field(default=1.0, ge=0, le=600)
     """The first wait before retrying a temporary error. It doubles each time."""
 
     def wait_seconds(self, retry: int) -> float:
-        """How long to wait before this retry of a step, counted from 1."""
+        """Return how long to wait before this retry of a step, counted from 1."""
         return self.backoff_seconds * 2.0 ** (retry - 1)
 
 
 class Price(Value):
-    """What a model costs, in US dollars per million tokens."""
+    """The price of a model, in US dollars per million tokens."""
 
     input: float = Field(ge=0, allow_inf_nan=False)
     output: float = Field(ge=0, allow_inf_nan=False)
@@ -70,7 +71,7 @@ class Price(Value):
         return ", ".join(f"{name} {value:g}" for name, value in self.model_dump(exclude_none=True).items())
 
     def cost_usd(self, prompt: int, output: int, *, cached: int = 0, written: int = 0) -> float:
-        """The price of these tokens in dollars. `cached` and `written` are parts of `prompt`."""
+        """Return the price of these tokens in dollars. `cached` and `written` are parts of `prompt`."""
         cached_input = self.input if self.cached_input is None else self.cached_input
         cache_write = self.input if self.cache_write is None else self.cache_write
         plain = prompt - cached - written
@@ -92,7 +93,7 @@ class BudgetConfig(Value):
 
     @property
     def flat_price(self) -> Price | None:
-        """The price of whatever model is used, if it is set."""
+        """The price that applies to every model; None if it is not set."""
         prompt, output = self.usd_per_million_prompt_tokens, self.usd_per_million_output_tokens
         return Price(input=prompt, output=output) if prompt or output else None
 
@@ -114,14 +115,14 @@ class ModelSettings(Value):
     protocol: Literal["chat", "responses"] | None = None
     """The wire protocol of an OpenAI-compatible server. None: Responses for OpenAI's reasoning models, else chat."""
     concurrent_calls: int | None = Field(default=None, ge=1)
-    """The most calls of one provider at the same time, over all processes that share the journal's database; without
-    one, over all processes of this user on this machine."""
+    """The maximum number of concurrent calls to one provider, across all processes that share the journal's database.
+    Without a database, across all processes of this user on this machine."""
     tokens_per_minute: int | None = Field(default=None, ge=1)
-    """The most tokens of calls that begin within any 60 seconds, shared like `concurrent_calls`."""
+    """The maximum number of tokens in calls that begin within any 60 seconds, across the same processes."""
 
 
 def _require_target(text: str) -> str:
-    """Accept a command, an https address, or an http address of this machine. An address holds no user name."""
+    """Accept a command, an https address, or an http address of this machine. An address must not have a user name."""
     text = text.strip()
     if not text or (re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not is_safe_address(text)):
         raise ValueError("neither a command nor an address that alerts may be sent to")
@@ -136,7 +137,7 @@ def is_safe_address(text: str) -> bool:
 
 
 def shown_target(target: str) -> str:
-    """The host of an address, or the program of a command. The rest may be a secret, as in many webhooks."""
+    """Return the host of an address, or the program of a command. The rest may be a secret, as in many webhooks."""
     if address := parse_address(target):
         return address.origin
     try:
@@ -151,35 +152,35 @@ _TARGET = "a command, or an https address; http only for this machine"
 
 
 class StorageSettings(Value):
-    """Where runs are recorded. `storage.py` reads it too, for commands that need no other setting."""
+    """Where runs are recorded. `storage.py` also reads this section, for commands that need no other setting."""
 
     database: str | None = Field(default=None, description="the URL of a PostgreSQL database")
     """None: a file in the state folder. A password belongs in SUREFOOT_DATABASE, PGPASSWORD or ~/.pgpass."""
     objects: str | None = Field(
         default=None, pattern=r"^(file:///|s3://)\S+$", description="file:///DIR or s3://BUCKET"
     )
-    """Where large content goes that a database refers to. None: into the database."""
+    """Where large content is stored if the journal is in a database. None: in the database."""
     lease_seconds: float = Field(default=LEASE_SECONDS, ge=SHORTEST_LEASE, le=86_400)
-    """How long after the last sign of life another process may take a run over. Only for a database."""
+    """How long after the last renewal of its lease another process may take over a run. Only for a database."""
 
 
 class WorkerSettings(Value):
-    """Where workers get runs from. `workers.py` reads it too, for commands that need no other setting."""
+    """Where workers get runs from. `workers.py` also reads this section, for commands that need no other setting."""
 
     temporal: str | None = Field(default=None, pattern=r"^[^\s:/]+:\d+$", description="HOST:PORT of a Temporal server")
     queue: str = Field(default=QUEUE, pattern=r"^\S+$", description="the name of a task queue")
     heartbeat_seconds: float = Field(default=HEARTBEAT_SECONDS, ge=SHORTEST_HEARTBEAT, le=3_600)
-    """After how long without a sign of life a run is given to another worker."""
+    """How long after the last heartbeat of its worker a run is given to another worker."""
 
 
 class AlertSettings(Value):
-    """Who is told how a run ended. Not part of a run: its journal holds neither commands nor addresses."""
+    """Who is notified about a run. Not part of the run, so that its journal has neither commands nor addresses."""
 
     on_failure: AlertTarget | None = Field(default=None, description=_TARGET)
     on_waiting: AlertTarget | None = Field(default=None, description=_TARGET)
     on_done: AlertTarget | None = Field(default=None, description=_TARGET)
     page: str | None = Field(default=None, pattern=r"^https?://\S+$", description="the address of a server's page")
-    """Alerts link to the run there. The link holds no token."""
+    """The page that alerts link to. The link has no token."""
 
     def target(self, occasion: AlertOccasion) -> str | None:
         targets = {"failure": self.on_failure, "waiting": self.on_waiting, "done": self.on_done}
@@ -195,7 +196,7 @@ class ExecutionConfig(Value):
 
     phases: PhasePolicy = PhasePolicy.AUTO
     dynamic: bool = True
-    """False: the plan is not changed while it runs, and a step has one action. Looking does not count as one."""
+    """False: the plan is not changed while it runs, and a step has one action. Read-only actions do not count."""
     max_plan_steps: int = Field(default=12, ge=1, le=10_000)
     max_plan_revisions: int = Field(default=10, ge=0, le=1_000)
     max_actions_per_step: int | None = Field(default=None, ge=1, le=1_000)
@@ -211,10 +212,10 @@ class ExecutionConfig(Value):
     """The maximum length of one model answer. None: what the model can write, at most 32,000, for a model that calls
     tools, and 2,048 for any other."""
     enable_planning: bool = True
-    """False: no understanding, approach and plan; the task is one step, with the same checks."""
+    """False: there is no understanding, approach or plan; the task is one step, with the same checks."""
     fallback_plan: str | None = Field(default=None, pattern=r"\S")
     """A plan in TOML, as `surefoot edit` writes it, that is used when planning fails. Relative to the workspace. None:
-    the whole task is one step then."""
+    the whole task becomes one step."""
     sandbox: Literal["auto", "strict", "off"] = "auto"
     network: bool = False
     """Whether commands may use the network."""
@@ -226,18 +227,18 @@ class ExecutionConfig(Value):
     deny: tuple[str, ...] = ()
     """Actions that are always denied. These rules take precedence over `allow`."""
     ask_questions: bool = True
-    """Whether a person is asked what makes the task impossible to start. False: the run goes on with an assumption,
-    which the outcome states."""
+    """Whether a person is asked about a gap in the task that keeps it from starting. False: the run continues with an
+    assumption, which the outcome states."""
     question_timeout_seconds: float | None = Field(default=None, gt=0)
     """How long a question waits for an answer before it counts as no. None: no limit."""
     accept: Literal["given-checks", "own-tests"] = "given-checks"
-    """Which proof makes the exit code 0. `given-checks`: a check of yours or of the project; `own-tests`: also a test
-    that the run wrote itself, which fails on the tree before the run and passes now."""
+    """Which proof makes the exit code 0. `given-checks`: a check of the user or the project; `own-tests`: also a
+    test that the run wrote itself, which fails on the tree before the run and passes now."""
     checks: tuple[Annotated[str, Field(pattern=r"\S")], ...] = ()
     """Commands that must succeed at the end of a run that gives no checks of its own."""
     baseline: str = Field(default="auto", pattern=r"\S")
-    """How the project's tests are compared before and after the run. `auto`: with the command that the folder shows;
-    `off`: not at all; anything else is the command."""
+    """How the project's tests are compared before and after the run. `auto`: with the command that is found in the
+    folder; `off`: not at all; anything else is the command."""
     baseline_seconds: float = Field(default=120, gt=0)
     """How long the project's tests may take, before and after together. If they need more, it is not known whether one
     regressed."""
@@ -254,7 +255,7 @@ class ExecutionConfig(Value):
     @model_validator(mode="before")
     @classmethod
     def _read_aliases(cls, values: Any) -> Any:
-        """Accept the other names of settings, for programs that build a config themselves."""
+        """Accept aliases of settings, for programs that build a config themselves."""
         if not isinstance(values, Mapping):
             return values
         found = dict(values)
@@ -289,7 +290,7 @@ class ExecutionConfig(Value):
 
 
 def _as_mapping(section: Any) -> Mapping[str, Any]:
-    """A section as its explicitly set values, whether it is given as a value or as a mapping."""
+    """Return the explicitly set values of a section, which is given as a value or as a mapping."""
     if isinstance(section, Value):
         return {name: getattr(section, name) for name in section.model_fields_set}
     return section if isinstance(section, Mapping) else {}

@@ -17,7 +17,7 @@ def state_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def cache_home(environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder of what can be recreated: model weights, detected capabilities of servers."""
+    """The folder of data that can be recreated: model weights, detected capabilities of servers."""
     return _folder_from(environ, "SUREFOOT_CACHE") or _xdg_folder(environ, "XDG_CACHE_HOME", ".cache") / APP
 
 
@@ -39,7 +39,7 @@ def trust_file(home: Path) -> Path:
 
 
 def mcp_pins(home: Path) -> Path:
-    """The folder with one file for each MCP server: its tools as they were when they were accepted."""
+    """The folder with one file for each MCP server: its tools at the time they were accepted."""
     return home / "mcp"
 
 

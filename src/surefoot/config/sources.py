@@ -81,12 +81,12 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Sourced]:
 
 
 def variable_of(name: str) -> str:
-    """The environment variable of a setting. Those that are set by hand most often have short names."""
+    """Return the environment variable of a setting. Settings that are often set by hand have short names."""
     return PREFIX + SHORT_VARIABLES.get(name, name.replace(".", "__").upper())
 
 
 def parse_text(text: str) -> Any:
-    """Parse the text of a variable: `none` is no value, brackets are a list."""
+    """Parse the text of a variable: `none` means no value, brackets mean a list."""
     text = text.strip()
     if text.lower() in ("none", "null"):
         return None
@@ -133,7 +133,7 @@ _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-
 
 
 def _line_numbers(text: str) -> dict[str, int]:
-    """The line numbers of sections and keys, for error messages. tomllib does not report them."""
+    """Return the line numbers of sections and keys, for error messages. tomllib does not report them."""
     lines: dict[str, int] = {}
     section = ""
     open_quote = ""

@@ -1,6 +1,7 @@
 """Where runs are recorded: a file in the state folder, or a PostgreSQL database that several machines share.
 
-Every command asks here, also those that only list runs. So this reads one section of the user's config by itself.
+Every command needs this, even one that only lists runs. So this module reads its section of the user's config itself,
+without loading all settings.
 """
 
 import os
@@ -23,7 +24,7 @@ _SECRET_PARAMETERS = ("password", "sslpassword", "oauth_client_secret")
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """What `[storage]` says. Without a database, the journal is a file."""
+    """The settings of `[storage]`. Without a database, the journal is a file."""
 
     database: str | None = None
     objects: str | None = None
@@ -31,7 +32,7 @@ class Storage:
 
 
 def read_storage(environ: Mapping[str, str] = os.environ) -> Storage:
-    """The storage of this process: variables before the user's config. A project's config has no say in it."""
+    """Read the settings: variables take precedence over the user's config. A project's config is not read."""
     section = user_section("storage", environ)
     database = environ.get(DATABASE_VARIABLE, "").strip()
     objects = environ.get(OBJECTS_VARIABLE, "").strip()
@@ -53,7 +54,7 @@ DATABASE_REMEDY = (
 
 
 def database_problem(url: str, *, in_file: bool = False) -> str:
-    """What a database must be and is not; empty if it can be used. Never repeats the URL, which may hold a password."""
+    """Return what the URL must be instead; empty if it is valid. Never repeats the URL, which may have a password."""
     try:
         parts = urlsplit(url)
         port_is_right = parts.port is None or parts.port > 0
@@ -67,7 +68,7 @@ def database_problem(url: str, *, in_file: bool = False) -> str:
 
 
 def shown_database(url: str) -> str:
-    """The URL without its password and parameters: `postgresql://user@host:5432/name`."""
+    """Return the URL without its password and parameters: `postgresql://user@host:5432/name`."""
     try:
         parts = urlsplit(url)
         user = f"{parts.username}@" if parts.username else ""
@@ -79,7 +80,7 @@ def shown_database(url: str) -> str:
 
 
 def passwords_in(url: str) -> list[str]:
-    """The secret parts of a URL, as they are written and as they are meant."""
+    """Return the secret parts of a URL, as written and percent-decoded."""
     try:
         parts = urlsplit(url)
         found = [parts.password or ""]
@@ -90,7 +91,7 @@ def passwords_in(url: str) -> list[str]:
 
 
 def storage_secrets(environ: Mapping[str, str]) -> dict[str, str]:
-    """The passwords of the database in these variables, and the URL with one, by names for a redactor."""
+    """Return the database passwords in these variables, and the URL if it has one, by name for a redactor."""
     url = environ.get(DATABASE_VARIABLE, "").strip()
     passwords = passwords_in(url) if url else []
     named = {f"the password of {DATABASE_VARIABLE} {n}": value for n, value in enumerate(passwords)}
@@ -102,11 +103,11 @@ def storage_secrets(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def user_section(name: str, environ: Mapping[str, str]) -> Mapping[str, object]:
-    """One section of the user's config, for commands that need no other setting."""
+    """Return one section of the user's config, for commands that need no other; empty if it cannot be read."""
     try:
         content = paths.user_config(environ).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
-        # Commands that need more settings report it.
+        # Commands that load all settings report this.
         return {}
     if name not in content:
         return {}

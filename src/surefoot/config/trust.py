@@ -1,5 +1,5 @@
 """The project configs that the user trusts, by the hash of their content: a changed file must be trusted again. Each
-MCP server in such a config is trusted by itself.
+MCP server in such a config is trusted separately.
 
 A workspace may come from anybody, so its settings have no effect until they are trusted.
 """
@@ -47,7 +47,7 @@ class TrustStore:
         self._write(entries)
 
     def remove(self, config: Path) -> bool:
-        """Trust this file no more, nor its MCP servers. Returns whether it was trusted."""
+        """Revoke the trust in this file and its MCP servers. Returns whether the file was trusted."""
         entries = self._read()
         known = entries.pop(_key(config), None) is not None
         for name in [name for name in entries if name.startswith(_server_key(config, ""))]:
@@ -57,7 +57,7 @@ class TrustStore:
         return known
 
     def under(self, folder: Path) -> list[Path]:
-        """The trusted configs of a folder, including deleted ones."""
+        """Return the trusted configs of a folder, including deleted ones."""
         names = {_key(folder / name) for name in PROJECT_CONFIGS}
         return [Path(name) for name in self._read() if name in names]
 
@@ -90,7 +90,7 @@ class TrustStore:
 
 
 def project_config(folder: Path) -> Path:
-    """The config file in this folder itself."""
+    """Return the config file in this folder itself. Raises UsageError if there is none."""
     for name in PROJECT_CONFIGS:
         if (folder / name).is_file():
             return folder / name

@@ -1,7 +1,8 @@
 """Where workers get runs from: the address of a Temporal server, and the name of a task queue.
 
-Commands that only answer a question ask here too. So this reads one section of the user's config by itself. Namespace,
-TLS and keys are read by Temporal's own client from its own variables, such as TEMPORAL_NAMESPACE and TEMPORAL_API_KEY.
+Even a command that only answers a question needs this. So this module reads its section of the user's config itself,
+without loading all settings. Temporal's own client reads the namespace, TLS settings and keys from its own variables,
+such as TEMPORAL_NAMESPACE and TEMPORAL_API_KEY.
 """
 
 import os
@@ -22,16 +23,16 @@ TEMPORAL_REMEDY = f"name the server: --temporal HOST:PORT, or {TEMPORAL_VARIABLE
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What `[workers]` says."""
+    """The settings of `[workers]`."""
 
     temporal: str | None = None
     queue: str = QUEUE
     heartbeat_seconds: float = HEARTBEAT_SECONDS
-    """After how long without a sign of life Temporal gives a run to another worker."""
+    """How long after the last heartbeat of its worker Temporal gives a run to another worker."""
 
 
 def read_workers(environ: Mapping[str, str] = os.environ) -> Workers:
-    """The settings of this process: variables before the user's config. A project's config has no say in it."""
+    """Read the settings: variables take precedence over the user's config. A project's config is not read."""
     section = user_section("workers", environ)
     temporal = environ.get(TEMPORAL_VARIABLE, "").strip() or str(section.get("temporal") or "")
     queue = environ.get(QUEUE_VARIABLE, "").strip() or str(section.get("queue") or QUEUE)

@@ -19,7 +19,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 class Address(NamedTuple):
     scheme: str
     host: str
-    """In lower case, without the dot at the end; an IP address in its usual form."""
+    """In lower case, without a trailing dot; an IP address in its usual form."""
     port: int
     path: str
     """With the query, without the fragment."""
@@ -34,7 +34,7 @@ class Address(NamedTuple):
 
 
 def parse_address(url: str) -> Address | None:
-    """Return the address in its normal form, without user name and password; None if it is no http address."""
+    """Return the address in its normal form, without user name and password; None if it is not http."""
     try:
         parts = urlsplit(re.sub(r"[\t\r\n]", "", url.strip()).replace("\\", "/"))
         scheme, host = parts.scheme.lower(), parts.hostname or ""
@@ -53,8 +53,8 @@ def parse_address(url: str) -> Address | None:
 
 
 def as_ip(host: str) -> IpAddress | None:
-    """The IP address that a host is written as, also in the forms that the system's resolver reads (`127.1`, `0x7f.1`,
-    `2130706433`); None if it is a name."""
+    """Return the IP address that a host is written as; None if it is a name. Accepts the forms that the resolver of the
+    system reads, such as `127.1`, `0x7f.1` and `2130706433`."""
     try:
         return _embedded(ipaddress.ip_address(host.partition("%")[0]))
     except ValueError:
@@ -75,7 +75,7 @@ def as_ip(host: str) -> IpAddress | None:
 
 
 def _embedded(address: IpAddress) -> IpAddress:
-    """The IPv4 address inside an IPv6 address that only wraps one."""
+    """Return the IPv4 address that an IPv6 address wraps, or else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -87,7 +87,7 @@ def _embedded(address: IpAddress) -> IpAddress:
 
 
 def private_kind(address: str) -> str:
-    """Say which kind of non-public IP address this is; empty if it is public, or no IP address."""
+    """Return the kind of a non-public IP address; empty if it is public, or not an IP address."""
     ip = as_ip(address)
     if ip is None:
         return ""
@@ -106,8 +106,8 @@ def is_private_host(host: str) -> bool:
 def fits(pattern: str, address: Address, *, explicit: bool = False) -> bool:
     """Whether a rule's pattern fits: `https://*.python.org/*`, `docs.python.org`, `http://127.0.0.1:8000/*`.
 
-    Scheme, host and path are compared apart, so that no `*` for a host runs on into the path. With `explicit`, the
-    pattern must name the host: private addresses need that.
+    Scheme, host and path are compared separately, so that a `*` in the host does not match any part of the path. With
+    `explicit`, the pattern must name the host, as private addresses require.
     """
     scheme, separator, rest = pattern.strip().partition("://")
     if not separator:

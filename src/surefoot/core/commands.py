@@ -1,6 +1,6 @@
-"""Finds every command that a command line, or a Python program, would start, and compares it with a rule's pattern.
+"""Finds every command that a command line or a Python program would start, and matches it with a rule's pattern.
 
-It serves deny rules. A match may be certain or possible: a shell knows words like `$X` only when it runs.
+This is for deny rules. A match is certain or only possible, because words such as `$X` are known only at run time.
 """
 
 import re
@@ -24,12 +24,12 @@ INTERPRETERS = frozenset({"perl", "ruby", "node", "nodejs", "deno", "bun", "php"
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*$")
 _RUNS_COMMANDS = re.compile(r"system|exec|popen|spawn|child_process|fork|`|%x|\|", re.IGNORECASE)
 _DATA = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "ls", "test", "[", "true", "false", ":", "cd"})
-"""Programs that only print or look for their arguments."""
+"""Programs that never run their arguments as commands."""
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "time", "coproc", "function", "{"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _MAX_DEPTH = 6
 _MAX_WORDS = 500
-"""Of a longer command only the beginning is read, and the rest is in doubt."""
+"""A longer command is cut off here, and sets `Found.doubt`."""
 _UNKNOWN = ANY + ONE
 _MAX_GLOB = 200
 
@@ -43,9 +43,9 @@ class Match(IntEnum):
 @dataclass
 class Found:
     commands: list[list[str]] = field(default_factory=list)
-    """The words of every command, with `ANY` for what is known only when it runs."""
+    """The words of every command, with `ANY` for parts that are known only at run time."""
     doubt: bool = False
-    """A part could not be read, so other commands may run as well."""
+    """Whether a part could not be parsed, so that other commands may run as well."""
     seen: set[str] = field(default_factory=set)
 
 
@@ -93,7 +93,7 @@ def _add_command(found: Found, words: list[str], lines: Lines, depth: int) -> No
         return
     found.commands.append(words)
     if names[head] in _DATA:
-        # What is printed is read by a shell.
+        # A shell reads the printed text.
         for text in (" ".join(words[head + 1 :]), *words[head + 1 :]):
             _add_line(found, text, depth + 1)
     for position, name in enumerate(names):
@@ -103,7 +103,7 @@ def _add_command(found: Found, words: list[str], lines: Lines, depth: int) -> No
 
 
 def _add_arguments(found: Found, name: str, rest: list[str], lines: Lines, depth: int) -> None:
-    """Add what a program runs that is written in its arguments."""
+    """Add the commands that a program runs from its arguments."""
     if name in SHELLS or name in WRAPPERS:
         for text in (*rest, *([" ".join(rest)] if name == "eval" else [])):
             if re.search(r"[\s;&|`$'\"\\]", text) or (text.strip(_UNKNOWN) == "" and _runs_text(name, rest)):
@@ -115,12 +115,12 @@ def _add_arguments(found: Found, name: str, rest: list[str], lines: Lines, depth
 
 
 def _runs_text(name: str, rest: Sequence[str]) -> bool:
-    """Whether a word that is known only later is read as a command line."""
+    """Whether the program would run an unknown word as a command line."""
     return name == "eval" or (name in SHELLS and any(re.match(r"-\w*c", word) for word in rest))
 
 
 def _add_input(found: Found, rest: list[str], lines: Lines, depth: int) -> None:
-    """A shell without a script reads commands from its input."""
+    """Add the commands that a shell without a script reads from its input."""
     if any(not word.startswith("-") for word in rest):
         return
     for text in lines.inputs:
@@ -168,14 +168,15 @@ def _base(word: str) -> str:
     return word.rstrip("/").rpartition("/")[2]
 
 
-# -- comparing with a pattern --------------------------------------------------------------------------------------
+# -- matching with a pattern ---------------------------------------------------------------------------------------
 
 
 def matches(pattern: str, found: Found) -> Match:
-    """Say whether one of the commands fits a pattern such as `git push *`.
+    """Whether one of the commands fits a pattern such as `git push *`.
 
-    The program is compared by its last path component, wherever in the command it stands. Options may come before and
-    between the other words of the pattern, with or without a value; those of the pattern may be anywhere.
+    The program is compared by the last component of its path, at any position in the command. The command may have
+    more options, with or without a value, before and between the words of the pattern. The pattern's own options may
+    be anywhere.
     """
     patterns = re.split(r"[ \t]+", pattern.strip(" \t"))
     best = max((_command_matches(patterns, words) for words in found.commands), default=Match.NO)
@@ -203,7 +204,7 @@ def _command_matches(patterns: Sequence[str], words: Sequence[str]) -> Match:
 
 
 def _heads(words: Sequence[str]) -> set[int]:
-    """Where a program's name can stand: at the beginning, and after programs that run others."""
+    """Return the positions where a program's name can be: at the beginning, and after each wrapper."""
     heads, position = set(), head_of(words)
     while position < len(words):
         heads.add(position)
@@ -216,7 +217,7 @@ def _heads(words: Sequence[str]) -> set[int]:
 
 
 def _rest_matches(plain: Sequence[str], rest: Sequence[str], *, open_end: bool) -> Match:
-    """Match the words after the program. Computed from the end, for every pair of a pattern's word and a word."""
+    """Match the words after the program, by dynamic programming from the end."""
     ends = range(len(rest) + 1)
     after = [Match.CERTAIN if open_end else _end_matches(rest[start:]) for start in ends]
     for pattern in reversed(plain):
@@ -241,7 +242,7 @@ def _end_matches(rest: Sequence[str]) -> Match:
 
 
 def _option_matches(option: str, rest: Sequence[str]) -> Match:
-    """Short options may be combined or apart: `-rf`, `-fr`, `-r -f`."""
+    """Match an option. Short options may be combined or separate: `-rf`, `-fr`, `-r -f`."""
     letters = {letter for word in rest if re.match(r"-[A-Za-z]", word) for letter in word[1:]}
     if re.fullmatch(r"-[A-Za-z]+", option) and set(option[1:]) <= letters:
         return Match.CERTAIN

@@ -12,9 +12,11 @@ from surefoot.core.transitions import Verdict as Verdict
 from surefoot.core.values import FreeText, Secrecy, Value, Wording
 
 IN_PART = "done in part: "
-"""How the summary of a run begins that lacks a part the task asks for."""
+"""Begins the summary of a run whose result lacks a part that the task asks for."""
+NOTHING_DONE = "nothing done: "
+"""Begins the summary of a run in which no step was carried out. The reason follows."""
 NOTHING_CHANGED = "nothing was changed"
-"""Why a step is unproven that ended without a change, although it was told what is missing."""
+"""The reason why a step is unproven: it changed nothing, although the model was told what is missing."""
 
 
 class CheckResult(Value):
@@ -33,15 +35,15 @@ class CheckResult(Value):
     """Hashes of the inputs by name: files, the paths a check declares, results of steps. The hash of a missing input is
     empty. A command without declared inputs depends on the whole tree."""
     exact_tree: str = ""
-    """For a command: the hash of the tree with the times of files. Empty if the tree does not show every change."""
+    """For a command: the hash of the tree including file times. Empty if the tree does not show every change."""
     reused: bool = False
-    """An earlier result, reused because no input has changed."""
+    """Whether this is an earlier result, reused because no input has changed."""
     counts: SuiteCounts | None = None
     """How many tests the command ran, if its output says so."""
 
 
 class CheckCount(NamedTuple):
-    """How many checks there are, each counted once, and how many of them pass. Every view gives these numbers."""
+    """The number of distinct checks, and how many of them pass. Every view shows these numbers."""
 
     passed: int
     total: int
@@ -55,7 +57,7 @@ class CheckCount(NamedTuple):
 
 
 def distinct_checks(results: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
-    """The last result of each check, in the order of the checks."""
+    """Return the last result of each check, in the order of the checks."""
     return tuple({result.check.key: result for result in results}.values())
 
 
@@ -65,15 +67,15 @@ def count_checks(results: Iterable[CheckResult]) -> CheckCount:
 
 
 def decisive(results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
-    """Return the results that decide. A check of the plan may itself be wrong: if the user or the project has checks,
-    the plan's are only shown."""
+    """Return the results that decide whether the work is done. A check of the plan may itself be wrong, so the plan's
+    checks do not decide if the user or the project has checks."""
     if any(r.check.origin in ("user", "project") for r in results):
         return tuple(r for r in results if r.check.origin != "plan")
     return tuple(results)
 
 
 def evidence_of(red: Iterable[CheckResult], most: int = 2) -> str:
-    """The output of checks that fail, each output once: the first line names the checks that it is of."""
+    """Return the output of failed checks. Checks with the same output share one entry, whose first line names them."""
     outputs: dict[str, list[str]] = {}
     for result in red:
         outputs.setdefault(result.detail, []).append(result.check.label)
@@ -199,17 +201,17 @@ class Outcome(Value):
     accepted: bool = False
     """Whether the user accepts this level of proof, so that the exit code is 0."""
     tests: SuiteEvidence | None = None
-    """What the project's tests show. None: the run ended before its final validation."""
+    """The results of the project's tests. None: the run ended before its final validation."""
     checks: tuple[CheckResult, ...] = ()
     """The results on the final tree."""
     generated_files: tuple[str, ...] = ()
     modified_files: tuple[str, ...] = ()
     deleted_files: tuple[str, ...] = ()
     protected_changes: tuple[str, ...] = ()
-    """Files that the run must leave alone and modified."""
+    """Files that the run modified although it must not."""
     degraded_steps: tuple[str, ...] = ()
     unproven_steps: tuple[str, ...] = ()
-    """Steps that are done by all that is known, but that no check could prove."""
+    """Steps that appear to be done, but that no check could prove."""
     not_captured: tuple[str, ...] = ()
     """Files that snapshots leave out, so that no undo restores them: excluded, special or unreadable ones."""
     left_outside: tuple[FreeText, ...] = ()

@@ -65,7 +65,7 @@ _PHASES: dict[Stage, Phase] = {
 
 
 def phase_of(stage: Stage, *, started_steps: int, total_steps: int) -> Phase:
-    """The phase that a stage belongs to. Recovery is part of execution."""
+    """Return the phase that a stage belongs to. Recovery is part of execution."""
     return _PHASES.get(stage) or execution_phase(started_steps, total_steps)
 
 
@@ -130,7 +130,7 @@ class UnderstandingOutput(Value):
     potential_risks: tuple[Wording, ...] = ()
     clarification_needed: tuple[Wording, ...] = ()
     target_files: tuple[str, ...] = ()
-    """Files to create or change, as far as the task and the workspace tell."""
+    """Files to create or change, as far as the task and the workspace show."""
 
 
 class TechnicalDecision(Value):
@@ -172,7 +172,7 @@ EXECUTION_STATUS: dict[StepStatus, ExecutionStatus] = {
 
 
 class StepExecutionOutput(Value):
-    """What a step did, as observed: files by comparing the workspace before and after, commands as they ran."""
+    """The observed effects of a step: files by comparing the workspace before and after, commands as they ran."""
 
     step_id: str
     status: ExecutionStatus
@@ -185,20 +185,20 @@ class StepExecutionOutput(Value):
     proven: bool = False
     """True when a check that failed before the step passed after it."""
     unproven: bool = False
-    """True when it succeeded and no check could tell whether it did what it should."""
+    """True when the step succeeded and no check could tell whether it did what it should."""
     criteria: tuple[CriterionResult, ...] = ()
-    """The criteria of the step, judged when it ended, and expected files that are not there."""
+    """The criteria of the step as judged when it ended, and expected files that are missing."""
     degraded: bool = False
 
 
 class Artifact(Value):
-    """The result of a step, as the steps that depend on it find it."""
+    """The result of a step, for the steps that depend on it."""
 
     id: str
     producer: str
     kind: str = "result"
     hash: str = ""
-    """The blob that holds the content, where it is too long to stay in the event."""
+    """The blob that holds the content, if it is too long for the event."""
     size: int = 0
     summary: FreeText = ""
     expires_at: float | None = None
@@ -207,15 +207,15 @@ class Artifact(Value):
 
 
 class JudgedView(Value):
-    """The tree on which the final checks were judged, if it is another one than the workspace: files that decide what
-    checks do are as they were before the run."""
+    """The tree on which the final checks were judged, if it is not the workspace. In it, files that decide what checks
+    do are as they were before the run."""
 
     restored: tuple[str, ...] = ()
     """Files that are as they were before the run, or have a part from before it."""
     left_out: tuple[str, ...] = ()
-    """New files that are not there."""
+    """New files that this tree does not have."""
     red: tuple[CheckResult, ...] = ()
-    """Checks that fail there, and pass in the workspace."""
+    """Checks that fail on this tree and pass in the workspace."""
     problem: FreeText = ""
     """Why the checks could not be judged on such a tree."""
 
@@ -228,4 +228,4 @@ class ValidationOutput(Value):
     view: JudgedView | None = None
     """None: the checks were judged in the workspace, because nothing that decides what they do was changed."""
     tests: SuiteEvidence | None = None
-    """What the project's tests show. None: a check failed, so they were not compared."""
+    """The results of the project's tests. None: a check failed, so they were not compared."""

@@ -23,7 +23,7 @@ class StepType(StrEnum):
 
 
 class StepKind(StrEnum):
-    """How a step is carried out. The strategy decides it when the step starts, and the start records it."""
+    """How a step is carried out. The strategy decides this when the step starts, and `step_started` records it."""
 
     CALL = "call"
     """One call of the tool that the step names; no model is asked."""
@@ -34,7 +34,7 @@ class StepKind(StrEnum):
     FREE_ANSWER = "free_answer"
     """One answer with any number of files and commands."""
     ACTIONS = "actions"
-    """Actions chosen one at a time from what the last one showed."""
+    """Actions chosen one at a time, each from the result of the last one."""
     CONVERSATION = "conversation"
     """A conversation in which the model calls tools, several at a time, until it says that the step is done."""
 
@@ -166,7 +166,7 @@ class ExecutionStep(Value):
     fallback: Annotated[Any, Secrecy.WORDING] = None
     """The result to use, marked as degraded, when the step fails."""
     pinned: bool = False
-    """Its result does not expire."""
+    """Whether its result never expires."""
     tool: str = ""
     """The tool to call with `parameters`. Empty: a model chooses the actions."""
     parameters: Annotated[dict[str, Any], Secrecy.WORDING] = Field(default_factory=dict)

@@ -1,11 +1,12 @@
 """Decides whether an action is allowed, denied, or needs a person's approval.
 
-Deny rules come first, then allow rules, then the policy. A rule names a tool and optionally a pattern for its argument:
-`run_command(pytest *)`, `write_file(docs/*)`, `http_get(https://docs.python.org/*)`. Commands are matched word by word.
+Deny rules come first, then allow rules, then the policy (`ALLOWED_WITHOUT_ASKING`). A rule names a tool and optionally
+a pattern for its argument: `run_command(pytest *)`, `write_file(docs/*)`, `http_get(https://docs.python.org/*)`.
+Commands are matched word by word.
 
-A command with shell syntax (`a; b`, `a | b`, `$(a)`) is never allowed by a pattern. Deny rules look at every command
-that a command line, or the code of `run_python`, shows. Where that stays in doubt, a person is asked. They guard
-against accidents: a program that is started can start others, and only the sandbox confines those.
+A command with shell syntax (`a; b`, `a | b`, `$(a)`) is never allowed by a pattern. Deny rules apply to every command
+that a command line, or the code of `run_python`, visibly starts. In doubt, a person is asked. Deny rules guard against
+accidents: a started program can start others, and only the sandbox confines those.
 """
 
 import posixpath
@@ -22,6 +23,13 @@ Policy = Literal["ask", "auto-edit", "auto", "never"]
 Ruling = Literal["allow", "ask", "deny"]
 Effect = Literal["read", "edit", "command", "external"]
 """The most an action can do: read, write the files it names, run anything in the workspace, reach beyond it."""
+ALLOWED_WITHOUT_ASKING: Mapping[Policy, tuple[Effect, ...]] = {
+    "ask": (),
+    "auto-edit": ("edit",),
+    "auto": ("edit", "command"),
+    "never": ("edit",),
+}
+"""The effects that each policy allows besides reading. For all others a person is asked; `never` denies them."""
 
 _RULE = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 _SHELL = re.compile(r"[;&|<>`\n(){}]|\$[({\w]")
@@ -47,7 +55,7 @@ def rule_on(
     *,
     resolved: Mapping[str, str] | None = None,
 ) -> Ruling:
-    """Rule on an action. `resolved` has the arguments that are paths as they are after links and `..` are followed."""
+    """Rule on an action. `resolved` has the path arguments with links and `..` resolved."""
     denied = max((_denies(rule, tool, arguments, resolved or {}) for rule in deny), default=Match.NO)
     if denied is Match.CERTAIN:
         return "deny"
@@ -69,14 +77,13 @@ def _ruling(
         return "allow"
     if effect == "read":
         return "allow"
-    automatic = {"ask": (), "auto-edit": ("edit",), "auto": ("edit", "command"), "never": ("edit",)}[policy]
-    if effect in automatic:
+    if effect in ALLOWED_WITHOUT_ASKING[policy]:
         return "allow"
     return "deny" if policy == "never" else "ask"
 
 
 def suggested_rule(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The rule that would allow this action and similar ones; empty if no rule can."""
+    """Return a rule that would allow this action and similar ones; empty if no rule can."""
     if tool == "run_command":
         return _rule_for_command(_words(str(arguments.get("command", ""))) or [])
     if "url" in arguments:
@@ -91,7 +98,7 @@ def _rule_for_command(words: Sequence[str]) -> str:
         return ""
     name = words[0].rpartition("/")[2]
     if name in SHELLS | WRAPPERS | INTERPRETERS or re.match(r"(python|pypy)[\d.]*$", name):
-        # With a star it would allow any program.
+        # A rule with `*` would allow any program.
         return f"run_command({' '.join(words)})" if all(map(_PLAIN.fullmatch, words)) else ""
     if name in _HAS_SUBCOMMANDS and len(words) > 1:
         return f"run_command({words[0]} {words[1]} *)" if re.fullmatch(r"[a-z][\w-]*", words[1]) else ""
@@ -145,14 +152,14 @@ def _allows(rule: str, tool: str, arguments: Mapping[str, Any], resolved: Mappin
 
 
 def names_host(url: str, tool: str, allow: Sequence[str]) -> bool:
-    """Whether a rule allows this address and names its host, as private addresses need."""
+    """Whether a rule allows this address and names its host, as private addresses require."""
     address = parse_address(url)
     rules = [parsed for rule in allow if (parsed := _RULE.match(rule)) and parsed.group(1) == tool]
     return address is not None and any(fits(rule.group(2) or "*", address, explicit=True) for rule in rules)
 
 
 def _allows_address(pattern: str, url: str) -> bool:
-    """Private addresses need a rule that names the host."""
+    """Whether the pattern fits. For a private address it must name the host."""
     address = parse_address(url)
     return address is not None and fits(pattern, address, explicit=is_private_host(address.host))
 
@@ -162,14 +169,14 @@ def _paths(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _words_match(patterns: Sequence[str], words: Sequence[str]) -> bool:
-    """Match word by word. A trailing `*` matches any number of further words, also none."""
+    """Match word by word. A trailing `*` matches any number of further words, including none."""
     if patterns and patterns[-1] == "*":
         patterns, words = patterns[:-1], words[: len(patterns) - 1]
     return len(patterns) == len(words) and all(map(fnmatchcase, words, patterns))
 
 
 def _words(command: str) -> list[str] | None:
-    """The words of a simple command; None if it uses shell syntax."""
+    """Return the words of a simple command; None if it is empty or uses shell syntax."""
     if not command.strip() or _SHELL.search(command):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Proof: how strong the evidence for a run's result is, and what became of the project's tests."""
+"""Proof: the strength of the evidence for a run's result, and the project's tests before and after the run."""
 
 from enum import StrEnum
 from typing import Literal
@@ -51,14 +51,17 @@ class AlteredTest(Value):
     """`tests/test_api.py::test_get`, or the path of a file whose tests cannot be told apart."""
     fate: TestFate
     asked: bool = False
-    """Whether the words of the task ask for this."""
+    """Whether the wording of the task asks for this."""
+
+    line: FreeText = ""
+    """The line that switches it off, if there is one."""
 
     def as_text(self) -> str:
-        return f"{self.name} was {self.fate}"
+        return f"{self.name} was {self.fate}" + (f" by the line {self.line!r}" if self.line else "")
 
 
 class SuiteEvidence(Value):
-    """What the tests of the project show: before the run and after it."""
+    """The results of the project's tests before and after the run."""
 
     command: str = ""
     """The command that runs the project's tests; empty if none is known."""
@@ -81,7 +84,7 @@ class SuiteEvidence(Value):
 
     @property
     def counted(self) -> str:
-        """What `before` and `after` count, in brackets, if that is not every test; else empty."""
+        """A note in brackets on the tests that `before` and `after` count; empty if they count every test."""
         if not self.given_only:
             return ""
         new = len([name for name in self.own_tests if "::" in name])

@@ -1,4 +1,4 @@
-"""Why a model is asked."""
+"""The purposes of model calls."""
 
 from enum import StrEnum
 

@@ -9,12 +9,16 @@ _SHELL = frozenset(
     {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
     | {"asyncio.create_subprocess_shell", "asyncio.subprocess.create_subprocess_shell", "pexpect.run", "pexpect.spawn"}
 )
+"""Functions that take a command line."""
 _EITHER = frozenset(
     f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")
 ) | {"pty.spawn"}  # fmt: skip
+"""Functions that take a command line, or the words of a command as a list."""
 _EXEC = ("os.exec", "os.spawn", "os.posix_spawn", "posix.")
 _ARGUMENTS = frozenset({"asyncio.create_subprocess_exec", "asyncio.subprocess.create_subprocess_exec"})
+"""Functions that take the words of a command as separate arguments."""
 _HIDES = frozenset({"exec", "eval", "compile", "builtins.exec", "builtins.eval", "builtins.compile"})
+"""Functions that run code that the source may not show."""
 _HIDING_MODULES = frozenset({"ctypes", "cffi", "_posixsubprocess", "multiprocessing", "runpy", "code"})
 _MAX_DEPTH = 20
 
@@ -26,11 +30,11 @@ class Started:
     commands: list[list[str]] = field(default_factory=list)
     """The words of programs that are started without a shell."""
     hidden: bool = False
-    """The program can start commands in ways that its source does not show."""
+    """Whether the program can start commands in ways that its source does not show."""
 
 
 def started_by(source: str) -> Started:
-    """Return what a program starts. Source that does not parse starts nothing: Python does not run it either."""
+    """Return the commands that a program starts: none if the source does not parse, because Python cannot run it."""
     found = Started()
     try:
         tree = ast.parse(source)
@@ -74,7 +78,7 @@ def _look_at_call(program: "_Program", call: ast.Call, found: Started) -> None:
 
 
 class _Program:
-    """What the names of a program stand for, where they are imported or assigned only once."""
+    """Resolves the names of a program that are imported, or assigned exactly once."""
 
     def __init__(self, tree: ast.AST) -> None:
         self.modules: set[str] = set()
@@ -105,7 +109,7 @@ class _Program:
                     self._values.setdefault(name, []).extend([ast.Constant(None)] * 2)
 
     def name_of(self, node: ast.expr, depth: int = 0) -> str:
-        """The dotted name of a function or module; empty if it cannot be told."""
+        """Return the dotted name of a function or module; empty if it is unknown."""
         match node:
             case ast.Name(id=name):
                 value = self._value(name)
@@ -128,7 +132,7 @@ class _Program:
         return values[0] if len(values) == 1 else None
 
     def text_of(self, node: ast.expr | None, depth: int = 0) -> str:
-        """The text of an expression, with `ANY` for what is not constant."""
+        """Return the text of an expression, with `ANY` for parts that are not constant."""
         if depth > _MAX_DEPTH:
             return ANY
         match node:
@@ -156,7 +160,7 @@ class _Program:
         return ANY if isinstance(node, ast.Starred) else self.text_of(node, depth).replace(ANY, ONE)
 
     def words_of(self, node: ast.expr | None, depth: int = 0) -> list[str] | None:
-        """The items of a list or tuple; None if the expression is no list."""
+        """Return the items of a list or tuple; None if the expression is neither."""
         if depth > _MAX_DEPTH:
             return None
         match node:

@@ -1,6 +1,6 @@
-"""Questions to people: the choices, how the words of an answer map to a choice, and when a question times out.
+"""Questions to people: their choices, the parsing of answers, and timeouts.
 
-The choices of an approval are in one table, for the terminal, `surefoot answer` and the library alike.
+The terminal, `surefoot answer` and the library share one table of the choices of an approval.
 """
 
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ CHOICES = (
     Choice("e", "edit", ("编辑",), "change it and do it as changed; `edit: TEXT` gives the new text"),
     Choice("?", "explain", ("help",), "explain the choices; nothing is answered"),
 )
-"""What can be answered when an action needs approval."""
+"""The possible answers when an action needs approval."""
 _WORDS = {word: choice.word for choice in CHOICES for word in (choice.key, choice.word, *choice.also)}
 
 ASSUMED = "nobody was asked '{question}'; assumed: the task as it is written, in its most usual reading"
-"""The warning about a question that a run has gone on without."""
+"""The warning for a question that the run did not ask."""
 TIMED_OUT = "timed out"
 """The recorded answer of a question that nobody answered in time. It counts as a no, never as other instructions."""
 ALWAYS, EDIT = "always ", "edit: "
-"""How the answers begin that also carry a rule or a text."""
+"""The prefixes of answers that also carry a rule or a text."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Question:
     kind: str
     text: str
     options: tuple[str, ...]
-    """For an approval `yes`, `no`, and where they are possible `always RULE` and `edit`."""
+    """For an approval: `yes`, `no` and, where possible, `always RULE` and `edit`."""
     step_id: str
     subject: str
     asked_at: float = 0.0
@@ -48,13 +48,13 @@ class Question:
     by: str = ""
     timed_out: bool = False
     draft_key: str = ""
-    """The blob of the draft."""
+    """The hash of the blob that holds `draft`."""
     draft: str = ""
     """The text that the answer `edit: TEXT` replaces: a command, or the new content of a file."""
 
     @property
     def is_strict(self) -> bool:
-        """Whether only offered options count. Elsewhere other words are instructions, or the answer itself."""
+        """Whether only the offered options are accepted. Otherwise, any text is an instruction or an answer."""
         return self.kind in ("approval", "conflict") or (self.kind == "confirmation" and bool(self.step_id))
 
     @property
@@ -64,7 +64,7 @@ class Question:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """The choices of this question; none if it is answered in other words."""
+        """The choices of this question; empty if it takes free text."""
         if self.kind == "approval":
             offered = {"yes", "no", "explain", *(option.split(" ")[0] for option in self.options)}
         else:
@@ -73,7 +73,7 @@ class Question:
 
 
 def understood(question: Question, words: str) -> str | None:
-    """Return the answer that these words stand for; None if they are no answer to this question."""
+    """Return the answer that these words stand for; None if they are not a valid answer to this question."""
     words = words.strip() if not words.lstrip().startswith(EDIT) else words.lstrip()
     if question.kind == "clarification":
         return _numbered(question, words) or words or None
@@ -95,12 +95,12 @@ def understood(question: Question, words: str) -> str | None:
 
 
 def choice_of(words: str) -> str:
-    """The word of the table that these words stand for; empty if there is none."""
+    """Return the `Choice.word` that these words stand for; empty if there is none."""
     return _WORDS.get(words.strip().lower(), "")
 
 
 def _reason(words: str) -> str:
-    """The reason in `no, REASON`."""
+    """Return the reason in `no, REASON`; empty if there is none."""
     word, comma, reason = words.replace("，", ",").partition(",")
     return reason.strip() if comma and _WORDS.get(word.strip().lower()) == "no" else ""
 
@@ -111,7 +111,7 @@ def _numbered(question: Question, words: str) -> str:
 
 
 def expected(question: Question) -> str:
-    """Say in a few words what can be answered."""
+    """Return a short description of the accepted answers."""
     if question.kind == "conflict":
         return ", ".join(question.options)
     words = [f"{choice.key} ({choice.word})" for choice in question.choices if choice.word != "explain"]
@@ -135,12 +135,12 @@ def is_no(answer: str) -> bool:
 
 
 def times_out_at(question: Question, limit: float | None) -> float | None:
-    """The end of the waiting time. It runs from when the question was asked, also while no process is running."""
+    """Return when the question times out. The time counts from when it was asked, even while no process is running."""
     return None if limit is None else question.asked_at + limit
 
 
 def asked_again_on_resume(question: Question) -> bool:
-    """Whether resuming an ended run asks this again: its answer, a timeout or a no, is what ended the run."""
+    """Whether resuming an ended run asks this question again, because its answer (a timeout or a no) ended the run."""
     if question.answer is None:
         return False
     if question.kind == "conflict":

@@ -1,7 +1,7 @@
 """Splits a shell command line into the words of every command in it, as a shell would.
 
-Quotes are removed; command substitutions, subshells and here-documents are read as well. What a shell would only know
-when it runs (variables, globs, the output of commands) is `ANY` or `ONE` in a word.
+Quotes are removed; command substitutions, subshells and here-documents are read as well. Parts that are known only at
+run time (variables, globs, the output of commands) appear in a word as `ANY` or `ONE`.
 """
 
 import re
@@ -24,7 +24,7 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b",
 
 
 class NotParsed(Exception):
-    """The text is no complete command line."""
+    """The text is not a complete command line."""
 
 
 @dataclass
@@ -36,14 +36,14 @@ class Lines:
 
 
 def split(text: str) -> Lines:
-    """Read a whole command line. Raises `NotParsed` if a quote or bracket is not closed."""
+    """Split a whole command line. Raises NotParsed if a quote or bracket is not closed."""
     reader = _Reader(text, Lines())
     reader.read()
     return reader.lines
 
 
 class _Reader:
-    """Reads from `position` to the end, or to the bracket that closes what was opened before."""
+    """Reads from `position` to the end of the text; with `inside`, to the closing bracket."""
 
     def __init__(self, text: str, lines: Lines, position: int = 0, *, inside: bool = False) -> None:
         self.text, self.lines, self.position, self.inside = text, lines, position, inside
@@ -148,7 +148,7 @@ class _Reader:
         return end
 
     def _quoted(self) -> None:
-        """The inside of double quotes."""
+        """Read the inside of double quotes."""
         self._add("", 0)
         while self.position < len(self.text):
             rest = self.text[self.position : self.position + 3]
@@ -172,7 +172,7 @@ class _Reader:
         self._add(_ANSI_ESCAPE.sub(_unescaped, quoted[1]), len(quoted.group()))
 
     def _expansion(self, rest: str, unknown: str = ANY) -> None:
-        """A variable, a substitution or a lone dollar sign."""
+        """Read a variable, a substitution or a lone dollar sign."""
         if rest.startswith("$(("):
             self._add(unknown, 0)
             self._nested(3)  # `$((` may also be a substitution with a subshell in it

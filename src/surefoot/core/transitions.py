@@ -1,7 +1,7 @@
 """The states of runs and steps, and the allowed transitions between them.
 
 The diagrams in docs/architecture.md are drawn from these tables by `draw()`; a test compares them. This module imports
-next to nothing, because every list of runs needs it.
+very little, because every list of runs needs it.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ ORCHESTRATION: dict[Stage, OrchestrationState] = {
     Stage.EXECUTION: OrchestrationState.EXECUTING,
     Stage.RECOVERY: OrchestrationState.RECOVERING,
     Stage.VALIDATION: OrchestrationState.VERIFYING,
-    # A run that waits for a person and one that failed both need somebody to continue.
+    # A waiting run and a failed run both need a person to continue.
     Stage.WAITING: OrchestrationState.BLOCKED,
     Stage.FAILED: OrchestrationState.BLOCKED,
     Stage.COMPLETED: OrchestrationState.DONE,
@@ -118,8 +118,8 @@ SETTLED = frozenset(
 """The final states of a step. Only a person or a new plan changes them."""
 
 READY = "ready"
-"""How a pending step is shown whose dependencies have all ended as it needs them. It follows from the others' states,
-so it is not recorded."""
+"""The status shown for a pending step whose dependencies are all met. It follows from the status of other steps, so it
+is not recorded."""
 
 _DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED, StepStatus.SKIPPED})
 """Statuses that satisfy a dependency. The dependants of a skipped step run without its result."""
@@ -134,7 +134,7 @@ class Condition(StrEnum):
 
 
 def condition_met(condition: Condition, status: StepStatus) -> bool:
-    """Whether a dependency that ended, or has not ended, with this status lets its dependant start."""
+    """Whether a dependency with this status lets its dependant start."""
     match condition:
         case Condition.SUCCESS:
             return status in _DONE
@@ -214,7 +214,7 @@ def check_transition(table: Mapping[S, Mapping[S, str]], old: S, new: S) -> None
 
 
 def draw(table: Mapping[S, Mapping[S, str]], start: S) -> str:
-    """The table as a Mermaid state diagram."""
+    """Return the table as a Mermaid state diagram."""
     lines = ["stateDiagram-v2", f"    [*] --> {start}"]
     for old, targets in table.items():
         lines += [f"    {old} --> {new}: {why}" for new, why in targets.items()]

@@ -1,5 +1,4 @@
-"""The base class of all values: immutable, strict about unknown fields. And values, and what is wrong with them, in
-words."""
+"""The base class of all values, which are immutable and reject unknown fields, and readable validation errors."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ V = TypeVar("V", bound="Value")
 
 
 class Secrecy(Enum):
-    """Where secrets are removed from a field, see `journal/redacted_values.py`.
+    """When secrets are removed from a field; see `journal/redacted_values.py`.
 
     A field without a mark is never altered: paths, ids, checks, hashes, the workspace.
     """
@@ -36,13 +35,13 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def with_(self, **changes: Any) -> Self:
-        """A validated copy with some fields replaced."""
+        """Return a validated copy with some fields replaced."""
         return type(self).model_validate({**vars(self), **changes})
 
 
 def unchecked(cls: Callable[P, V]) -> Callable[P, V]:
-    """A constructor for `cls` that skips validation, for values that the engine builds at every step from validated
-    parts. mypy still checks the calls."""
+    """Return a constructor for `cls` that skips validation, for values that the engine builds at every step from
+    validated parts. mypy still checks the calls."""
     kind = cast("type[V]", cls)
     fields = kind.model_fields
     factories = [(name, field.default_factory) for name, field in fields.items() if field.default_factory]
@@ -86,10 +85,10 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-# -- what is wrong with a value, in words ----------------------------------------------------------------------------
+# -- readable validation errors ------------------------------------------------------------------------------------
 
 _NAME_A_CLASS = {"model_type", "model_attributes_type", "dataclass_type", "dataclass_exact_type", "is_instance_of"}
-"""Problems that pydantic words with the name of a class, which means nothing to a person or a model."""
+"""Error types whose message names a class, which means nothing to a person or a model."""
 _SCHEMA_PART = re.compile(r".*[\[(]|(?:function|tagged-union|lax-or-strict|json-or-python|constrained)\b")
 
 
@@ -103,7 +102,7 @@ class WrongField(NamedTuple):
 
 
 def wrong_fields(error: ValidationError) -> list[WrongField]:
-    """What is wrong with each field. No name of a class is part of it."""
+    """Return the problem of each invalid field, without names of classes."""
     return [
         WrongField(".".join(map(str, shown_path(problem["loc"]))), worded(problem["type"], problem["msg"]))
         for problem in error.errors(include_url=False, include_input=False, include_context=False)
@@ -115,16 +114,16 @@ def what_is_wrong(error: ValidationError, most: int = 5) -> str:
 
 
 def worded(kind: str, message: str) -> str:
-    """A problem as pydantic words it, without the name of a class."""
+    """Return pydantic's message for a problem, without names of classes."""
     if kind in _NAME_A_CLASS:
         return "Input should be an object with named fields"
     return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
 
 
 def shown_path(location: tuple[int | str, ...]) -> list[int | str]:
-    """The place of a problem without the parts that name a class or a part of its schema."""
+    """Return the location of a problem without the parts that name a class or a part of its schema."""
     capitalised = {part for part in location if isinstance(part, str) and part.lstrip("_")[:1].isupper()}
-    # Walking over all classes takes milliseconds, and few places need it.
+    # Walking all classes takes milliseconds, and few locations need it.
     classes = capitalised & {cls.__name__ for cls in _subclasses(BaseModel)} if capitalised else capitalised
     return [
         part for part in location if isinstance(part, int) or (part not in classes and not _SCHEMA_PART.match(part))
@@ -138,7 +137,7 @@ def _subclasses(cls: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def error_in_words(error: BaseException) -> str:
-    """An error for people: what it says, and the kind of error only if it was not expected."""
+    """Return the message of an error for people. Only an unexpected error is named with its class."""
     if isinstance(error, ValidationError):
         return what_is_wrong(error)
     if isinstance(error, SurefootError | OSError):
@@ -147,6 +146,6 @@ def error_in_words(error: BaseException) -> str:
 
 
 def join_limited(items: Sequence[str], limit: int = 6) -> str:
-    """Return a list in one line: `a, b, c and 4 more`."""
+    """Join the items in one line: `a, b, c and 4 more`."""
     joined = ", ".join(items[:limit])
     return joined if len(items) <= limit else f"{joined} and {len(items) - limit} more"

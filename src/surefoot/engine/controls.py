@@ -1,4 +1,4 @@
-"""What people ask of a run: controls carried out between its steps, and a step done again as they want it."""
+"""Requests of people to a run: controls that are carried out between steps, and another attempt at a step."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +15,10 @@ from surefoot.tools.registry import Toolbox
 
 
 async def apply_controls(run: Run) -> list[str]:
-    """Carry out what was asked for since the last look. Requests that no longer apply are recorded as refused.
+    """Carry out the controls that are pending. Requests that no longer apply are recorded as refused.
 
-    Returns the steps that were skipped."""
+    Returns the steps that were skipped. Raises Stopped for `cancel` and `pause`.
+    """
     skipped: list[str] = []
     for control in list(run.state.controls):
         step_run = run.state.steps.get(control.step_id)
@@ -36,14 +37,14 @@ async def apply_controls(run: Run) -> list[str]:
                     e.StepReset(step_id=control.step_id, rung=Rung.ADJUST_PARAMETERS, by="user", note=control.why)
                 )
             case "skip" if step_run is None or step_run.status in SETTLED:
-                await run.record(_refused(control, step_run))
+                await run.record(refused(control, _why_refused(step_run)))
             case "retry" if step_run is None or step_run.status is StepStatus.PENDING:
-                await run.record(_refused(control, step_run))
+                await run.record(refused(control, _why_refused(step_run)))
     return skipped
 
 
 def _edited(run: Run, control: e.ControlReceived) -> e.Event:
-    """Return the plan's revision, or why it is refused: the plan may have moved on since the person looked at it."""
+    """Return the revision of the plan, or a refusal: the plan may have changed since the person looked at it."""
     why = f"{control.by}: {control.why}" if control.why else control.by
     reason = "it is the plan as it is already"
     try:
@@ -51,11 +52,14 @@ def _edited(run: Run, control: e.ControlReceived) -> e.Event:
             return revised
     except PlanError as error:
         reason = f"{error}" + (f" ({error.remedy})" if error.remedy else "")
-    return e.ControlRefused(command="edit", by=control.by, reason=reason, id=control.id)
+    return refused(control, reason)
 
 
-def _refused(control: e.ControlReceived, step_run: StepRun | None) -> e.ControlRefused:
-    reason = f"the step is {step_run.status}" if step_run else "the plan has no such step"
+def _why_refused(step_run: StepRun | None) -> str:
+    return f"the step is {step_run.status}" if step_run else "the plan has no such step"
+
+
+def refused(control: e.ControlReceived, reason: str) -> e.ControlRefused:
     return e.ControlRefused(
         command=control.command, step_id=control.step_id, by=control.by, reason=reason, id=control.id
     )

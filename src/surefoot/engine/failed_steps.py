@@ -1,4 +1,4 @@
-"""What people ask about a failed step of an ended run: its cause, another plan for it, or a new plan of the task."""
+"""Operations on a failed step of an ended run: find its cause, plan it differently, or make a new plan of the task."""
 
 from surefoot.core.outcome import ErrorCategory, StepReflection
 from surefoot.core.transitions import Rung, Stage, StepStatus
@@ -15,7 +15,7 @@ from surefoot.workspace.lock import WorkspaceLock
 
 
 async def reflect_on_step(services: Services, run_id: str, step_id: str) -> StepReflection:
-    """Find the cause of a step's last failure, also if the run did not ask for it. Only the reflection is recorded."""
+    """Find the cause of a step's last failure, even if the run did not look for it. Only the reflection is recorded."""
     state = fold(services.journal.read(run_id))
     step_run = _failed_step(state, step_id)
     known = step_run.reflections[-1:] if len(step_run.reflections) == len(step_run.failures) else ()
@@ -62,7 +62,7 @@ async def replan_task(services: Services, run_id: str) -> RunState:
 
 
 def _failed_step(state: RunState, step_id: str) -> StepRun:
-    """Return the step that made a run end. Raises UsageError if it did not fail, or may still be going on."""
+    """Return a failed step of an ended run. Raises UsageError if the step has not failed, or the run has not ended."""
     step_run = state.steps.get(step_id)
     if step_run is None or step_run.status is not StepStatus.FAILED or not step_run.failures:
         failed = ", ".join(s for s, r in state.steps.items() if r.status is StepStatus.FAILED) or "none"

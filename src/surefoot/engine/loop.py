@@ -1,4 +1,4 @@
-"""The engine's loop: look at the stage of a run and do what is next, until it ends. Resuming a run is continuing it."""
+"""The engine's loop: carries out the current stage of a run, until the run ends. A resumed run enters the same loop."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from surefoot.core.task import Task
 from surefoot.core.transitions import RUN_TRANSITIONS, Stage
 from surefoot.core.values import error_in_words
 from surefoot.engine.alerts.alerting import alert_on, send_after_end, send_alerts
-from surefoot.engine.controls import step_again
+from surefoot.engine.controls import refused, step_again
 from surefoot.engine.planner.approach import choose_approach
 from surefoot.engine.planner.plan import make_plan
 from surefoot.engine.planner.understand import understand
@@ -39,19 +39,28 @@ from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
+from surefoot.project.commits import newest_changes
 from surefoot.tools.fs.walk import is_cached
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 
 Work: TypeAlias = Callable[[Run], Awaitable[None]]
-"""Something that takes a run further."""
+"""A function that advances a run."""
+
+
+async def _recover(run: Run) -> None:
+    try:
+        await recover(run)
+    except RestoreConflict as conflict:
+        await settle_conflict(run, conflict)
+
 
 STAGES: dict[Stage, Work] = {
     Stage.UNDERSTANDING: understand,
     Stage.APPROACH: choose_approach,
     Stage.PLANNING: make_plan,
     Stage.EXECUTION: execute,
-    Stage.RECOVERY: recover,
+    Stage.RECOVERY: _recover,
     Stage.VALIDATION: validate,
 }
 
@@ -71,7 +80,7 @@ async def start_run(
     """Start a run and drive it to its end, or to where it waits for a person.
 
     `given` are results of earlier phases, made by hand or taken from the run `based_on`. With `last`, the run stops
-    after that stage. `branch` is the git branch that was made for it, and the one that it was made from.
+    after that stage. `branch` is the git branch that was made for the run, and the branch that it was made from.
     """
     require_usable(task)
     run_id = run_id or new_run_id()
@@ -99,7 +108,7 @@ async def create_run(
     refuse_missing_commands(task)
     run = Run(services, RunState(run_id=run_id, task=task, config=config))
     run.budget.require_enforceable(config)
-    # An undo that was killed here has to end before anything else begins.
+    # A restore of this folder that was killed has to be completed first.
     finished = await asyncio.to_thread(run.workspace.finish_restore)
     snapshot = await run.snapshot()
     created = e.RunCreated(
@@ -118,6 +127,7 @@ async def create_run(
         system=_system(),
         branch=branch[0],
         branched_from=branch[1],
+        newest_changes=await asyncio.to_thread(newest_changes, task.folder, task.text),
     )
     await run.record(created, *given)
     note_incidents(run, finished)
@@ -125,7 +135,7 @@ async def create_run(
 
 
 def config_from(first: Stage, config: ExecutionConfig) -> ExecutionConfig:
-    """The settings of a run that starts with this stage. One that has its plan does not stop after planning."""
+    """Return the settings of a run that starts with this stage. A run that is given a plan does not stop after it."""
     has_plan = first in (Stage.EXECUTION, Stage.VALIDATION)
     return config.with_(phases=PhasePolicy.AUTO) if has_plan and config.phases is PhasePolicy.PLAN else config
 
@@ -138,9 +148,9 @@ async def resume_run(
     config: ExecutionConfig | None = None,
     folder: Path | None = None,
 ) -> RunState:
-    """Go on where a run stopped, for whatever reason; with `config`, under other settings than before.
+    """Continue a run that stopped for whatever reason. `config` replaces its settings.
 
-    `folder` has the files of a remote run on this machine.
+    `folder` is where the files of a remote run are on this machine.
     """
     records = list(services.journal.read(run_id))
     state = fold(records)
@@ -158,7 +168,10 @@ async def resume_run(
 async def reopen_run(
     services: Services, state: RunState, records: Sequence[e.Record], config: ExecutionConfig | None = None
 ) -> Run:
-    """Record that a run goes on, unless only its alerts were left. The caller holds the lock of the workspace."""
+    """Send alerts that are left, and record that the run goes on, unless it is completed.
+
+    The caller holds the lock of the workspace.
+    """
     run = Run(services, state)
     await send_alerts(run)
     if state.stage is not Stage.COMPLETED or state.outcome is None:
@@ -189,7 +202,7 @@ async def retry_step(
 
 
 async def begin_again(run: Run, revised: Sequence[e.Event], step_id: str) -> None:
-    """Record what a person changed about a step, and go to where it is done again."""
+    """Record a person's changes to a step, and enter the execution stage to do the step again."""
     await run.record(*revised)
     if Stage.EXECUTION not in (run.state.stage, *RUN_TRANSITIONS[run.state.stage]):
         await run.enter(Stage.FAILED, "a person asks for a step again")
@@ -198,7 +211,7 @@ async def begin_again(run: Run, revised: Sequence[e.Event], step_id: str) -> Non
 
 
 def resumed_by(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
-    """Return the event with which this process goes on with a run."""
+    """Return the event that says that this process continues a run."""
     return e.RunResumed(
         run_id=run.state.run_id,
         model=run.model.name,
@@ -219,12 +232,12 @@ def _system() -> str:
 
 
 def _address_of(model: LanguageModel) -> str:
-    """The spec of a model that is named by an address, so that the run can be continued without naming it again."""
+    """Return the spec of a model that is named by an address, so that a resumed run finds it; empty for others."""
     return str(getattr(model, "address", ""))
 
 
 def traits_of(model: LanguageModel) -> dict[str, Any]:
-    """The traits of a model that differ from the defaults, for the record: a replay asks in the same way."""
+    """Return the traits of a model that differ from the defaults. A replay asks in the same way."""
     return model.traits.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -254,7 +267,7 @@ async def drive(run: Run, last: Stage | None, begin: Work, work: Work | None = N
 async def _run_stages(run: Run, last: Stage | None) -> None:
     while run.state.stage in STAGES:
         stage = run.state.stage
-        await run_stage(run)
+        await STAGES[stage](run)
         if stage is last and run.state.stage is not stage:
             if run.state.stage in STAGES:
                 await run.record(e.RunInterrupted(reason=f"stopped after {stage}, as asked", as_asked=True))
@@ -263,13 +276,7 @@ async def _run_stages(run: Run, last: Stage | None) -> None:
 
 async def run_stage(run: Run) -> None:
     """Carry out the current stage."""
-    stage = run.state.stage
-    try:
-        await STAGES[stage](run)
-    except RestoreConflict as conflict:
-        if stage is not Stage.RECOVERY:
-            raise
-        await settle_conflict(run, conflict)
+    await STAGES[run.state.stage](run)
 
 
 async def _drive_watched(run: Run, begin: Work, work: Work) -> None:
@@ -280,20 +287,19 @@ async def _drive_watched(run: Run, begin: Work, work: Work) -> None:
             await begin(run)
             await work(run)
         if run.state.stage is Stage.COMPLETED:
-            outcome = conclude(run.state, await _compare_with_start(run), run.state.red_at_start)
-            await run.record(e.RunEnded(outcome=outcome), *alert_on(run, outcome))
+            await _complete(run)
     except Stopped as stop:
         await _stop(run, stop.verdict, stop.reason, next_steps=stop.next_steps)
     except TimeoutError:
-        await _stop(run, Verdict.TIME, f"the {run.config.budget.max_seconds:g} seconds given are over")
+        await _stop(run, Verdict.TIME, f"the time limit of {run.config.budget.max_seconds:g} seconds is reached")
     except TaskImpossible as error:
         await _stop(run, Verdict.BLOCKED, f"it cannot be done as asked: {error}")
     except LeaseLost:
         # Nothing here may be recorded or undone any more: another process goes on with the run.
         raise
     except SurefootError as error:
-        what = "the model could not be asked: " if isinstance(error, ModelError) else ""
-        await _stop(run, Verdict.FAILED, f"{what}{error}", error)
+        prefix = "the model could not be asked: " if isinstance(error, ModelError) else ""
+        await _stop(run, Verdict.FAILED, f"{prefix}{error}", error)
     except BaseException as error:
         await _cut_short(run, error)
     finally:
@@ -302,7 +308,11 @@ async def _drive_watched(run: Run, begin: Work, work: Work) -> None:
 
 
 async def _cut_short(run: Run, error: BaseException) -> None:
-    """End a run that was cancelled or failed unexpectedly. Raises unless a person wanted it to stop."""
+    """Record that a signal or an internal error interrupted the run, and raise the error again.
+
+    A stop that a person sent through the inbox (cancel, pause) ends the run normally instead. A lost lease is raised
+    without a record, because another process owns the journal now.
+    """
     if isinstance(error, asyncio.CancelledError) and run.inbox.lost is not None:
         _current_task().uncancel()
         raise run.inbox.lost from None
@@ -323,9 +333,19 @@ def _current_task() -> asyncio.Task[Any]:
     return task
 
 
+async def _complete(run: Run) -> None:
+    """Record the outcome of a completed run. Controls that came too late for it are refused."""
+    outcome = conclude(run.state, await _compare_with_start(run), run.state.red_at_start)
+    too_late = [refused(control, "the run is completed") for control in run.state.controls]
+    await run.record(*too_late, e.RunEnded(outcome=outcome), *alert_on(run, outcome))
+
+
 async def _stop(
     run: Run, verdict: Verdict, reason: str, error: SurefootError | None = None, next_steps: tuple[str, ...] = ()
 ) -> None:
+    if run.state.stage is Stage.COMPLETED:
+        await _complete(run)
+        return
     if verdict is Verdict.WAITING:
         waiting = Outcome(verdict=verdict, summary=reason)
         await run.record(e.StageEntered(stage=Stage.WAITING, reason=reason), *alert_on(run, waiting))
@@ -337,7 +357,7 @@ async def _stop(
 
 
 async def _compare_with_start(run: Run) -> Observed:
-    """Compare the workspace with what it was before the run. Caches of tools that it did not touch are left out."""
+    """Compare the workspace with its state before the run. Caches that the run did not touch are left out."""
     paths: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
     touched, protected = run.state.touched, set(run.state.protected)
     for change in await asyncio.to_thread(run.workspace.changes, run.state.snapshot):

@@ -1,7 +1,7 @@
-"""A run that is driven one part at a time, by a program that decides itself when it goes on, such as a graph engine.
+"""Drives a run one part at a time, for a program that decides itself when to go on, such as a graph engine.
 
-The journal alone says where a run is. A part that the journal is past is not carried out again, so whoever drives the
-run may repeat a part, or know less of the run than its journal does.
+The journal alone says where a run is. A part that the journal is past is not carried out again, so the program may
+repeat a part, and may know less about the run than the journal does.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from surefoot.journal.state import RunState
 from surefoot.workspace.lock import WorkspaceLock
 
 KEPT_SECONDS = 2.0
-"""How long a run keeps its workspace after a part. When the next part comes later than that, the run is resumed."""
+"""How long a run stays open, with its workspace locked, after a part. A part that comes later resumes the run."""
 _HALTED = (Stage.WAITING, Stage.FAILED)
 
 
 @dataclass
 class _Kept:
-    """A run between two parts. Nobody else may work in its folder."""
+    """A run between two parts, with the lock of its folder."""
 
     run: Run
     lock: WorkspaceLock
@@ -80,15 +80,15 @@ class Parts:
     ) -> RunState:
         """Carry out a part of a run, if the run is in one of these stages. Otherwise nothing is done.
 
-        `seen` is the last event that the caller knows. A run that waits or has failed goes on only if `go_on_at` is its
-        last event: then nobody has continued it since the caller was told to.
+        `seen` is the number of the last event that the caller knows. A run that waits or has failed goes on only if
+        `go_on_at` is the number of its last event: then nobody else has continued it in the meantime.
         """
         state = self.state_of(run_id, seen)
         if not _is_due(state, stages, go_on_at):
             return state
 
         async def work(run: Run) -> None:
-            # Where a halted run goes on is known only now.
+            # The stage in which a halted run goes on is known only now.
             if run.state.stage in stages:
                 await part(run)
 
@@ -119,7 +119,7 @@ class Parts:
     # -- between two parts -----------------------------------------------------------------------------------------
 
     async def _keep(self, run: Run, lock: WorkspaceLock, undo: contextlib.ExitStack) -> None:
-        """Make everything durable that the caller may note, and keep the folder while the run is in progress."""
+        """Flush the journal, so that the caller can rely on the last event, and keep a run in progress open."""
         await self._services.journal.flush()
         if run.state.stage in STAGES:
             run_id, loop = run.state.run_id, asyncio.get_running_loop()
@@ -148,7 +148,7 @@ def _is_due(state: RunState, stages: Collection[Stage], go_on_at: int) -> bool:
     """Whether a part for these stages can be carried out now."""
     if state.stage in _HALTED:
         return go_on_at == state.seq
-    # The verdict of a run that was killed just before it is still missing.
+    # A completed run without an outcome was killed before its verdict was recorded.
     return state.stage in stages or (state.stage is Stage.COMPLETED and state.outcome is None)
 
 
@@ -156,7 +156,7 @@ def _with_same_task(state: RunState, task: Task) -> RunState:
     if state.task != task:
         known = state.task.text.strip().partition("\n")[0] if state.task else ""
         raise UsageError(
-            f"run {state.run_id} exists already, and its task or its checks are others: {known!r}",
+            f"run {state.run_id} exists already, with another task or other checks: {known!r}",
             remedy="give no run id, or one that is not used yet; to continue that run, give its id without a task",
         )
     return state

@@ -1,7 +1,7 @@
-"""Refuses tasks before anything is recorded: with a secret in them, or with a check that cannot be run.
+"""Refuses tasks that contain a secret, or a check that cannot be run.
 
-The journal stores what the engine acts on as it is, so it must hold no secret. A check that no shell can start would
-fail before and after any work, whatever a model does.
+The journal stores the inputs of a run verbatim, so they must hold no secret. A check that no shell can start fails
+before and after any work, whatever a model does.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from surefoot.core.task import Task
 from surefoot.errors import CommandNotFound, UsageError
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
-from surefoot.prompting.project.folder import list_files
+from surefoot.project.folder import list_files
 from surefoot.workspace.process.missing_commands import NOT_FOUND, MissingCommand, find_missing, named_by_shell
 from surefoot.workspace.process.missing_modules import find_missing_module
 
@@ -23,7 +23,7 @@ _FORMAT_REMEDY = "keep it in a file or in a variable of the environment, and nam
 def refuse_secrets(redactor: Redactor, task: Task, given: Sequence[e.Event]) -> None:
     """Raise if the task, a check, the workspace's path or a given plan contains a secret.
 
-    What looks like a token is accepted as part of a path, and in a given plan.
+    Text that looks like a token is accepted as part of a path, and in a given plan.
     """
     folder = task.folder
     redactor = redactor.sparing(lambda: "\n".join([str(folder), *list_files(folder)]))
@@ -39,7 +39,7 @@ def refuse_secrets(redactor: Redactor, task: Task, given: Sequence[e.Event]) -> 
 
 
 def refuse_secret_answer(redactor: Redactor, answer: str, what: str = "the answer") -> None:
-    """Raise if an answer to a question, or other words of a person, contain a known secret: they would be stored."""
+    """Raise if an answer to a question, or other text from a person, contains a known secret: it would be stored."""
     if found := redactor.find_known(answer):
         raise _refused(what, found, _VALUE_REMEDY)
 
@@ -54,9 +54,9 @@ def refuse_missing_commands(task: Task) -> None:
 
 
 def refuse_unstarted(task: Task, result: CheckResult) -> None:
-    """Raise if the shell of a check of the user could not start a command, now that it was run.
+    """Raise if the shell could not start a command when it ran a check of the user.
 
-    A script that is not there yet is not refused: the task may be to write it.
+    A script that does not exist yet is not refused, because the task may be to write it.
     """
     if result.passed or result.check.origin != "user" or result.exit_code not in _CANNOT_RUN:
         return
@@ -70,8 +70,10 @@ def refuse_unstarted(task: Task, result: CheckResult) -> None:
 
 
 def warn_of_missing_module(task: Task, result: CheckResult) -> str:
-    """Say that a check of the user names a module that nothing provides; empty if it does not. It is not refused: the
-    task may be to write it."""
+    """Return a warning if a check of the user names a module that nothing provides; empty otherwise.
+
+    The check is not refused, because the task may be to write the module.
+    """
     check = result.check
     if result.passed or check.origin != "user" or not isinstance(check, CommandCheck):
         return ""

@@ -1,4 +1,4 @@
-"""Puts right what an interrupted run left, before it goes on, and asks what only a person can decide."""
+"""Cleans up after an interrupted run before it goes on, and asks a person where only a person can decide."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ _MAX_PATHS = 20
 
 
 async def pick_up(run: Run) -> None:
-    """Take a run from wherever it stopped to where it can go on."""
+    """Bring a run from wherever it stopped to a state in which it can go on."""
     await run.inbox.receive()
     had_ended = run.state.stage is Stage.FAILED
     await _leave_halt(run)
@@ -32,8 +32,8 @@ async def pick_up(run: Run) -> None:
 
 
 async def check_before(run: Run) -> None:
-    """Run the task's checks before anything is done: only what is red now can prove the task later."""
-    # Also for a run that was started by a version that did not look, or where the command was removed since.
+    """Run the task's checks before anything is done: only a check that fails now can prove the task later."""
+    # Repeated for a resumed run: an older version may not have looked, or the command may have been removed since.
     refuse_missing_commands(run.task)
     if run.state.baseline_taken or run.config.phases is PhasePolicy.PLAN:
         return
@@ -63,7 +63,7 @@ async def _leave_halt(run: Run) -> None:
         stage = state.failed_at or Stage.UNDERSTANDING
         failed = state.steps.get(state.recovering)
         if stage is Stage.RECOVERY and (failed is None or failed.status is not StepStatus.FAILED):
-            # A person has undone the failed step, and it is to be done again.
+            # A person has undone the failed step, so it is done again.
             stage = Stage.EXECUTION
         if stage is Stage.VALIDATION and any(r.status is StepStatus.PENDING for r in state.steps.values()):
             stage = Stage.EXECUTION
@@ -71,7 +71,7 @@ async def _leave_halt(run: Run) -> None:
 
 
 async def _reset_failed_step(run: Run) -> None:
-    """Give a step that the ladder gave up on all its attempts again: a person asks for more."""
+    """Give a step that the ladder gave up on its full number of attempts again, because a person resumed the run."""
     step_run = run.state.steps.get(run.state.recovering)
     if run.state.stage is not Stage.RECOVERY or step_run is None or step_run.step.id in run.state.failed:
         return
@@ -87,8 +87,10 @@ async def _reset(run: Run, step_run: StepRun, note: str) -> None:
 
 
 async def _settle_interrupted(run: Run, action: Action) -> None:
-    """Undo an action with an intent and no result in the workspace, so that it may be tried again. Ask a person about
-    effects outside, which cannot be seen from here."""
+    """Undo the file changes of an action that was begun and has no recorded result, so that it can be done again.
+
+    If it has effects outside the workspace, a person is asked whether it was done.
+    """
     arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
     call = f"{action.tool}({arguments[:500]})"
     if action.external and await was_done(run, call, action.step_id, action.id):
@@ -109,7 +111,7 @@ async def _finish_restore(run: Run) -> None:
             run.note(e.Warned(message=f"temporary files were left: {', '.join(map(printable, left))}"))
 
 
-async def _ask(run: Run, conflict: RestoreConflict, step_id: str, what: str) -> str:
+async def _ask(run: Run, conflict: RestoreConflict, step_id: str, occasion: str) -> str:
     listed = "\n".join(f"  {path}" for path in conflict.paths[:_MAX_PATHS])
     more = f"\n  and {len(conflict.paths) - _MAX_PATHS} more" if len(conflict.paths) > _MAX_PATHS else ""
     answer = await run.human.ask(
@@ -118,7 +120,7 @@ async def _ask(run: Run, conflict: RestoreConflict, step_id: str, what: str) -> 
         f"{listed}{more}\nOverwrite them, keep them as they are now, or stop?",
         options=("overwrite", "keep", "stop"),
         step_id=step_id,
-        subject=f"{what}:{' '.join(conflict.paths)}",
+        subject=f"{occasion}:{' '.join(conflict.paths)}",
     )
     if answer not in ("overwrite", "keep"):
         raise Stopped(Verdict.CANCELLED, f"stopped, because files were changed meanwhile: {answer}")

@@ -1,10 +1,11 @@
-"""Computes how a run ends: the verdict from what was checked, and a diagnosis if it did not finish. Pure."""
+"""Computes the outcome of a run: the verdict from its checks, and a diagnosis if it did not finish. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from surefoot.core.outcome import (
     IN_PART,
+    NOTHING_DONE,
     CheckResult,
     CriterionResult,
     Diagnosis,
@@ -22,8 +23,8 @@ from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED
 from surefoot.engine.verifier.left_out import left_out_checks, left_out_criteria
 from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
-from surefoot.prompting.project.asked_for import missing_parts
-from surefoot.prompting.project.task_text import to_be_left_alone
+from surefoot.project.asked_for import missing_parts
+from surefoot.project.task_text import to_be_left_alone
 
 MAX_LISTED = 40
 """How many files a diagnosis names."""
@@ -58,12 +59,27 @@ def conclude(state: RunState, observed: Observed, red_at_start: Iterable[str]) -
         proof, summary = ProofLevel.OWN_TEST, _own_test_summary(output.tests, summary)
     elif proof is ProofLevel.NONE and output and output.tests and output.tests.own_tests_problem:
         summary = f"{summary}; the tests that the run wrote prove nothing: {output.tests.own_tests_problem}"
-    return _outcome(state, observed, verdict, f"{_in_part(state, observed)}{summary}", checks, None, proof)
+    nothing = "" if verdict is Verdict.VERIFIED else _nothing_done(state)
+    summary = f"{nothing or _missing_prefix(state, observed)}{summary}"
+    return _outcome(state, observed, verdict, summary, checks, None, proof)
 
 
-def _in_part(state: RunState, observed: Observed) -> str:
-    """Say what the task asks for and is missing, as the beginning of a summary. It changes no verdict: the words of a
-    task are read by rules, and a check decides."""
+def _nothing_done(state: RunState) -> str:
+    """Return the beginning of a summary that says why no step was carried out; empty if one was."""
+    statuses = {step_run.status for step_run in state.steps.values()}
+    if not statuses or statuses - {StepStatus.SKIPPED, StepStatus.BLOCKED}:
+        return ""
+    if StepStatus.SKIPPED not in statuses:
+        return f"{NOTHING_DONE}no step could be reached; "
+    blocked = " or could not be reached" if StepStatus.BLOCKED in statuses else ""
+    return f"{NOTHING_DONE}every step was skipped{blocked}; "
+
+
+def _missing_prefix(state: RunState, observed: Observed) -> str:
+    """Return the beginning of a summary that names parts of the task that are missing; empty if none is.
+
+    It does not change the verdict: the parts are found by the wording of the task, and only checks decide.
+    """
     missing = _missing_parts(state, observed)
     verb = "are" if len(missing) > 1 or missing == ["tests"] else "is"
     listed = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
@@ -71,11 +87,12 @@ def _in_part(state: RunState, observed: Observed) -> str:
 
 
 def _problem(state: RunState, observed: Observed, tests: SuiteEvidence | None) -> str:
-    """Say why passing the checks proves nothing; empty if nothing speaks against it."""
+    """Return why passing the checks proves nothing; empty if there is no such reason."""
     if state.validation is None:
         return "the plan is made; nothing was executed"
-    if touched := _protected(state, observed):
-        return f"protected files were modified ({', '.join(touched)}), so passing the checks proves nothing"
+    if touched := _left_alone_but_changed(state, observed):
+        files = ", ".join(touched)
+        return f"the task says to leave {files} alone, and it was modified, so passing the checks proves nothing"
     view = state.validation.output.view if state.validation.output else None
     refuted = _refuted(view) if view and (view.red or view.problem) else ""
     if tests is not None and tests.weakened:
@@ -120,12 +137,14 @@ def _judge(
         own = count_checks(checks).passed
         passing = "1 check of the plan itself passes" if own == 1 else f"{own} checks of the plan itself pass"
         weak = f"; {passing}, which is weak evidence" if own else ""
-        return Verdict.UNVERIFIED, f"done, but neither you nor the project gave a check that could prove it{weak}"
+        done = "" if _nothing_done(state) else "done, but "
+        return Verdict.UNVERIFIED, f"{done}neither you nor the project gave a check that could prove it{weak}"
+    # Whether they pass now is not tested here: `conclude` gives this verdict only if the final gate passed.
     proving = [r for r in strong if r.check.key in red_at_start]
     if not proving:
         return (
             Verdict.UNVERIFIED,
-            "the checks pass, but they passed before too: they do not prove that this task is done",
+            "the given checks pass, but they passed before too: they do not prove that this task is done",
         )
     hollow = state.validation.output.hollow if state.validation and state.validation.output else ()
     solid = [r for r in proving if r.check.key not in hollow]
@@ -141,7 +160,7 @@ def _judge(
 
 
 def _refuted(view: JudgedView) -> str:
-    """Say why checks that pass in the workspace prove nothing: because of files that decide what they do."""
+    """Return why checks that pass in the workspace prove nothing: files that decide what they do were changed."""
     files = [*view.restored, *view.left_out]
     shown = _listed(files)
     if view.problem:
@@ -163,9 +182,9 @@ def stopped(
     error: SurefootError | None = None,
     next_steps: tuple[str, ...] = (),
 ) -> Outcome:
-    """Return the outcome of a run that did not finish its plan. `error` ended it, unless the ladder or a limit did.
+    """Return the outcome of a run that did not finish its plan.
 
-    `next_steps` is what a person can do about it, if that is not the usual.
+    `error` is what ended it; None if the ladder or a limit did. `next_steps` replace the usual advice.
     """
     output = state.validation.output if state.validation else None
     diagnosis = _diagnosis(state, observed, verdict, reason, error)
@@ -200,13 +219,13 @@ def _diagnosis(
 
 
 def _needs_other_spec(state: RunState, cause: str) -> bool:
-    """Whether the model's spec is wrong. A resumed run takes it from the journal unless it is given another."""
+    """Whether the model's spec is wrong. A resumed run takes the spec from the journal unless it is given another."""
     by_address = cause == NotAModelServer.cause and bool(state.model_address)
     return by_address or cause == UnknownModel.cause
 
 
 def _repair_set_up(state: RunState, cause: str, remedy: str) -> Iterable[str]:
-    """Say what the error's own remedy is. Neither a stronger model nor another step would help."""
+    """Yield the error's own remedy, and how to go on after it. A stronger model or another step would not help."""
     yield remedy
     if cause == CommandNotFound.cause:
         yield f"a corrected check needs a new run; once the command is installed: surefoot resume {state.run_id}"
@@ -280,7 +299,7 @@ def _outcome(
         generated_files=tuple(observed.added),
         modified_files=tuple(observed.changed),
         deleted_files=tuple(observed.removed),
-        protected_changes=_protected(state, observed),
+        protected_changes=_left_alone_but_changed(state, observed),
         degraded_steps=tuple(s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED),
         unproven_steps=tuple(s for s, r in state.steps.items() if r.recorded_output and r.recorded_output.unproven),
         not_captured=tuple(observed.not_captured),
@@ -306,7 +325,7 @@ def _unmet_criteria(state: RunState) -> Iterable[CriterionResult]:
 
 
 def _not_named(state: RunState, observed: Observed) -> Iterable[str]:
-    """Name the new files that the model wanted to write too, and that were left out of the plan."""
+    """Yield a warning about new files that the model also wanted to write, and that were left out of the plan."""
     judged = state.understanding.validation if state.understanding else None
     for warning in judged.warnings if judged else ():
         if warning.startswith(REPAIRED + NOT_NAMED):
@@ -316,13 +335,13 @@ def _not_named(state: RunState, observed: Observed) -> Iterable[str]:
 
 
 def _missing_parts(state: RunState, observed: Observed) -> list[str]:
-    """Return tests, documentation and changelog entries that the task asks for and no changed file can be."""
+    """Return which of tests, documentation and changelog entries the task asks for, and no changed file can be."""
     done = state.task is not None and state.validation is not None
     return missing_parts(state.task.text, observed.all) if done and state.task else []
 
 
 def _view_warnings(state: RunState) -> Iterable[str]:
-    """Say how the tree that was judged differs from the workspace."""
+    """Yield how the judged tree differs from the workspace."""
     output = state.validation.output if state.validation else None
     if output is None or output.view is None or output.view.problem:
         return
@@ -333,7 +352,7 @@ def _view_warnings(state: RunState) -> Iterable[str]:
 
 
 def _checks_dropped_by_review(state: RunState) -> Iterable[str]:
-    """Say which checks and criteria do not count after a review."""
+    """Yield which checks and criteria do not count, because a review undid their files."""
     names = [*(check.label for check in left_out_checks(state)), *sorted(left_out_criteria(state))]
     if names:
         files = _listed(sorted(state.undone_files))
@@ -341,7 +360,7 @@ def _checks_dropped_by_review(state: RunState) -> Iterable[str]:
 
 
 def _new_git_state(observed: Observed) -> list[str]:
-    """Return warnings about what the run added that git takes settings or hooks from when the user next runs it."""
+    """Return warnings about new repositories and hooks, whose settings git uses when the user next runs it."""
     found = []
     added = [path for path in observed.added if not path.startswith(".git/")]
     nested = {path.partition("/.git")[0] for path in added if path.endswith(("/.git", "/.git/HEAD"))}
@@ -356,13 +375,13 @@ def _new_git_state(observed: Observed) -> list[str]:
 
 
 def _regressions_unknown(state: RunState) -> Iterable[str]:
-    """Say that regressions could not be looked for, if the project has tests that could have regressed."""
+    """Yield a warning if the project has tests and regressions could not be looked for."""
     tests = state.validation.output.tests if state.validation and state.validation.output else None
     if tests is not None and tests.command and tests.regressions_unknown:
         yield f"regressions: unknown, because {tests.regressions_unknown} ({tests.command})"
 
 
-def _protected(state: RunState, observed: Observed) -> tuple[str, ...]:
+def _left_alone_but_changed(state: RunState, observed: Observed) -> tuple[str, ...]:
     """Return the modified files that the task says to leave alone. Tests are compared by `suite.test_policy`."""
     left_alone = to_be_left_alone(state.task.text if state.task else "", state.protected)
     return tuple(path for path in (*observed.changed, *observed.removed) if path in left_alone)

@@ -18,12 +18,12 @@ class Decision(Value):
     number: int
     """Starting at 1."""
     begins: int
-    """The number of the first event that belongs to it. A fork before the decision has only the events before."""
+    """The number of the decision's first event. A fork before the decision copies only the events before this one."""
     at: float
     step_id: str
     attempt: int
     kind: Literal["act", "done", "replan", "recover"]
-    """`recover` is a decision of the engine after a failed step, the others are made by the model or the plan."""
+    """`recover` is the engine's decision after a failed step. The others are made by the model or by the plan."""
     thought: FreeText = ""
     asked: bool = False
     """Whether a model was asked; otherwise the plan or a rule decided."""
@@ -31,12 +31,12 @@ class Decision(Value):
     arguments: Annotated[dict[str, Any], Secrecy.WORDING] = Field(default_factory=dict)
     action_id: str = ""
     ok: bool | None = None
-    """Whether the action succeeded; None: it was refused or interrupted, or there was none."""
+    """Whether the action succeeded. None if it was refused or interrupted, has not ended, or if there was no action."""
     result: FreeText = ""
     """The summary of the action, or why it was refused."""
     rung: Rung | None = None
     plan_changes: tuple[str, ...] = ()
-    """The steps it added, changed or removed: `+ s4`, `~ s5`, `- s6`."""
+    """The steps that the decision added, changed or removed: `+ s4`, `~ s5`, `- s6`."""
 
 
 def decisions(records: Iterable[e.Record]) -> list[Decision]:
@@ -47,7 +47,7 @@ def decisions(records: Iterable[e.Record]) -> list[Decision]:
 
 
 class _Collector:
-    """Collects decisions from events. What belongs to the next decision of a step is held until it is complete."""
+    """Collects decisions from events. Details of a step's next decision are held until the decision is complete."""
 
     def __init__(self) -> None:
         self.decisions: list[Decision] = []

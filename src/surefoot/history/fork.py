@@ -1,4 +1,4 @@
-"""Forks a run: a new run in a new folder, with files and journal as before a phase, step, decision or question."""
+"""Forks a run: creates a new run in a new folder, from the state before a phase, step, decision or question."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _NOT_COPIED = (
     e.AlertStarted,
     e.AlertFinished,
     e.RunEnded,
-    # Controls concern the old run only, and the costs of the old run are not those of the new one.
+    # Controls concern only the old run, and its costs do not count for the new one.
     e.ControlReceived,
     e.ModelAnswered,
     e.ModelRetried,
@@ -60,9 +60,9 @@ class Point:
 class _Place(NamedTuple):
     workspace: WorkspaceState
     first_event: int
-    """The first event that is not taken over."""
+    """The number of the first event that is not copied."""
     added: tuple[e.Event, ...] = ()
-    """Events that follow those that are taken over."""
+    """Events to add after the copied ones."""
 
 
 async def fork(
@@ -78,8 +78,8 @@ async def fork(
 ) -> str:
     """Fork a run at a point, with another model, another answer to the question there, or changed settings.
 
-    Returns the id of the new run. Resuming it goes on from that point. Its changes are compared with the start of the
-    old run, so a test that was modified before the fork still counts as modified.
+    Returns the id of the new run, which continues from that point when it is resumed. Its changes are compared with the
+    start of the old run, so a test that was modified before the fork still counts as modified.
     """
     records = list(journal.read(run_id))
     place = _place(records, point, answer)
@@ -94,7 +94,7 @@ async def fork(
     storage.copy_to(snapshot, target)
     copied = list(_copied(before))
     if point.phase in _SURVEYED:
-        # One turn of the model may have submitted several phases. It has to be asked anew for those that follow.
+        # One turn of the model may have submitted several phases, so the model is asked again for the later ones.
         copied = [event for event in copied if not isinstance(event, _CONVERSATION)]
     new = created.model_copy(
         update={
@@ -109,7 +109,7 @@ async def fork(
         }
     )
     events = [new, *copied, *place.added]
-    # Fold them before they are written, to make sure that they are a valid run.
+    # Folded before they are written, to make sure that they form a valid run.
     fold(e.Record(seq, 0.0, event) for seq, event in enumerate(events, 1))
     await journal.append(new.run_id, events)
     return new.run_id
@@ -126,7 +126,7 @@ def _place(records: Sequence[e.Record], point: Point, answer: str) -> _Place:
 
 
 def _before_phase(records: Sequence[e.Record], phase: Stage) -> _Place:
-    """The first time that the run came to a phase."""
+    """The place where the run first entered a phase."""
     created = records[0].event
     assert isinstance(created, e.RunCreated)
     if phase is created.starts_at:
@@ -174,7 +174,7 @@ def _before_decision(records: Sequence[e.Record], number: int) -> _Place:
 
 
 def _workspace_at(records: Sequence[e.Record], seq: int, step_id: str) -> WorkspaceState:
-    """The workspace before an event of a step; without a step, of the run."""
+    """The workspace before an event of a step, or before an event of the run if `step_id` is empty."""
     before = [record for record in records if record.seq < seq]
     timeline = build_timeline(before)
     step_run = fold(before).steps.get(step_id)
@@ -187,7 +187,7 @@ def _workspace_at(records: Sequence[e.Record], seq: int, step_id: str) -> Worksp
         )
     for record in records[len(before) :]:
         event = record.event
-        # The next snapshot was taken right before the next write, so it is also the workspace of the decision.
+        # The next snapshot was taken right before the next write, so it also shows the workspace before the event.
         if isinstance(event, e.ActionStarted | e.StepFinished) and event.snapshot:
             return WorkspaceState(event.snapshot)
         if isinstance(event, e.RolledBack):
@@ -201,14 +201,14 @@ def _workspace_at(records: Sequence[e.Record], seq: int, step_id: str) -> Worksp
 
 
 def _copied(records: Iterable[e.Record]) -> Iterable[e.Event]:
-    """The events that the new run takes over. Undos by a person and open questions are left out."""
+    """The events to copy to the new run. Undos by a person and open questions are left out."""
     events = [record.event for record in records]
     answered = {event.question_id for event in events if isinstance(event, e.QuestionAnswered)}
     for event in events:
         is_undo = isinstance(event, e.RolledBack) and not event.step_id
         is_open_question = isinstance(event, e.QuestionAsked) and event.question_id not in answered
         if isinstance(event, e.ModelAnswered) and event.conversation:
-            # The turn is part of the conversation; what it cost is not a cost of the new run.
+            # The turn is part of the conversation, but its cost does not count for the new run.
             free = {"prompt_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "cost_usd": 0.0, "duration_ms": 0}
             yield event.model_copy(update=free)
         elif not (isinstance(event, _NOT_COPIED) or is_undo or is_open_question):

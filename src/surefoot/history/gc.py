@@ -1,4 +1,4 @@
-"""Removes the snapshots of runs that ended a while ago. Their journal stays."""
+"""Garbage collection: removes snapshots of old runs and the content of expired artifacts. The journal is kept."""
 
 import shutil
 import time
@@ -21,7 +21,7 @@ from surefoot.workspace.worktrees import worktree_of
 
 _ALL_RUNS = 1_000_000_000
 _MIN_AGE_SECONDS = (60.0, 3600.0)
-"""The limits for the age below which content is kept: a run may have stored it and not recorded that yet."""
+"""Bounds of the age below which content is kept: a run may have stored it and not yet recorded it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Collected:
     runs: tuple[str, ...]
     """The runs that can no longer be undone."""
     kept: int
-    """The number of other runs that were looked at."""
+    """The number of other runs that were considered."""
     snapshots: int
     files: int
     bytes_freed: int
@@ -44,11 +44,11 @@ def collect_garbage(
     workspaces: Collection[str] | None = None,
     dry_run: bool = False,
 ) -> Collected:
-    """Remove the snapshots of runs that ended more than `older_than` seconds ago, and the content that only these need.
-    In their workspaces, also delete the files that an undo moved aside before that.
+    """Remove the snapshots of runs that ended more than `older_than` seconds ago, and content that no other run needs.
 
-    With `workspaces`, only runs that worked in one of them are removed. Kept are the newest `keep` of them, runs that
-    are active, waiting or interrupted, and runs in a locked workspace.
+    This also removes the copies that these runs worked in, and files that an undo moved aside in their workspaces
+    before that time. With `workspaces`, only runs that worked in one of them are removed. The newest `keep` ended runs,
+    runs that are active, waiting or interrupted, and runs in a locked workspace are kept.
     """
     runs = journal.summaries(_ALL_RUNS)
     chosen = [run for run in runs if workspaces is None or run.workspace in workspaces]
@@ -56,7 +56,7 @@ def collect_garbage(
     before = time.time() - older_than
     with ExitStack() as stack:
         old = [run for run in ended if run.updated_at <= before]
-        # The locks prevent anybody from resuming one of these runs meanwhile.
+        # The locks keep these runs from being resumed meanwhile.
         locked = {workspace for workspace in {run.workspace for run in old} if _lock(stack, home, workspace)}
         dropped = {run.run_id: run for run in old if run.workspace in locked}
         needed: set[str] = set()
@@ -84,9 +84,9 @@ def collect_garbage(
 
 
 def expire_artifacts(journal: Journal, *, now: float | None = None) -> int:
-    """Delete the content of all results of steps that have expired, of all runs. Returns how many there were.
+    """Delete the content of all expired artifacts, in all runs. Returns the number of deleted contents.
 
-    The journal keeps the event of each, and so what it was, how large, and since when it is gone.
+    The journal keeps the event of each artifact, with its summary, its size and the time of its expiry.
     """
     moment = time.time() if now is None else now
     deleted = 0
@@ -102,7 +102,7 @@ def expire_artifacts(journal: Journal, *, now: float | None = None) -> int:
 
 
 def _remove_scratch_copies(home: Path, run_id: str) -> None:
-    """Remove the copies of the workspace that a killed process has left."""
+    """Remove the copies of the workspace that a killed process left behind."""
     for folder in (home / COPIES).glob(f"{run_id}.*"):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,6 +1,6 @@
-"""What people ask of a run from outside its process: controls, answers, a changed plan. Refused before they are sent.
+"""Requests to a run from outside its process: controls, answers and changed plans.
 
-The command line and the server both ask through these functions.
+The command line and the server both use these functions. Invalid requests are refused before they are sent.
 """
 
 import getpass
@@ -34,7 +34,7 @@ def resolve_step(name: str, ids: list[str]) -> str:
 
 
 def require_control(state: RunState, step_id: str = "") -> str:
-    """The id of the step that a control is about. Raises UsageError if the run takes no controls, or lacks the step."""
+    """The id of the step that a control is about. Raises UsageError if the run takes no controls or lacks the step."""
     run_id = state.run_id
     if state.outcome is None and state.stage is Stage.WAITING:
         asks = bool(state.open_questions)
@@ -64,7 +64,7 @@ def send_control(
 def open_questions(journal: Journal, run_id: str) -> tuple[list[Question], list[str]]:
     """The open questions of a run, and the ids of those that have timed out.
 
-    A question whose answer is in the inbox of the run is not open any more.
+    A question whose answer is in the inbox of the run is no longer open.
     """
     state = fold(journal.read(run_id))
     sent = answered_in(journal.receive(run_id))
@@ -83,7 +83,7 @@ def find_question(questions: list[Question], question_id: str) -> Question:
 
 
 def require_answer(question: Question, text: str) -> str:
-    """The answer that these words stand for. Raises UsageError if they are none."""
+    """The answer that a text stands for. Raises UsageError if the text does not answer the question."""
     answer = understood(question, text)
     if answer is None:
         raise UsageError(f"{text!r} is no answer to this question", remedy=f"answer with one of: {expected(question)}")
@@ -102,7 +102,7 @@ def require_editable(state: RunState) -> None:
 
 
 def require_revision(state: RunState, text: str, why: str) -> PlanRevised | None:
-    """What a changed plan means. None: nothing. Raises UsageError if it is not possible."""
+    """The revision that a changed plan stands for; None if nothing changed. Raises UsageError if it is not possible."""
     try:
         return revision(text, state, why)
     except PlanError as error:
@@ -112,9 +112,9 @@ def require_revision(state: RunState, text: str, why: str) -> PlanRevised | None
 async def revise_plan(
     journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, redactor: Redactor
 ) -> int:
-    """Change a plan that is made and that no process drives. Returns the number of the event that records it.
+    """Change the plan of a run that only made a plan. Returns the number of the event that records the change.
 
-    `wanted` is the revision that the sender means by the text. The plan is read again: it may have been changed since.
+    `wanted` is the revision that the sender saw. It is computed again, because the plan may have been changed since.
     """
     refuse_secret_answer(redactor, plan, "the plan")
     state = fold(journal.read(run_id))
@@ -130,6 +130,6 @@ async def revise_plan(
 
 
 def send_edit(journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, command_id: str = "") -> None:
-    """Send a changed plan. `wanted` is the revision that the sender means by it, from `require_revision`."""
+    """Send a changed plan to a run. `wanted` is the revision that the sender saw, from `require_revision`."""
     by, removes = user_name(), wanted.removed
     journal.send(run_id, ControlMessage(command="edit", by=by, why=why, plan=plan, removes=removes, id=command_id))

@@ -1,4 +1,4 @@
-"""Restoring a folder for a person: what would change, which changes by others stay, and carrying it out."""
+"""Restores a folder for a person: plans the changes, keeps or refuses changes by others, and carries out the plan."""
 
 import getpass
 from collections.abc import Callable, Sequence
@@ -26,8 +26,10 @@ class RestorePlan:
     """The changes from `current` to `target`."""
     conflicts: tuple[str, ...] = ()
     """Files that others changed and that the requested snapshot would overwrite."""
+    redoes: bool = False
+    """Whether this undoes an undo."""
     report: RestoreReport | None = field(default=None, compare=False)
-    """What was done, after it was carried out."""
+    """What was restored; None before the plan is carried out."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -38,28 +40,29 @@ def plan_restore(
     workspace: Workspace,
     target: str,
     *,
-    possible: Sequence[str],
+    possible_ends: Sequence[str],
     is_own: Callable[[str], bool] = lambda _: True,
     check_leftovers_until: float | None = None,
     force: bool = False,
 ) -> RestorePlan:
     """Plan how to restore `target` and keep the changes by others.
 
-    `possible` are the snapshots in which Surefoot may have left the workspace. Differences from all of them were made
-    by others, except for leftovers of checks. `is_own` tells which differences to the target Surefoot made itself.
+    `possible_ends` are snapshots of the states in which Surefoot may have left the workspace. Differences from all of
+    them were made by others, except for leftovers of checks. A path that others changed and that would be restored is a
+    conflict. `is_own` says of a path that differs from the target whether Surefoot changed it.
     """
-    to_targets = [workspace.changes(target, snapshot) for snapshot in possible]
-    coming_back = {change.path: change.before.size for changes in to_targets for change in changes if change.before}
-    current = workspace.capture([target, *possible], reserve=sum(coming_back.values()))
-    since = set.intersection(*(_paths(workspace.changes(snapshot, current)) for snapshot in possible))
+    from_target = [workspace.changes(target, snapshot) for snapshot in possible_ends]
+    coming_back = {change.path: change.before.size for changes in from_target for change in changes if change.before}
+    current = workspace.capture([target, *possible_ends], reserve=sum(coming_back.values()))
+    since = set.intersection(*(_paths(workspace.changes(snapshot, current)) for snapshot in possible_ends))
     leftovers = {
         path
         for path in since
         if check_leftovers_until is not None and not workspace.changed_after(path, check_leftovers_until)
     }
-    to_target = set.union(*map(_paths, to_targets))
-    own = {path for path in to_target if is_own(path)} | leftovers
-    foreign = (since - leftovers) | (to_target - own)
+    differing = set.union(*map(_paths, from_target))
+    own = {path for path in differing if is_own(path)} | leftovers
+    foreign = (since - leftovers) | (differing - own)
     folder = str(workspace.root)
     if not foreign:
         return RestorePlan(folder, current, target, workspace.changes(current, target))
@@ -78,7 +81,7 @@ def _paths(changes: Sequence[Change]) -> set[str]:
 
 
 def refuse_conflicts(plan: RestorePlan, runs: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()) -> None:
-    """Raise if files of others would be overwritten. `runs` finds the later runs that changed them."""
+    """Raise RestoreConflict if changes by others would be overwritten. `runs` finds the later runs that made them."""
     if plan.conflicts:
         raise RestoreConflict([printable(path) for path in plan.conflicts], runs(plan.conflicts))
 
@@ -86,11 +89,13 @@ def refuse_conflicts(plan: RestorePlan, runs: Callable[[Sequence[str]], Sequence
 async def carry_out(
     journal: Journal, run_id: str, workspace: Workspace, plan: RestorePlan, events: Sequence[e.Event]
 ) -> None:
-    """Record what is about to be done, and do it.
+    """Record a restore and carry it out.
 
-    The record comes first, so that the journal never claims work that may be undone already. Only on a full disk it
-    comes last, because the restore may make room for it.
+    The events are written first, so that the journal never claims changes that may already be undone. On a full disk
+    they are written last, because the restore may make room for them. Raises RestoreConflict if a file of the plan was
+    changed since it was made.
     """
+    _refresh(workspace, plan)
     recorded = False
     if workspace.is_saved(plan.current, plan.target):
         with suppress(JournalFull):
@@ -98,8 +103,14 @@ async def carry_out(
             recorded = True
     try:
         plan.report = workspace.restore(plan.target, known=plan.current, unrecorded=True)
+    except RestoreConflict:
+        # A file was changed in the last moment. Nothing was restored.
+        if recorded:
+            with suppress(JournalError):
+                await journal.append(run_id, [e.UndoIncomplete(paths=plan.paths)])
+        raise
     except RestoreIncomplete as incomplete:
-        # It may be impossible to record this too. The error says what is missing in any case.
+        # Recording this may fail too. The error names the missing files in any case.
         with suppress(JournalError):
             missing = e.UndoIncomplete(paths=incomplete.paths)
             await journal.append(run_id, [missing] if recorded else [*events, missing])
@@ -108,8 +119,22 @@ async def carry_out(
         await journal.append(run_id, events)
 
 
+def _refresh(workspace: Workspace, plan: RestorePlan) -> None:
+    """Take over what others changed since the plan was made: the output of this command may go to a file here."""
+    changed = _paths(workspace.changes(plan.current))
+    if not changed:
+        return
+    paths = _paths(plan.changes)
+    if conflicts := sorted(changed & paths):
+        raise RestoreConflict([printable(path) for path in conflicts])
+    reserve = sum(change.after.size for change in plan.changes if change.after)
+    current = workspace.capture([plan.current, plan.target], reserve=reserve)
+    restored = [path for path in paths if path != "." and not any(other.startswith(f"{path}/") for other in changed)]
+    plan.current, plan.target = current, workspace.with_paths_from(current, plan.target, sorted(restored))
+
+
 def who(command: str = "") -> str:
-    """The name of the user, and the command that was given."""
+    """The name of the user, followed by the command in parentheses if there is one."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):

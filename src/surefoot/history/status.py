@@ -1,7 +1,7 @@
-"""The status of a run: what the journal says, and whether a process drives it now.
+"""The status of a run, from its journal and from whether a process drives it now.
 
-Commands, the server and the report all ask here, so they say the same of a run. A process is found by the lock of the
-workspace, or by its lease if the journal is in a database. Imports little, because `surefoot list` needs it.
+Commands, the server and the report all use this module, so they agree on the status. A process is found by the lock of
+the workspace, or by its lease if the journal is in a database. Imports little, because `surefoot list` needs it.
 """
 
 import json
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 RunStatus: TypeAlias = Literal[
     "running", "waiting", "paused", "interrupted", "queued", "plan", "done", "failed", "undone"
 ]
-"""`running`: a process drives it. `waiting`: it has asked something. `paused`: a person stopped it. `interrupted`: its
+"""`running`: a process drives it. `waiting`: it has an open question. `paused`: a person stopped it. `interrupted`: its
 process ended before the run did. `queued`: a remote run that no worker drives yet. `plan`: only a plan was asked for,
-and it is made. `undone`: its changes were undone, or a part of them."""
+and it is made. `undone`: all or some of its changes were undone."""
 
 _OPEN_KINDS = ("run_created", "run_resumed", "run_interrupted", "question_asked", "question_answered")
 
 
 class _Facts(NamedTuple):
-    """What the status follows from."""
+    """The facts that determine the status."""
 
     stage: Stage
     verdict: Verdict | None
-    """None: the run has not ended."""
+    """None if the run has not ended."""
     live: bool
     is_undone: bool = False
     is_plan: bool = False
@@ -44,7 +44,7 @@ class _Facts(NamedTuple):
 
 def _status(facts: _Facts) -> RunStatus:
     if facts.is_plan:
-        # It changed nothing, so an undo of it leaves it as it is.
+        # A plan changes no files, so an undo does not change its status.
         return "plan"
     if facts.is_undone:
         return "undone"
@@ -60,7 +60,7 @@ def _status(facts: _Facts) -> RunStatus:
 
 
 def status_of(state: "RunState", *, live: bool, answered: Collection[str] = ()) -> RunStatus:
-    """The status of a run. `answered` are questions whose answers the run has not read yet."""
+    """The status of a run. `answered` are the ids of questions whose answers the run has not read yet."""
     interruption = state.interruption
     return _status(
         _Facts(
@@ -78,7 +78,7 @@ def status_of(state: "RunState", *, live: bool, answered: Collection[str] = ()) 
 
 
 def is_plan(state: "RunState") -> bool:
-    """Whether only a plan was asked for, and it is made. Every other run that is completed was validated."""
+    """Whether only a plan was asked for, and it is made. Every other completed run was validated."""
     return (
         state.outcome is not None
         and state.outcome.verdict is Verdict.UNVERIFIED
@@ -89,9 +89,9 @@ def is_plan(state: "RunState") -> bool:
 
 
 def listed_statuses(runs: Sequence[RunSummary], reader: Reader, live: Collection[str]) -> list[RunStatus]:
-    """The statuses of the runs in a list. `live` are those that a process drives.
+    """The statuses of the runs in a list. `live` are the ids of those that a process drives.
 
-    The runs are not folded. A few of their events are read, by two queries for all of them.
+    The runs are not folded. A few of their events are read, with two queries for all runs.
     """
     undecided = [run.run_id for run in runs if not has_ended(run) and not run.undone]
     maybe_plans = [run.run_id for run in runs if (run.stage, run.verdict) == (Stage.COMPLETED, Verdict.UNVERIFIED)]
@@ -115,7 +115,7 @@ def has_ended(run: RunSummary) -> bool:
 
 
 def _with_events(facts: _Facts, run_id: str, events: Iterable[tuple[str, bytes]], reader: Reader) -> _Facts:
-    """The facts with what some events say, read as the reducers do."""
+    """The facts, completed from some events in the same way as the reducers do it."""
     asked: set[str] = set()
     interrupted = as_asked = remote = False
     for kind, body in events:
@@ -136,7 +136,7 @@ def _with_events(facts: _Facts, run_id: str, events: Iterable[tuple[str, bytes]]
 
 
 def unread_answers(reader: Reader, run_id: str) -> set[str]:
-    """The questions whose answers are in the inbox of a run."""
+    """The ids of the questions whose answers are in the inbox of a run."""
     from surefoot.journal.messages import answered_in
 
     return answered_in(reader.inbox(run_id))
@@ -151,7 +151,7 @@ def is_live(run_id: str, folder: Path, home: Path, driven: Collection[str]) -> b
 
 
 def live_runs(runs: Mapping[str, Path], home: Path, storage: "Storage | None" = None) -> frozenset[str]:
-    """Of these runs, given with their folders, those that a process drives now."""
+    """The ids of the runs that a process drives now. `runs` maps run ids to folders."""
     if not runs:
         return frozenset()
     from surefoot.journal.store.opening import open_heads

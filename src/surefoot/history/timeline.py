@@ -55,12 +55,13 @@ class Timeline:
     end: WorkspaceState = field(default_factory=WorkspaceState)
     """The workspace as the run left it."""
     left: WorkspaceState = field(default_factory=WorkspaceState)
-    """What undos and reviews have left of that, without changes by others."""
+    """The end of the run as undos and reviews have left it, without changes by others."""
     last_known: WorkspaceState = field(default_factory=WorkspaceState)
     """The workspace as Surefoot last recorded it. Differs from `end` after an undo."""
-    possible: list[WorkspaceState] = field(default_factory=list)
+    possible_ends: list[WorkspaceState] = field(default_factory=list)
     """All states in which Surefoot may have left the workspace: the end of the run, and the target of every undo
-    since, without changes by others. An undo is recorded first, so one that was killed may have left either."""
+    since, without changes by others. An undo is recorded before it is carried out, so a killed one may have left
+    either."""
     applied_snapshots: dict[str, str] = field(default_factory=dict)
     """For a run in a copy: snapshots of the folder to which its changes were applied, and that folder."""
     undo_snapshots: set[str] = field(default_factory=set)
@@ -74,14 +75,14 @@ class Timeline:
     last_unlisted_change: int = 0
     """The number of the last event that recorded changes without listing the paths."""
     reviewed: bool = False
-    """Whether a person undid or edited parts of the result. `end` is what is left then."""
+    """Whether a person undid or edited parts of the result. In that case, `end` is what they left."""
     committed: bool = False
     """Whether changes of the run were committed to git. From then on no undo touches the repository."""
     check_leftovers_until: float | None = None
     """If checks changed the workspace after the last snapshot: the time of the last such change."""
 
     def find_snapshot(self, prefix: str, run_id: str) -> str:
-        """The snapshot of the run whose id begins with `prefix`."""
+        """The snapshot of the run whose id begins with `prefix`. Raises UsageError unless there is exactly one."""
         matching = [snapshot for snapshot in self.snapshots if snapshot.startswith(prefix)]
         if len(matching) != 1:
             known = ", ".join(snapshot[:12] for snapshot in list(self.snapshots)[-5:])
@@ -90,7 +91,7 @@ class Timeline:
         return matching[0]
 
     def touched_since(self, event: int) -> Callable[[str], bool]:
-        """A predicate: whether the run changed a path, or something above or below it, after an event."""
+        """A predicate that says whether the run changed a path, or one above or below it, after an event."""
         if self.last_unlisted_change > event:
             return lambda path: not (self.committed and _is_repository(path))
         found = {path for path, last in self.touched.items() if last > event}
@@ -102,7 +103,7 @@ def _is_repository(path: str) -> bool:
 
 
 def around(paths: Set[str]) -> Callable[[str], bool]:
-    """A predicate: whether a path is one of these, or above or below one."""
+    """A predicate that says whether a path is one of these, or above or below one of them."""
     above = {folder for path in paths for folder in ancestors(path)}
     return lambda path: path in paths or path in above or any(folder in paths for folder in ancestors(path))
 
@@ -133,21 +134,21 @@ def build_timeline(records: Iterable[e.Record]) -> Timeline:
             case e.ChecksRan() if event.changed:
                 _touch(timeline, seq, event.changed)
                 timeline.check_leftovers_until = at
-            # A step that is refuted on the final tree repeats the snapshot that was taken after it, long before.
+            # A step that is refuted on the final tree repeats the older snapshot that was taken when it ended.
             case e.StepFinished() if event.snapshot and not _is_refuted(event):
                 _reach(timeline, event.snapshot)
                 timeline.steps[event.step_id].after = timeline.last_known
             case e.RolledBack() if event.snapshot:  # otherwise it undid only effects outside the workspace
                 _roll_back(timeline, seq, event)
             case e.Applied() | e.WorkspaceStored() | e.Committed():
-                _apply(timeline, event)
+                _record_result(timeline, event)
     return timeline
 
 
 def _reach(timeline: Timeline, snapshot: str) -> None:
     if snapshot:
         timeline.last_known = timeline.end = timeline.left = WorkspaceState(snapshot)
-        timeline.possible = [timeline.last_known]
+        timeline.possible_ends = [timeline.last_known]
         timeline.snapshots[snapshot] = None
         timeline.check_leftovers_until = None
 
@@ -159,14 +160,14 @@ def _touch(timeline: Timeline, event: int, paths: Sequence[str]) -> None:
         timeline.last_unlisted_change = event
 
 
-def _apply(timeline: Timeline, event: e.Applied | e.WorkspaceStored | e.Committed) -> None:
-    """The folder to which the changes are applied is not the workspace of the run."""
+def _record_result(timeline: Timeline, event: e.Applied | e.WorkspaceStored | e.Committed) -> None:
     if isinstance(event, e.Committed):
         timeline.committed = True
         return
     if isinstance(event, e.WorkspaceStored):
         _reach(timeline, event.snapshot)
         return
+    # The state stays as it is: the folder to which changes are applied is not the workspace of the run.
     timeline.applied_snapshots |= dict.fromkeys((event.before, event.after), event.folder)
     timeline.snapshots |= dict.fromkeys(filter(None, (event.before, event.after, event.towards)))
 
@@ -179,23 +180,23 @@ def _roll_back(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
     rollback = (event.snapshot, tuple(map(as_path, event.paths)))
     state = WorkspaceState(timeline.last_known.snapshot, (*timeline.last_known.rollbacks, rollback))
     timeline.last_known = timeline.end = timeline.left = state
-    timeline.possible = [state]
+    timeline.possible_ends = [state]
 
 
 def _undo(timeline: Timeline, seq: int, event: e.RolledBack) -> None:
-    """An undo by a person after the run. It concerns the whole workspace and does not change the end of the run, unless
-    it is a review: then what is left is the end of the run."""
-    end, left, possible = timeline.end, timeline.left, timeline.possible
+    """Record an undo by a person after the run. It concerns the whole workspace, and does not change the end of the
+    run. A review does: what it leaves is the new end."""
+    end, left, possible_ends = timeline.end, timeline.left, timeline.possible_ends
     _touch(timeline, seq, event.paths)
     _reach(timeline, event.snapshot)
     timeline.undo_snapshots.add(event.snapshot)
-    timeline.end, timeline.left, timeline.possible = end, left, possible
+    timeline.end, timeline.left, timeline.possible_ends = end, left, possible_ends
     if event.paths:
         restored = (event.snapshot, tuple(map(as_path, event.paths)))
         timeline.left = WorkspaceState(left.snapshot, (*left.rollbacks, restored))
     if event.towards:
         timeline.snapshots[event.towards] = None
-        timeline.possible = [*possible, WorkspaceState(event.towards)]
+        timeline.possible_ends = [*possible_ends, WorkspaceState(event.towards)]
     if event.scope == "review":
         timeline.end = timeline.left = WorkspaceState(event.towards)
         timeline.reviewed = True
@@ -206,7 +207,8 @@ def _is_refuted(event: e.StepFinished) -> bool:
 
 
 def find_step(state: RunState, timeline: Timeline, name: str) -> str:
-    """The id of a started step, given by its id or by its number in `surefoot show`."""
+    """The id of a started step, given by its id or by its number in `surefoot show`. Raises UsageError if there is
+    none."""
     step_ids = list(state.steps)
     if name not in timeline.steps and name.isdecimal() and 0 < int(name) <= len(step_ids):
         name = step_ids[int(name) - 1]
@@ -220,7 +222,7 @@ def find_step(state: RunState, timeline: Timeline, name: str) -> str:
 
 
 def diff_of(records: Sequence[e.Record], home: Path, step: str = "") -> str:
-    """The diff of a run, or of one step. For a run that has not ended, up to now."""
+    """The diff of a run, or of one step. For a run that has not ended, it is the diff up to now."""
     state, timeline = fold(records), build_timeline(records)
     return diff_between(state, timeline, home, find_step(state, timeline, step) if step else "")
 

@@ -1,8 +1,8 @@
 """Undo by a person: restores a workspace to a snapshot of a run.
 
 Changes that others made since are kept. If they changed a file that would be restored, the undo is refused unless it
-is forced. Nothing is lost: the workspace before the undo is a snapshot too, and a file that is too large for a snapshot
-is moved aside. If the run worked in a copy and its changes were applied to a folder, they are removed from that folder.
+is forced. Nothing is lost: a snapshot is taken before the undo, and a file that is too large for a snapshot is moved
+aside. If the run worked in a copy and its changes were applied to a folder, they are removed from that folder.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ from surefoot.journal.store.base import Journal
 from surefoot.workspace.lock import WorkspaceLock
 
 _MAX_LATER_RUNS = 50
-"""Among so many of the newest runs of a folder those are looked for that changed a file again."""
+"""How many of the newest runs of a folder are searched for those that changed a file again."""
 
 
 async def undo(
@@ -36,10 +36,11 @@ async def undo(
     by: str = "",
     confirm: Callable[[RestorePlan], bool] = lambda _: True,
 ) -> RestorePlan | None:
-    """Restore the workspace to before the run, before a step, or to a snapshot. Returns None if not confirmed.
+    """Restore the workspace to its state before the run or before a step, or to a snapshot. Returns None if not
+    confirmed.
 
-    If it is killed, the next command in that workspace completes it, and so does the same undo again. `by` says who
-    does it and how; by default it is the user's name.
+    An undo that was killed is completed by the next command in that workspace, or by the same undo again. `by` says who
+    undoes the run, and how; the default is the user's name.
     """
     records = list(journal.read(run_id))
     state, timeline = fold(records), build_timeline(records)
@@ -59,7 +60,7 @@ async def undo(
         plan = plan_restore(
             workspace,
             target,
-            possible=[possible.resolve(workspace) for possible in timeline.possible],
+            possible_ends=[end.resolve(workspace) for end in timeline.possible_ends],
             is_own=timeline.touched_since(first_event),
             check_leftovers_until=timeline.check_leftovers_until,
             force=force,
@@ -68,6 +69,7 @@ async def undo(
         if plan.changes and not confirm(plan):
             return None
         redoes = target if target in timeline.undo_snapshots else ""
+        plan.redoes = bool(redoes)
         undone = e.RolledBack(
             step_id="",
             snapshot=plan.target,
@@ -99,7 +101,7 @@ def _later_runs(journal: Journal, state: RunState, paths: Sequence[str]) -> list
 
 
 def _is_recorded(state: RunState, event: e.RolledBack) -> bool:
-    """Whether the same undo was done before, and completely."""
+    """Whether the same undo was already carried out completely."""
     undone = state.undone
     return undone is not None and not undone.missing and (undone.step, event.redoes) == (event.from_step, "")
 

@@ -36,7 +36,7 @@ def make_worktree(folder: Path, copy: Path, home: Path, run_id: str, config: Exe
 
 
 def remove_worktree(home: Path, run_id: str, *, dry_run: bool = False) -> int:
-    """Remove the copy. Returns the number of bytes that this frees, or would free."""
+    """Remove the copy of a run, if it has one. Returns the number of bytes that this frees, or would free."""
     worktree = worktree_of(home, run_id)
     if worktree is None:
         return 0
@@ -58,7 +58,8 @@ async def apply_worktree(
 ) -> RestorePlan | None:
     """Apply the changes of the run to the original folder. Returns None if not confirmed.
 
-    Changes to the folder since the copy was made are kept. If both changed the same file, it is refused.
+    Changes to the folder since the copy was made are kept. Raises RestoreConflict if both changed the same file, and
+    UsageError if the run did not work in a copy.
     """
     worktree = worktree_of(home, run_id)
     if worktree is None:
@@ -75,7 +76,7 @@ async def apply_worktree(
         workspace.finish_restore()
         target = timeline.end.resolve(workspace)
         earlier = [event.towards for event in state.applied if event.towards]
-        plan = plan_restore(workspace, target, possible=[timeline.start.snapshot, *earlier])
+        plan = plan_restore(workspace, target, possible_ends=[timeline.start.snapshot, *earlier])
         refuse_conflicts(plan)
         if plan.changes and not confirm(plan):
             return None
@@ -85,7 +86,10 @@ async def apply_worktree(
 
 
 def applied_folder(state: RunState, timeline: Timeline, step: str, to: str) -> str:
-    """The folder in which an undo has to remove the changes that were applied; "" if it concerns the run's own."""
+    """The folder from which an undo has to remove applied changes; empty if the undo concerns the run's own workspace.
+
+    Raises UsageError for a step of an applied run.
+    """
     if to:
         return timeline.applied_snapshots.get(timeline.find_snapshot(to, state.run_id), "")
     if state.applied and step:
@@ -95,7 +99,7 @@ def applied_folder(state: RunState, timeline: Timeline, step: str, to: str) -> s
         )
     if step:
         return ""
-    # If it was undone already, doing it again finishes what may have been interrupted.
+    # If it was already undone, the same undo again completes one that was interrupted.
     return state.applied[-1].folder if state.applied else state.undone.folder if state.undone else ""
 
 
@@ -109,7 +113,10 @@ async def undo_apply(
     by: str,
     confirm: Callable[[RestorePlan], bool],
 ) -> RestorePlan | None:
-    """Remove the applied changes from the folder, or bring it to one of its snapshots. Keeps the changes by others."""
+    """Remove applied changes from a folder, or restore it to one of its snapshots. Changes by others are kept.
+
+    Returns None if not confirmed.
+    """
     state, timeline = fold(records), build_timeline(records)
     events = [record.event for record in records if isinstance(record.event, e.Applied)]
     last, chain = events[-1], state.applied or events[-1:]
@@ -125,8 +132,8 @@ async def undo_apply(
     with WorkspaceLock(folder, home, state.run_id):
         workspace = workspace_of(state, home, folder)
         workspace.finish_restore(force=force)
-        possible = [last.after, last.before]
-        plan = plan_restore(workspace, target, possible=possible, is_own=around(own), force=force)
+        possible_ends = [last.after, last.before]
+        plan = plan_restore(workspace, target, possible_ends=possible_ends, is_own=around(own), force=force)
         refuse_conflicts(plan)
         if plan.changes and not confirm(plan):
             return None

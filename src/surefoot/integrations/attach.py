@@ -1,6 +1,6 @@
-"""Connects runs to what the settings name: OpenTelemetry, Redis, MCP servers. Nothing is imported for what is not used.
+"""Connects runs to the configured integrations: OpenTelemetry, Redis and MCP servers.
 
-Runs in a terminal, of workers and of editors all do it here.
+Runs in a terminal, of workers and of editors all use these functions. Nothing is imported for an unused integration.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ _log = logging.getLogger("surefoot")
 async def attached(
     services: Services, settings: Integrations, tell: Callable[[str], None] = _log.warning
 ) -> AsyncIterator[None]:
-    """Every run of these services is sent to what is configured. `tell` gets a message when that does not work.
+    """Send every run of these services to the configured integrations. `tell` gets a message if that fails.
 
     A program passes the services of its agent:
 
@@ -32,9 +32,9 @@ async def attached(
 
             await stack.enter_async_context(telemetry(services, settings.telemetry, tell))
         if settings.redis.url is not None:
-            from surefoot.integrations.redis.mirror import mirrored
+            from surefoot.integrations.redis.copier import copied
 
-            await stack.enter_async_context(mirrored(services, settings.redis, tell))
+            await stack.enter_async_context(copied(services, settings.redis, tell))
         yield
 
 
@@ -45,9 +45,9 @@ async def equipped(
     folder: Path,
     tell: Callable[[str], None] = _log.warning,
 ) -> AsyncIterator[None]:
-    """The runs of these services, in this folder, have the tools of the MCP servers too. The servers end with it.
+    """Add the tools of MCP servers to the runs of these services in a folder. The servers stop with the context.
 
-    The services must know the `secrets_of` the servers. Without servers nothing is changed.
+    The services must be created with the `secrets_of` the servers. Without servers, nothing is changed.
     """
     if not servers:
         yield
@@ -66,7 +66,7 @@ async def equipped(
 
 
 def secrets_of(servers: Sequence[ConfiguredServer]) -> dict[str, str]:
-    """The secrets that these MCP servers are given, for `Services`, which removes them from what is recorded."""
+    """The secrets that are passed to these MCP servers. `Services` removes them from everything that is recorded."""
     if not servers:
         return {}
     from surefoot.tools.mcp.servers import secrets_for

@@ -1,4 +1,4 @@
-"""Which run a record belongs to. Records do not say so, and one bus may carry several runs at the same time."""
+"""Finds the run of a record. Records do not name their run, and one bus may carry several runs at the same time."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -14,7 +14,7 @@ _current: ContextVar[str] = ContextVar("surefoot_run", default="")
 def by_run(on_record: OnRunRecord) -> Callable[[e.Record], None]:
     """A subscriber for the bus that passes each record on with the id of its run.
 
-    What is recorded before a run was created or resumed, such as an alert that is still delivered, is left out.
+    Records from before a run is created or resumed, such as of an alert that is still being delivered, are left out.
     """
 
     def route(record: e.Record) -> None:

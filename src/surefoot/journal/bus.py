@@ -11,9 +11,9 @@ from surefoot.journal.events import Record
 OnRecord = Callable[[Record], None]
 OnText = Callable[[str], None]
 OnCall = Callable[[str, str], None]
-"""Takes the tool of a call that the model is writing, and its most telling argument; empty until that is known."""
+"""Takes the tool of the call that the model is writing, and its main argument; empty until that is known."""
 OnCheck = Callable[[str], None]
-"""Takes the command of a check that the engine runs now."""
+"""Takes the command of the check that the engine is running."""
 StreamKind: TypeAlias = Literal["text", "output", "call"]
 """The answer of a model, the output of a command, or the call that a model is writing."""
 
@@ -51,7 +51,7 @@ class Bus:
         on_stream: OnStream | None = None,
         on_check: OnCheck | None = None,
     ) -> Callable[[], None]:
-        """Subscribe to records, to streamed text and calls; `on_stream` gets both with their source.
+        """Subscribe to records, streamed text, calls and checks. `on_stream` gets text and calls with their source.
 
         Returns a function that ends the subscription.
         """
@@ -73,7 +73,7 @@ class Bus:
                 subscriber.on_stream(source, piece)
 
     def writer(self, source: Source) -> Callable[[str], None]:
-        """A function that publishes text of one source. The text must be free of secrets."""
+        """Return a function that publishes text of one source. The text must be free of secrets."""
         return partial(self.text, source)
 
     def call(self, tool: str, subject: str, step: str = "") -> None:

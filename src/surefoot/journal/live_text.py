@@ -1,9 +1,9 @@
-"""Text that is being written, from the process of a run to those that watch it. It is not stored, and may be lost.
+"""Streams text that is being written from the process of a run to its watchers. It is not stored, and may be lost.
 
-A watcher binds a datagram socket in the folder `live` of the state folder, named after the run. The run looks at the
-time of that folder four times a second; while nobody watches, that and the last 2,000 characters are all it costs. A
-send never waits: what a watcher has no room for is dropped. A socket whose owner was killed is removed by whoever
-notices first, the run or the next watcher.
+A watcher binds a datagram socket, named after the run, in the folder `live` of the state folder. The run checks the
+modification time of that folder four times a second. Without watchers, the only other cost is keeping the last 2,000
+characters of each stream. Sending never blocks: a message that does not fit a watcher's buffer is dropped. A socket
+whose owner was killed is removed by the run or by the next watcher.
 """
 
 import asyncio
@@ -24,31 +24,31 @@ from surefoot.journal.bus import Bus, Source
 
 LOOK_SECONDS = 0.25
 SEND_SECONDS = 0.1
-"""Text is collected for this long. So a run sends at most ten times a second for each source."""
+"""Text is collected for this long, so a run sends at most ten messages a second for each source."""
 MAX_CHARS = 4_000
-"""How much text a message has at most. Of more, the end is sent, and the offset tells how much is missing."""
+"""The maximum length of the text in a message. Of longer text, the end is sent; the offset shows what is missing."""
 KEPT_CHARS = 2_000
-"""How much a watcher that comes later gets of what was written last."""
+"""How much of the latest text a new watcher gets."""
 MAX_SOURCES = 8
-"""How many answers and commands may be in progress at once; of more, the oldest are forgotten."""
+"""How many answers and commands are kept at once. If there are more, the oldest are dropped."""
 MAX_DATAGRAM = 64_000
 MAX_RECEIVED = 64
-"""How many messages are read before others get their turn."""
+"""How many messages are read before the event loop gets control again."""
 KINDS = ("text", "output", "call")
 SETTLED_NS = 100_000_000
 ABANDONED_SECONDS = 2.0
-"""A socket as new as this may not be ready yet."""
+"""A newer socket is not removed, because it may not be ready yet."""
 
 
 @dataclass(slots=True)
 class _Stream:
     source: Source
     end: int = 0
-    """How many characters were written in all."""
+    """How many characters were written in total."""
     kept: str = ""
-    """The end of them."""
+    """The last characters that were written."""
     unsent: int = 0
-    """How many of them have not been sent."""
+    """How many characters have not been sent."""
 
     def add(self, piece: str) -> None:
         if self.source.kind == "call":
@@ -59,7 +59,7 @@ class _Stream:
         self.kept = (self.kept + piece)[-max(KEPT_CHARS, min(self.unsent, MAX_CHARS)) :]
 
     def message(self, run_id: str, chars: int) -> bytes:
-        """The last characters as a message."""
+        """Encode the last `chars` characters as a message."""
         text = self.kept[-min(chars, MAX_CHARS) :]
         source = self.source
         body = {
@@ -75,13 +75,13 @@ class _Stream:
 
 
 class LiveTextSender:
-    """Hands on what a run's bus streams, which has no secrets in it any more. Never raises, never waits."""
+    """Sends the text that a run's bus streams, which is already redacted. Never raises, never blocks."""
 
     def __init__(self, home: Path, run_id: str) -> None:
         self._folder, self._run_id = home / "live", run_id
         self._streams: OrderedDict[str, _Stream] = OrderedDict()
         self._watchers: tuple[str, ...] = ()
-        self._seen = 0
+        self._folder_time = 0
         self._socket: socket.socket | None = None
 
     @contextlib.asynccontextmanager
@@ -112,32 +112,32 @@ class LiveTextSender:
     def _send(self) -> None:
         for stream in list(self._streams.values()):
             if stream.unsent and self._watchers:
-                self._hand_on(stream.message(self._run_id, stream.unsent), self._watchers)
+                self._send_to(self._watchers, stream.message(self._run_id, stream.unsent))
             stream.unsent = 0
 
     async def _keep_sending(self) -> None:
         while True:
             self._send()
-            self._look()
+            self._find_watchers()
             await asyncio.sleep(SEND_SECONDS if self._watchers else LOOK_SECONDS)
 
-    def _look(self) -> None:
-        """See who watches. The folder's time changes whenever a socket comes or goes."""
+    def _find_watchers(self) -> None:
+        """Update the list of watchers. The folder's time changes whenever a socket is added or removed."""
         try:
             changed = self._folder.stat(follow_symlinks=False).st_mtime_ns
         except OSError:
             changed = 0
-        if changed == self._seen:
+        if changed == self._folder_time:
             return
-        # A time as new as this may stand for further changes.
-        self._seen = changed if time.time_ns() - changed > SETTLED_NS else -1
+        # The folder may change again without a new time if this one is very recent.
+        self._folder_time = changed if time.time_ns() - changed > SETTLED_NS else -1
         before, self._watchers = self._watchers, tuple(_sockets(self._folder, self._run_id)) if changed else ()
         new = tuple(name for name in self._watchers if name not in before)
         if new and self._streams:
             latest = next(reversed(self._streams.values()))
-            self._hand_on(latest.message(self._run_id, KEPT_CHARS), new)
+            self._send_to(new, latest.message(self._run_id, KEPT_CHARS))
 
-    def _hand_on(self, message: bytes, names: tuple[str, ...]) -> None:
+    def _send_to(self, names: tuple[str, ...], message: bytes) -> None:
         if self._socket is None:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._socket.setblocking(False)
@@ -148,12 +148,12 @@ class LiveTextSender:
                 except ConnectionRefusedError:
                     _remove(self._folder / name)
                 except OSError:
-                    # No room, or gone: it is text that may be lost.
+                    # The buffer is full, or the watcher is gone. Live text may be lost.
                     continue
 
 
 class LiveTextListener:
-    """Receives what a run is writing now, while it is open. `on_text` gets whole, checked messages."""
+    """Receives the text that a run is writing, until it is closed. `on_text` gets whole, validated messages."""
 
     def __init__(self, home: Path, run_id: str, on_text: Callable[[dict[str, Any]], None]) -> None:
         self._on_text, self._run_id = on_text, run_id
@@ -190,7 +190,7 @@ class LiveTextListener:
 
 @contextlib.contextmanager
 def listening(home: Path, run_id: str, on_text: Callable[[dict[str, Any]], None]) -> Iterator[None]:
-    """Listen to a run. Where that is not possible, nothing is received: what matters is in the journal."""
+    """Listen to a run. If that is not possible, nothing is received: everything important is in the journal."""
     try:
         listener = LiveTextListener(home, run_id, on_text)
     except OSError:
@@ -203,23 +203,24 @@ def listening(home: Path, run_id: str, on_text: Callable[[dict[str, Any]], None]
 
 
 def _checked(data: bytes, run_id: str) -> dict[str, Any] | None:
-    """A message with the right fields and sizes; None for anything else."""
+    """Decode a message with valid fields and sizes; None for anything else."""
     try:
         given = json.loads(data)
         offset, text, kind = given["offset"], given["text"], given["kind"]
         names = [given["id"], given["step"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    right = given["run"] == run_id and kind in KINDS and type(offset) is int and 0 <= offset < 1 << 53
-    right = right and isinstance(text, str) and 0 < len(text) <= MAX_CHARS
-    if not right or not all(isinstance(name, str) and len(name) <= 200 for name in names):
+    is_valid = given["run"] == run_id and kind in KINDS and type(offset) is int and 0 <= offset < 1 << 53
+    is_valid = is_valid and isinstance(text, str) and 0 < len(text) <= MAX_CHARS
+    if not is_valid or not all(isinstance(name, str) and len(name) <= 200 for name in names):
         return None
     return {"run": run_id, "id": names[0], "step": names[1], "kind": kind, "offset": offset, "text": text}
 
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[str]:
-    """A short path to the folder, because addresses of sockets are short. Raises if others may use the folder."""
+    """Yield a short path to the folder, because socket addresses are limited in length. Raises PermissionError if other
+    users can access the folder."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(fd)
@@ -236,7 +237,7 @@ def _sockets(folder: Path, run_id: str) -> Iterator[str]:
 
 
 def _remove_abandoned(folder: Path, place: str) -> None:
-    """Remove the sockets of watchers that were killed: nobody receives there."""
+    """Remove the sockets of watchers that were killed."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe, os.scandir(folder) as entries:
         for entry in list(entries):
             try:
@@ -248,7 +249,7 @@ def _remove_abandoned(folder: Path, place: str) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a socket that nobody receives from."""
+    """Remove a socket without a receiver, unless it is new."""
     with contextlib.suppress(OSError):
         status = path.lstat()
         if stat.S_ISSOCK(status.st_mode) and time.time() - status.st_ctime > ABANDONED_SECONDS:

@@ -36,15 +36,15 @@ class ControlMessage:
     plan: str = ""
     """The steps still to come, in the format of `engine/planner/plan_toml.py`; for the command `edit`."""
     removes: tuple[str, ...] | None = None
-    """The steps that are left out of the plan on purpose. None: all that it lacks."""
+    """The steps that `plan` leaves out on purpose. None: all that it lacks."""
     id: str = ""
-    """The sender finds the event that the message becomes by this id."""
+    """Copied to the event that the message becomes, so that the sender can find it."""
     type: Literal["control"] = "control"
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableMessage:
-    """A message of another version, or not one of Surefoot's."""
+    """A message from another version of Surefoot, or from another program."""
 
     reason: str
 
@@ -63,7 +63,7 @@ class InboxItem(NamedTuple):
 
 
 def answered_in(inbox: Iterable[InboxItem]) -> set[str]:
-    """The questions whose answers are in an inbox: given, and not yet taken up by the run."""
+    """Return the questions with an answer in the inbox, which the run has not taken up yet."""
     return {item.body.question_id for item in inbox if isinstance(item.body, AnswerMessage)}
 
 

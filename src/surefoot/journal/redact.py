@@ -54,7 +54,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def provider_keys(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables with keys of model providers."""
+    """Return the variables with keys of model providers."""
     return {
         name: value
         for name, value in environ.items()
@@ -148,7 +148,7 @@ _HEADERS = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")
 
 
 def _embedded(environ: Mapping[str, str]) -> dict[str, str]:
-    """Secrets inside the variables that name servers: the password in an address, the values of headers."""
+    """Return the secrets inside variables that name servers: a password in an address, the values of headers."""
     found: dict[str, str] = {}
     for name, value in environ.items():
         if name == "SUREFOOT_REDIS__URL":
@@ -157,7 +157,7 @@ def _embedded(environ: Mapping[str, str]) -> dict[str, str]:
         elif _HEADERS.fullmatch(name):
             for header in value.split(","):
                 key, _, content = header.partition("=")
-                # `Bearer TOKEN` and `Basic TOKEN` are secret in their last word.
+                # Only the last word of `Bearer TOKEN` and `Basic TOKEN` is secret.
                 words = unquote(content).split()
                 found[f"{name} ({key.strip()})"] = words[-1] if words else ""
     return found
@@ -166,9 +166,9 @@ def _embedded(environ: Mapping[str, str]) -> dict[str, str]:
 class Redactor:
     """Replaces secrets in text: the given values, and tokens of common formats.
 
-    A value is known to be a secret. A format is a guess, so it is not applied to what the engine acts on. `names`
-    returns the paths of the user's own files: what looks like a token but is part of such a path is not replaced, nor
-    is a given value that consists of ordinary words.
+    A given value is known to be a secret. A format is a guess, so it is not applied to text that the engine acts on.
+    `names` returns the paths of the user's own files. A part of such a path is not replaced if it only looks like a
+    token, or if it is a given value made of ordinary words.
     """
 
     def __init__(self, secrets: Iterable[str] | Mapping[str, str] = (), names: Callable[[], str] = str) -> None:
@@ -188,7 +188,7 @@ class Redactor:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], also: Mapping[str, str] | None = None) -> "Redactor":
-        """A redactor for the values of all variables whose names suggest keys, passwords or tokens, and for `also`.
+        """Return a redactor for `also` and the values of variables whose names suggest keys, passwords or tokens.
 
         Paths, numbers and ordinary words are left out.
         """
@@ -201,7 +201,7 @@ class Redactor:
         return cls({name: value for name, value in named.items() if not is_ordinary(value)})
 
     def sparing(self, names: Callable[[], str]) -> "Redactor":
-        """The same redactor, which leaves what is part of these paths as it is."""
+        """Return a copy that does not replace parts of these paths."""
         copy = Redactor(names=names)
         copy._known = self._known
         return copy
@@ -230,15 +230,15 @@ class Redactor:
 
     def find_known(self, text: str) -> str:
         """Name the first known value in the text, such as `the value of DB_PASSWORD`; empty if there is none."""
-        return next((what for value, what in self._known if value in text and not self._is_own_name(value)), "")
+        return next((label for value, label in self._known if value in text and not self._is_own_name(value)), "")
 
     def find_format(self, text: str) -> str:
-        """Name the first token of a common format in the text that is not written as part of a path."""
+        """Name the first token of a common format in the text that is not part of a path; empty if there is none."""
         for rule in _RULES:
             for match in rule.pattern.finditer(text) if rule.literal in text else ():
-                # Only a token of its own can be a part of a path, not the value of an assignment or a URL.
-                named = rule.replacement.startswith("[") and _is_in_path(text, match)
-                if not named and match.group() not in self._names():
+                # Only a standalone token can be part of a path, not the value of an assignment or a URL.
+                in_path = rule.replacement.startswith("[") and _is_in_path(text, match)
+                if not in_path and match.group() not in self._names():
                     kind = rule.replacement.partition("[redacted")[2].strip(" ]") or "password or token"
                     return f"what looks like {'an' if kind.startswith('a') else 'a'} {kind}"
         return ""
@@ -259,7 +259,7 @@ def _is_in_path(text: str, match: re.Match[str]) -> bool:
 
 
 def _written_forms(value: str) -> Iterable[str]:
-    """A secret as plain text, as in a JSON string, and as in a URL."""
+    """Return a secret as plain text, as in a JSON string, and as in a URL."""
     return {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], quote(value, safe="")}
 
 

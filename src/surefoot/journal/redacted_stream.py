@@ -1,11 +1,11 @@
-"""Removes secrets from text that arrives in pieces. What may be the beginning of a secret is held back."""
+"""Removes secrets from text that arrives in pieces. Text that may be the beginning of a secret is held back."""
 
 from collections.abc import Callable
 
 from surefoot.journal.redact import Redactor
 
 MAX_HELD = 8_192
-"""More text than this is passed on in any case, so that a long line without an end is still shown."""
+"""Longer held text is passed on in any case, so that an endless line is still shown."""
 
 
 class RedactedStream:
@@ -27,20 +27,20 @@ class RedactedStream:
             self._write(self._redactor.redact(text))
 
     def flush(self) -> None:
-        """Pass on everything. To be called at the end."""
+        """Pass on everything. Call this at the end of the stream."""
         text, self._held = self._held, ""
         if text:
             self._write(self._redactor.redact(text))
 
     def _complete(self) -> int:
-        """How much of the text can be passed on, because what follows cannot turn it into a part of a secret."""
+        """Return how many characters can be passed on, because no later text can make them part of a secret."""
         held = self._held
         ready = max(held.rfind(end) for end in self._ends) + 1
         key = held.rfind("-----BEGIN ")
         if key >= 0 and "-----END " not in held[key:ready]:
             ready = min(ready, key)
         for value in self._redactor.values:
-            # A value with spaces or line breaks may have begun before the last of them, or may contain it.
+            # A value with spaces or line breaks may begin before the last of them and not be complete, or span it.
             if any(end in value for end in self._ends):
                 ready = min(ready, len(held) - _begun(held, value))
                 start = held.rfind(value, 0, ready + len(value))
@@ -49,5 +49,5 @@ class RedactedStream:
 
 
 def _begun(text: str, value: str) -> int:
-    """The length of the longest beginning of `value` that `text` ends with."""
+    """Return the length of the longest prefix of `value` that `text` ends with."""
     return next((size for size in range(min(len(value) - 1, len(text)), 0, -1) if text.endswith(value[:size])), 0)

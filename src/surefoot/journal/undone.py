@@ -1,4 +1,4 @@
-"""Whether the changes of a run were undone after it: when, by whom, and how much of them. Pure."""
+"""Whether the changes of a run were undone after it ended: when, by whom, and how many of them. Does no I/O."""
 
 import json
 from collections.abc import Iterable
@@ -16,19 +16,19 @@ class Undone:
     by: str = ""
     """Who did it, and with which command. Empty in journals of older versions."""
     step: str = ""
-    """The step from which on it was undone; empty if the whole run was."""
+    """The first step that was undone; empty if the whole run was."""
     snapshot: str = ""
     """The snapshot of the run that was restored, if it is neither the beginning of the run nor that of a step."""
     folder: str = ""
     """The folder from which the changes were removed, for a run that worked in a copy."""
     missing: tuple[str, ...] = ()
-    """Files that could not be restored for lack of room. Undoing again restores them."""
+    """Files that could not be restored because the disk was full. Undoing again restores them."""
     redo: str = ""
-    """The snapshot that has the changes."""
+    """The snapshot that still has the changes."""
     checked: bool = False
-    """Whether the checks ran again after it. Otherwise the outcome of the run is that of another tree."""
+    """Whether the checks ran again after the undo. If not, the outcome of the run describes another tree."""
     review_taken_back: bool = False
-    """Whether this restored what a review had changed. The outcome is that of the review."""
+    """Whether the undo restored what a review had changed. The outcome is still that of the review."""
 
     @property
     def is_partial(self) -> bool:
@@ -47,9 +47,9 @@ class UndoHistory:
     """The snapshot before the run."""
     _before: str = ""
     _points: dict[str, Undone | None] = field(default_factory=dict)
-    """By snapshot that was taken for an undo: what had been undone then."""
+    """By snapshot that was taken before an undo: what had been undone at that time."""
     _reviews: set[str] = field(default_factory=set)
-    """The snapshots that were taken before a review. They stay known when the checks ran after it."""
+    """The snapshots that were taken before a review. They are kept when the run is resumed to run the checks."""
 
     def apply(self, event: Any, at: float) -> None:
         """Take an event into account. It may be an `Event` or an `UndoEvent`, which have the same attributes."""
@@ -58,7 +58,7 @@ class UndoHistory:
                 self.start = event.snapshot
             case "run_resumed":
                 self.current = None
-                # What is restored from before this is not the result of the run any more.
+                # Snapshots from before the resume are no longer the result of the run.
                 self._points.clear()
             case "rolled_back" if not event.step_id:
                 self._rolled_back(event, at)
@@ -70,7 +70,7 @@ class UndoHistory:
 
     def _rolled_back(self, event: Any, at: float) -> None:
         if event.scope == "review" and not event.snapshot:
-            # The outcome is that of what is left, if the run went on after the review.
+            # If the run continued after the review, the outcome already describes what is left.
             self.current = Undone(at, event.by, redo=self._before, checked=self.current is None)
         elif event.scope or event.paths or event.towards:
             self.current = self._after(event, at)
@@ -96,7 +96,7 @@ class UndoHistory:
 
 @dataclass(slots=True)
 class UndoEvent:
-    """What an undo needs of a stored event. For a list of runs, which would be slow if it had to import all events."""
+    """The fields of a stored event that matter for an undo. Listing runs with all event classes would be slow."""
 
     type: str
     step_id: str = ""
@@ -113,10 +113,10 @@ class UndoEvent:
 
     @staticmethod
     def read(kind: str, body: bytes) -> "UndoEvent":
-        """Raises ValueError if the body is damaged."""
+        """Decode a stored event. Raises ValueError if the body is damaged."""
         stored = json.loads(body)
         if not isinstance(stored, dict):
-            raise ValueError(f"the body of {kind} is no object")
+            raise ValueError(f"the body of {kind} is not an object")
         known = {name: stored[name] for name in _STORED if name in stored}
         if not all(isinstance(value, _STORED[name]) for name, value in known.items()):
             raise ValueError(f"the body of {kind} has values of another type")
@@ -124,12 +124,12 @@ class UndoEvent:
 
 
 _STORED = {each.name: (type(each.default), list) for each in fields(UndoEvent) if each.name != "type"}
-"""The names, and of which types their values are in JSON."""
+"""The names of the fields, and the types that their values may have in JSON."""
 _KINDS = ("run_created", "run_resumed", "rolled_back", "undo_incomplete", "applied")
 
 
 def undone_by(events: "Iterable[tuple[float, str, bytes]]") -> "UndoLabel":
-    """What the list of runs says of the undo of a run, given the times, kinds and bodies of its events."""
+    """Return the undo label of a run for the list of runs, given the times, kinds and bodies of its events."""
     history = UndoHistory()
     for at, kind, body in events:
         if kind in _KINDS:

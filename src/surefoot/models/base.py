@@ -15,14 +15,14 @@ from surefoot.models.items import Role as Role
 
 OnText = Callable[[str], None]
 OnCall = Callable[[int, str, str], None]
-"""Called with the position of a call in the answer, its name as far as it is known, and a piece of its arguments."""
+"""Called with the position of a call in the answer, its name as far as received, and a piece of its arguments."""
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How much a model reasons, in ascending order. A provider uses the nearest level that the model has."""
 FinishReason = Literal["stop", "length", "tool_calls", "other"]
 
 MAX_OUTPUT_TOKENS = 32_000
-"""No answer is given more room than this, whatever the model allows."""
+"""No answer may be longer than this, whatever the model allows."""
 
 MIN_CONVERSATION_TOKENS = 12_000
 """A conversation with tools needs a context of at least this size."""
@@ -57,15 +57,15 @@ class Live:
 
 class Usage(Value):
     prompt_tokens: int = 0
-    """All prompt tokens, those read from the cache and written to it included."""
+    """All prompt tokens, including those read from the cache and written to it."""
     output_tokens: int = 0
-    """All tokens of the answer, its reasoning included."""
+    """All tokens of the answer, including its reasoning."""
     cached_tokens: int = 0
     """Prompt tokens that the server read from its cache."""
     cache_write_tokens: int = 0
-    """Prompt tokens that the server wrote to its cache, if it says so."""
+    """Prompt tokens that the server wrote to its cache, if it reports them."""
     reasoning_tokens: int = 0
-    """Output tokens that the model spent on reasoning, if the server says so."""
+    """Output tokens that the model spent on reasoning, if the server reports them."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
@@ -78,7 +78,7 @@ class Usage(Value):
 class ModelRequest(Value):
     messages: tuple[Item, ...]
     output_schema: dict[str, Any] | None = None
-    """A JSON schema for the answer. It is enforced if the server can, else it is only stated in the prompt."""
+    """A JSON schema for the answer. Enforced where the server supports that, else only stated in the prompt."""
     temperature: float | None = 0.0
     """None: the model's own default."""
     max_tokens: int = 1024
@@ -98,7 +98,7 @@ class ModelRequest(Value):
         """A hash of the messages and settings; equal requests have equal fingerprints.
 
         Fields that were added later count only if they are set, so that older recordings stay valid. The cache key
-        does not count: it is another one in every run, and changes no answer.
+        does not count: it differs in every run and has no effect on the answer.
         """
         defaults = {name: ModelRequest.model_fields[name].default for name in _LATER_FIELDS}
         unset = {"cache_key", *(name for name, default in defaults.items() if getattr(self, name) == default)}
@@ -127,7 +127,7 @@ class ModelReply(Value):
         return self.turn.calls if self.turn else ()
 
     def as_turn(self) -> AssistantTurn:
-        """The answer as an item for the next request, also of a model that knows no tools."""
+        """The answer as an item for the next request, even if the model does not support tools."""
         return self.turn or AssistantTurn(parts=(TextPart(text=self.text),) if self.text else (), model=self.model)
 
     _valid_text = field_validator("text", "model", mode="before")(without_surrogates)
@@ -138,7 +138,7 @@ class ModelTraits(Value):
 
     context_tokens: int = 32_768
     context_assumed: bool = Field(default=False, exclude=True)
-    """True if neither the settings nor the server nor the model's name say how large the context is."""
+    """True if `context_tokens` is a default, because neither settings, server nor the model's name give the size."""
     inline_bodies: bool = True
     """True: an answer may contain JSON followed by file bodies in fences. False: each body is requested separately."""
     small: bool = False
@@ -147,38 +147,41 @@ class ModelTraits(Value):
     """True if the model can continue an answer that was begun for it."""
     tools: Literal["native", "text", "none"] = "none"
     """How tools are called: by the server's own protocol, by blocks in the text, or not at all. A client with "native"
-    or "text" takes requests with tools and returns turns."""
+    or "text" accepts requests with tools and returns turns."""
     max_output_tokens: int | None = None
-    """The most that the model can write in one answer. None: unknown."""
+    """The longest answer that the model can write. None: unknown."""
     efforts: tuple[Effort, ...] = ()
     """The levels of reasoning that the model accepts. Empty: the effort is not sent."""
     effort: Effort | None = None
     """The level that the user configured. None: the strategy decides."""
     edit_format: Literal["edit_file", "apply_patch"] = "edit_file"
-    """The format of edits that the model was trained on."""
+    """The edit format that the model was trained on."""
     protocol: WireProtocol = ""
     """The wire protocol of the client."""
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the list of tools alone would take a third of the context or more."""
+        """Whether the context is too small for a conversation: the list of tools alone would take a third of it."""
         return self.context_tokens < MIN_CONVERSATION_TOKENS
 
     @property
     def output_limit(self) -> int:
-        """How many tokens an answer in a conversation may have. An unknown model gets a quarter of its context."""
+        """The longest answer in a conversation, in tokens. Without a known limit, a quarter of the context."""
         return min(self.max_output_tokens or max(self.context_tokens // 4, 1024), MAX_OUTPUT_TOKENS)
 
 
 def secrets_of(model: object) -> dict[str, str]:
-    """The secrets that a model's client holds, by their names: its API key, also if it is not in the environment."""
+    """The secrets of a model's client, by name: its API key, wherever it came from, and the password of its address."""
     inner = getattr(model, "inner", None)
     secrets: dict[str, str] = getattr(model, "secrets", {}) if inner is None else secrets_of(inner)
     return secrets
 
 
 class LanguageModel(Protocol):
-    """Implementations raise `ModelError`s and never retry: the engine does, so that the journal has every retry."""
+    """A language model.
+
+    Implementations raise `ModelError`s and never retry: the engine does, so that every retry is in the journal.
+    """
 
     @property
     def name(self) -> str: ...

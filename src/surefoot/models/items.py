@@ -1,7 +1,7 @@
 """The items of a conversation: messages, the model's turns with tool calls, and the results of these calls.
 
-An item is stored as JSON with `dump_item` and read back with `load_item`; equal items give equal bytes, so that a
-conversation that was stored renders to the same request after a restart.
+`dump_item` stores an item as JSON and `load_item` reads it back. Equal items give equal bytes, so a stored conversation
+renders to the same request after a restart.
 """
 
 import json
@@ -25,7 +25,7 @@ def without_surrogates(value: Any) -> Any:
     try:
         return _replaced(value)
     except RecursionError:
-        # Nested too deeply to be written down either.
+        # The value is nested too deeply to be serialised anyway.
         return type(value)()
 
 
@@ -41,7 +41,7 @@ def _replaced(value: Any) -> Any:
 
 
 class Received(Value):
-    """A part of an answer, as a server sent it: without lone surrogates."""
+    """A part of an answer from a server. Lone surrogates in it are replaced."""
 
     @model_validator(mode="before")
     @classmethod
@@ -52,7 +52,7 @@ class Received(Value):
 
 
 class Message(Value):
-    """Text of the system, of the user, or of the assistant without calls."""
+    """A message of the system, the user, or the assistant, without tool calls."""
 
     role: Role
     content: str
@@ -62,7 +62,7 @@ class TextPart(Received):
     kind: Literal["text"] = "text"
     text: str
     extra: dict[str, Any] = Field(default_factory=dict)
-    """Fields of the provider that are sent back with the text, to the same model over the same protocol."""
+    """Provider-specific fields, sent back with the text to the same model over the same protocol."""
 
 
 class ReasoningPart(Received):
@@ -84,24 +84,24 @@ class ToolCall(Received):
     raw: str = ""
     """The arguments as the model wrote them. They are sent back only if they are valid JSON and were not repaired."""
     problem: str = ""
-    """What is wrong with the call, for its result. A call with a problem must not be executed."""
+    """What is wrong with the call. It becomes the call's result; the call must not be executed."""
     repaired: bool = False
     """True if `arguments` or `name` differ from what the model wrote."""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """Fields of the provider that are sent back with the call, to the same model over the same protocol."""
+    """Provider-specific fields, sent back with the call to the same model over the same protocol."""
 
 
 Part = Annotated[TextPart | ReasoningPart | ToolCall, Discriminator("kind")]
 
 
 class AssistantTurn(Value):
-    """One answer of the model, its parts in the order in which they came."""
+    """One answer of the model, with its parts in the order in which they arrived."""
 
     role: Literal["assistant"] = "assistant"
     parts: tuple[Part, ...] = ()
     protocol: WireProtocol = ""
     model: str = ""
-    """The model as it was requested. Reasoning is sent back only if protocol and model are the same."""
+    """The name of the model in the request. Reasoning is sent back only if protocol and model match."""
 
     @property
     def content(self) -> str:
@@ -151,7 +151,7 @@ Item = Annotated[
     | Annotated[ToolResultMessage, Tag("result")],
     Discriminator(_tag),
 ]
-"""One item of a request. `role` and `content` exist on all of them."""
+"""One item of a request. All of them have `role` and `content`."""
 
 _ITEM: TypeAdapter[Message | AssistantTurn | ToolResultMessage] = TypeAdapter(Item)
 

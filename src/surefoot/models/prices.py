@@ -1,6 +1,6 @@
-"""What a model costs: the price in the user's config, else in the dated table `prices.toml`, else unknown.
+"""Prices of models: from the user's config, else from the dated table `prices.toml`, else unknown.
 
-Models on this machine cost nothing. Nothing is guessed: a newer model of a known family has no known price.
+Models on this machine cost nothing. No price is guessed: a newer model of a known family has no known price.
 """
 
 import re
@@ -14,7 +14,7 @@ from surefoot.config.model import Price
 
 FREE = Price(input=0, output=0)
 _OWN_SERVERS = ("local/", "ollama/", "llamacpp/", "vllm/")
-"""Specs of models that run on hardware of the user."""
+"""Prefixes of the specs of models that run on the user's own hardware."""
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 _VERSION = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)")
 
@@ -25,14 +25,14 @@ class Family(NamedTuple):
     source: str
     as_of: str
     names: tuple[str, ...]
-    """How the specs of these models begin."""
+    """Prefixes of the specs of these models."""
     hosts: tuple[str, ...]
     closed: bool
-    """Whether the weights are not public, so that no server of the user can run such a model."""
+    """True if the weights are not public, so that users cannot run such a model themselves."""
     models: Mapping[str, Price]
 
     def price(self, model: str) -> Price | None:
-        """The price of a model, given by its name at the provider, also with a version at its end."""
+        """The price of a model by its name at the provider, with or without a version suffix. None: unknown."""
         # OpenRouter writes claude-sonnet-4.5 for claude-sonnet-4-5.
         spellings = (model, re.sub(r"(?<=\d)\.(?=\d)", "-", model)) if model.startswith("claude-") else (model,)
         for spelling in spellings:
@@ -49,26 +49,26 @@ def price_of(model: str, own: Mapping[str, Price]) -> Price | None:
     name, at, host = model.partition(" at ")
     if at:
         on_loopback = _LOOPBACK.fullmatch(host)
-        there = (f for f in families().values() if host in f.hosts or (f.closed and on_loopback))
-        found = next((price for family in there if (price := family.price(name))), None)
+        serving = (f for f in families().values() if host in f.hosts or (f.closed and on_loopback))
+        found = next((price for family in serving if (price := family.price(name))), None)
         return found or (FREE if on_loopback else None)
     if model.startswith(_OWN_SERVERS) or model == "scripted" or model.startswith("scripted:"):
         return FREE
     if model.startswith("openrouter/") and model.endswith(":free"):
         return FREE
-    listed = (family.price(model[len(start) :]) for family, start in _starts() if model.startswith(start))
+    listed = (family.price(model[len(start) :]) for family, start in _prefixes() if model.startswith(start))
     return next((price for price in listed if price), None)
 
 
 def _own_price(model: str, own: Mapping[str, Price]) -> Price | None:
-    """The price with the longest name that begins the model's name, with or without its provider."""
+    """The price with the longest name that is a prefix of the model's name, with or without its provider."""
     bare = model.partition(" at ")[0]
     spellings = (model, bare.partition("/")[2], bare.rpartition("/")[2])
     matching = [name for name in own if any(spelling.startswith(name) for spelling in spellings if spelling)]
     return own[max(matching, key=len)] if matching else None
 
 
-def _starts() -> Iterator[tuple[Family, str]]:
+def _prefixes() -> Iterator[tuple[Family, str]]:
     for family in families().values():
         for start in family.names:
             yield family, start

@@ -32,7 +32,7 @@ MODEL_VARIABLE = "SUREFOOT_MODEL"
 _NO_MODEL_REMEDY = """\
 get one in one of these ways:
   surefoot model pull                  the embedded model (1.1 GB); no key{runtime}
-  export OPENAI_API_KEY=...            or ANTHROPIC_API_KEY, DEEPSEEK_API_KEY, OPENROUTER_API_KEY, DASHSCOPE_API_KEY
+  export OPENAI_API_KEY=...            or {keys}
   -m http://127.0.0.1:8000/v1#NAME     any OpenAI-compatible server; Ollama and llama.cpp are found automatically"""
 
 
@@ -76,7 +76,7 @@ async def _connected(kind: str, name: str, settings: ModelSettings) -> LanguageM
 
 
 async def require_reachable(model: LanguageModel) -> None:
-    """Raise if the model's server is on this machine and does not run, or does not accept the key."""
+    """Raise if the model's server is on this machine and is not running, or does not accept the key."""
     from surefoot.models.limits.limited import LimitedModel
     from surefoot.models.providers.openai_compatible import OpenAICompatible
 
@@ -116,7 +116,8 @@ async def find_choice(spec: str | None = None, settings: ModelSettings | None = 
 
 def _no_model_remedy() -> str:
     runtime = "" if is_installed("local") else f". It runs with: {install_command('local')}"
-    return _NO_MODEL_REMEDY.format(runtime=runtime)
+    keys = [provider.key_variable for provider in PROVIDERS.values() if provider.key_variable]
+    return _NO_MODEL_REMEDY.format(runtime=runtime, keys=", ".join(keys[1:]))
 
 
 def reusable_spec(name: str, address: str = "") -> str | None:

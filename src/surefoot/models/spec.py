@@ -51,7 +51,7 @@ def unknown_provider(spec: str) -> UsageError:
 
 
 def to_name_again(model: str) -> str:
-    """The option that a resume needs for a model whose name in the journal does not find it again; else empty."""
+    """The option that a resume needs if the model cannot be found again by its name in the journal; else empty."""
     return " -m scripted:FILE" if model.startswith("scripted:") else ""
 
 

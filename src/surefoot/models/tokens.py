@@ -1,7 +1,7 @@
-"""How many tokens a text has: counted by the server where it can, else estimated from above.
+"""Token counts of texts: counted by the server where it can, else an upper estimate.
 
-The estimate weighs characters by their class. A server's own figures (the usage of an answer, the size in an error)
-scale it, for the model of one run.
+The estimate weighs characters by their class. During a run it is scaled by the server's own figures: the usage of an
+answer, or the size in an error.
 """
 
 import json
@@ -14,18 +14,18 @@ from surefoot.models.base import LanguageModel, ModelReply, ModelRequest
 from surefoot.models.items import AssistantTurn, Item, ToolSpec
 
 ITEM_TOKENS = 8
-"""What the form of a message costs."""
+"""The overhead of a message."""
 LETTER, SPACE, LINE, SIGN, DIGIT, FOREIGN_LETTER, IDEOGRAPH, RARE = 0.28, 0.2, 0.5, 0.7, 1.0, 0.6, 1.0, 3.0
 """Tokens per character. Many tokenizers split numbers into digits, and Chinese has about a token per character."""
 MIN_LEARNT_WEIGHT = 300
-"""The figures for a shorter request say little, because its form counts."""
+"""Figures for a shorter request are not used, because they are mostly overhead."""
 MARGIN = 1.1
 MIN_SCALE, MAX_SCALE = 0.6, 4.0
 FIRST_IDEOGRAPH, FIRST_RARE = 0x2E80, 0x10000
 
 
 def weigh(text: str) -> float:
-    """Estimate the tokens of a text from above."""
+    """Return an upper estimate of the tokens of a text."""
     return sum(_cost(character) * count for character, count in Counter(text).items())
 
 
@@ -67,7 +67,7 @@ class TokenMeter:
 
     @property
     def window(self) -> int:
-        """The model's window: as its traits say, or less if the server has said so."""
+        """The model's context window: that of its traits, or a smaller one that the server reported."""
         known = self._model.traits.context_tokens
         return min(known, self._limit) if self._limit else known
 
@@ -79,7 +79,7 @@ class TokenMeter:
         return math.ceil(weigh(text) * self.scale)
 
     async def size(self, request: ModelRequest) -> int:
-        """The tokens of a request. The server is asked only if it could matter."""
+        """The tokens of a request. The server counts them only if they may fill more than half of the window."""
         rough = math.ceil(_weight(request) * self.scale)
         if rough <= self.window // 2:
             return rough
@@ -95,7 +95,7 @@ class TokenMeter:
         if error.limit:
             self._limit = error.limit
         elif not error.needed:
-            # Nothing was said but that it is too much.
+            # The error gives no numbers.
             self._limit = max(math.ceil(_weight(request) * self.scale) * 3 // 4, 1)
 
     def _learn(self, request: ModelRequest, tokens: int) -> None:
@@ -106,7 +106,7 @@ class TokenMeter:
 
 
 async def count_tokens(model: object, text: str) -> int | None:
-    """What the model's server counts; None if it has no tokenizer to ask."""
+    """The tokens of a text, as the model's server counts them. None: the server does not count."""
     count: Callable[[str], Awaitable[int | None]] | None = getattr(model, "count_tokens", None)
     return None if count is None else await count(text)
 
@@ -118,10 +118,6 @@ def _weight(request: ModelRequest) -> float:
 
 def _text(request: ModelRequest) -> str:
     parts = [item.content for item in request.messages]
-    parts += [
-        f"{item.reasoning}{call.raw or call.arguments}"
-        for item in request.messages
-        if isinstance(item, AssistantTurn)
-        for call in item.calls
-    ]
+    for turn in [item for item in request.messages if isinstance(item, AssistantTurn)]:
+        parts += [turn.reasoning, *(f"{call.raw or call.arguments}" for call in turn.calls)]
     return "\n".join([_described(request.tools), *parts, request.begin])

@@ -1,4 +1,4 @@
-"""Asks the model: one call, one question, every call in the journal."""
+"""Ask the model one question, and again if the answer cannot be read. Every call is recorded in the journal."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -15,9 +15,9 @@ from surefoot.models.parsing.answer import read_json
 from surefoot.models.providers.messages import alternate
 from surefoot.models.providers.retry import RetryNotice, retries
 from surefoot.prompting.fit import after_overflow, fitted
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.schemas import Draft, schema_of
 from surefoot.prompting.templates import render
-from surefoot.prompting.view import RunView
 
 if TYPE_CHECKING:
     from tenacity import AsyncRetrying
@@ -40,7 +40,7 @@ DECISION_TOKENS = {
 limit."""
 
 DEFAULT_ANSWER_TOKENS = 2_048
-MAX_READINGS = 3
+MAX_ATTEMPTS = 3
 """How often a question is asked if the answers cannot be read."""
 
 
@@ -56,8 +56,8 @@ class Prompt:
     """The beginning of the answer, for models that can continue one. The answer then ends with the fenced block."""
 
 
-def ask_json(run: RunView, prompt: Prompt, into: type[D]) -> Awaitable[D]:
-    """Ask for a draft of the given shape, by constrained decoding where the server can."""
+def ask_json(run: RunContext, prompt: Prompt, into: type[D]) -> Awaitable[D]:
+    """Ask for a draft of the given shape, with constrained decoding where the server supports it."""
 
     def read(reply: ModelReply) -> D:
         return read_json(reply.text, into, truncated=reply.finish_reason == "length")
@@ -65,22 +65,22 @@ def ask_json(run: RunView, prompt: Prompt, into: type[D]) -> Awaitable[D]:
     return ask(run, prompt, read, schema_of(into))
 
 
-def ask_text(run: RunView, prompt: Prompt) -> Awaitable[ModelReply]:
-    """Ask for a free answer: file contents and edits, which do not belong into JSON."""
-    return ask(run, prompt, lambda reply: reply, None, readings=1)
+def ask_text(run: RunContext, prompt: Prompt) -> Awaitable[ModelReply]:
+    """Ask for a free answer: file contents and edits, which are not sent as JSON."""
+    return ask(run, prompt, lambda reply: reply, None, attempts=1)
 
 
 async def ask(
-    run: RunView,
+    run: RunContext,
     prompt: Prompt,
     read: Callable[[ModelReply], T],
     schema: dict[str, Any] | None,
     *,
-    readings: int = MAX_READINGS,
+    attempts: int = MAX_ATTEMPTS,
 ) -> T:
-    """Return what `read` makes of the answer. An answer that it cannot read is asked for again, with the problem."""
+    """Return what `read` makes of the answer. If it raises `UnreadableAnswer`, ask again with the problem."""
     messages = [Message(role="user", content=prompt.text)]
-    for attempt in range(readings):
+    for attempt in range(attempts):
         request = _request(run, prompt, messages, prompt.temperature + 0.3 * attempt, schema)
         run.budget.check()
         await run.budget.confirm(prompt.step_id)
@@ -90,7 +90,7 @@ async def ask(
             answer = read(_with_closed_fence(request, reply))
         except UnreadableAnswer as error:
             _note(run, prompt, request, reply, started, unreadable=error.problem)
-            if attempt == readings - 1:
+            if attempt == attempts - 1:
                 raise
             messages = [
                 messages[0],
@@ -103,7 +103,7 @@ async def ask(
     raise AssertionError("unreachable")
 
 
-async def _answer(run: RunView, request: ModelRequest, step_id: str) -> tuple[ModelRequest, ModelReply]:
+async def _answer(run: RunContext, request: ModelRequest, step_id: str) -> tuple[ModelRequest, ModelReply]:
     """Return the answer, and the request that was sent: a shorter one if the prompt does not fit into the window."""
     request = await fitted(run.tokens, request)
     while True:
@@ -124,7 +124,7 @@ async def _answer(run: RunView, request: ModelRequest, step_id: str) -> tuple[Mo
         return request, reply
 
 
-async def _complete(run: RunView, request: ModelRequest, step_id: str) -> ModelReply:
+async def _complete(run: RunContext, request: ModelRequest, step_id: str) -> ModelReply:
     stream = RedactedStream(run.redactor, run.bus.writer(Source("text", step_id)), by_word=True)
     try:
         return await run.model.complete(request, stream.feed)
@@ -138,7 +138,7 @@ def _with_closed_fence(request: ModelRequest, reply: ModelReply) -> ModelReply:
 
 
 def _request(
-    run: RunView, prompt: Prompt, messages: list[Message], temperature: float, schema: dict[str, Any] | None
+    run: RunContext, prompt: Prompt, messages: list[Message], temperature: float, schema: dict[str, Any] | None
 ) -> ModelRequest:
     system = () if prompt.bare else (Message(role="system", content=render("system")),)
     messages = [message.model_copy(update={"content": run.redactor.redact(message.content)}) for message in messages]
@@ -158,15 +158,15 @@ def _request(
     return request
 
 
-def _answered_before(run: RunView, request: ModelRequest) -> ModelReply | None:
-    """Return the recorded answer to the same question, so that nothing that was decided, and perhaps approved, is
-    decided anew after a pause. Warm questions are asked again, because their answers are meant to differ."""
+def _answered_before(run: RunContext, request: ModelRequest) -> ModelReply | None:
+    """Return the recorded answer to the same question, or None. Thus a decision that was made, and perhaps approved, is
+    not made again after a pause. At temperatures above 0 there is none: these answers are meant to differ."""
     answer = run.state.answers.get(request.fingerprint()[:16]) if request.temperature == 0 else None
     return ModelReply(text=run.journal.get_blob(answer).decode(), model=run.model.name) if answer else None
 
 
-def retries_of(run: RunView) -> "AsyncRetrying":
-    """The configured retries of a call, each of them recorded."""
+def retries_of(run: RunContext) -> "AsyncRetrying":
+    """Return the configured retry policy. Every retry is recorded."""
 
     def note(notice: RetryNotice) -> None:
         wait = round(notice.wait_seconds, 2)
@@ -177,7 +177,7 @@ def retries_of(run: RunView) -> "AsyncRetrying":
 
 
 def _note(
-    run: RunView, prompt: Prompt, request: ModelRequest, reply: ModelReply, started: float, unreadable: str = ""
+    run: RunContext, prompt: Prompt, request: ModelRequest, reply: ModelReply, started: float, unreadable: str = ""
 ) -> None:
     if not reply.usage.total and run.state.answers.get(request.fingerprint()[:16]):
         return
@@ -185,7 +185,7 @@ def _note(
     if request.begin:
         text += f"\n\n[assistant begins]\n{request.begin}"
     answer = run.redactor.redact_known(reply.text)
-    # An answer is stored as it is, because it may be used again; one with a secret in it is not, and is asked for anew.
+    # An answer with a secret is stored without it, so it cannot be reused and is asked for again.
     reusable = request.temperature == 0 and answer == reply.text
     run.note(
         e.ModelAnswered(

@@ -1,13 +1,13 @@
-"""Chooses the strategy for a model. Nothing else outside `prompting/` and `models/` asks how large a model is."""
+"""Choose the strategy for a model. Code outside `prompting/` and `models/` does not ask how large a model is."""
 
 from typing import Literal, TypeAlias
 
 from surefoot.models.base import ModelTraits
 from surefoot.prompting.conversation.strategy import ConversationStrategy
 from surefoot.prompting.json_actions.strategy import JsonActions
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.small.strategy import SmallStrategy
 from surefoot.prompting.strategy import Strategy
-from surefoot.prompting.view import RunView
 
 StrategyName: TypeAlias = Literal["small", "json_actions", "conversation"]
 
@@ -35,7 +35,7 @@ def strategy_name(traits: ModelTraits) -> StrategyName:
     return "json_actions" if traits.tools == "none" else "conversation"
 
 
-def strategy_for(run: RunView) -> Strategy:
+def strategy_for(run: RunContext) -> Strategy:
     match strategy_name(run.model.traits):
         case "small":
             return SmallStrategy(run)

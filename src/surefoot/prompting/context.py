@@ -1,7 +1,7 @@
-"""What a prompt shows of the workspace, the plan and earlier failures.
+"""Render the parts of a prompt that show the workspace, the plan and earlier failures.
 
-It is little, and in a stable order: a small model loses the thread in long prompts, and a server reuses its cache only
-for an unchanged beginning.
+They are short and in a stable order: a small model loses track in long prompts, and a server reuses its cache only for
+an unchanged beginning.
 """
 
 import json
@@ -16,14 +16,14 @@ from surefoot.core.plan import ExecutionStep
 from surefoot.core.transitions import StepStatus
 from surefoot.errors import ToolError
 from surefoot.journal.state import RunState, StepRun
-from surefoot.prompting.project.asked_changes import asks_to_change
-from surefoot.prompting.project.data_preview import data_preview, is_data
-from surefoot.prompting.project.folder import MAX_FILES, is_test, list_files
-from surefoot.prompting.project.instructions import instructions
-from surefoot.prompting.project.sqlite_preview import tables_in
-from surefoot.prompting.project.task_text import files_named_in, is_named_in
+from surefoot.project.asked_changes import asks_to_change
+from surefoot.project.data_preview import data_preview, is_data
+from surefoot.project.folder import MAX_FILES, is_test, list_files
+from surefoot.project.instructions import instructions
+from surefoot.project.sqlite_preview import tables_in
+from surefoot.project.task_text import files_named_in, is_named_in
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.templates import render
-from surefoot.prompting.view import RunView
 from surefoot.tools.fs.fileio import read_bytes
 from surefoot.tools.fs.paths import resolve
 from surefoot.tools.text.summary import summarise
@@ -38,7 +38,7 @@ _PREVIEW_CHARS = 2_500
 """How much of a long data file is shown."""
 
 
-def briefing(run: RunView) -> str:
+def briefing(run: RunContext) -> str:
     """Render the part of a prompt that does not change during a run: task, folder listing, relevant files, checks."""
     files = visible_files(run)
     return render(
@@ -52,14 +52,14 @@ def briefing(run: RunView) -> str:
     )
 
 
-def budget_chars(run: RunView) -> int:
+def budget_chars(run: RunContext) -> int:
     """Return how many characters of files fit: the profile's share of the window, at 3 characters per token."""
     return int(run.model.traits.context_tokens * _CHARS_PER_TOKEN * run.profile.file_share)
 
 
-def fits_in_prompt(run: RunView, files: Sequence[str]) -> bool:
-    """Tell whether all files can be shown at once, so that nothing has to be searched or planned. A preview of a long
-    data file shows what a program needs to know, unless the file is to be changed itself."""
+def fits_in_prompt(run: RunContext, files: Sequence[str]) -> bool:
+    """Whether all files can be shown at once, so that nothing has to be searched or planned. A preview of a long data
+    file is enough, unless the task asks to change the file."""
     budget, total = budget_chars(run) // 2, 0
     for path in files:
         size = (run.root / path).lstat().st_size
@@ -68,7 +68,7 @@ def fits_in_prompt(run: RunView, files: Sequence[str]) -> bool:
     return total <= budget
 
 
-def visible_files(run: RunView, limit: int = MAX_FILES) -> list[str]:
+def visible_files(run: RunContext, limit: int = MAX_FILES) -> list[str]:
     """List the files that a prompt may show: those that git would track, and those that the task names."""
     tracked = set(list_files(run.root, gitignore=True, limit=limit))
     return [path for path in list_files(run.root, limit=limit) if path in tracked or is_named_in(path, run.task.text)]
@@ -84,13 +84,13 @@ def listing(files: Sequence[str]) -> str:
     return "\n".join(rows)
 
 
-def project_instructions(run: RunView, files: Sequence[str]) -> str:
+def project_instructions(run: RunContext, files: Sequence[str]) -> str:
     """Quote AGENTS.md, nearest first, for a model that is asked single questions."""
     return instructions(run.root, _named(run, files), _INSTRUCTION_CHARS)
 
 
-def files_to_show(run: RunView, files: Sequence[str]) -> list[str]:
-    """Order the files worth quoting: those that the task names, documents, given tests. In a small folder, all."""
+def files_to_show(run: RunContext, files: Sequence[str]) -> list[str]:
+    """Return the files worth quoting, in order: those that the task names, documents, tests. In a small folder, all."""
     named = _named(run, files)
     tests = [f for f in files if is_test(f)]
     documents = [f for f in files if f.endswith(_DOCUMENTS) and f != "AGENTS.md" and "LICENSE" not in f]
@@ -98,7 +98,7 @@ def files_to_show(run: RunView, files: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*named, *documents, *tests, *rest]))
 
 
-def _named(run: RunView, files: Sequence[str]) -> list[str]:
+def _named(run: RunContext, files: Sequence[str]) -> list[str]:
     """The files that the task names, by their path or by their name alone."""
     named = files_named_in(run.task.text)
     return [path for path in files if path in named or path.rsplit("/", 1)[-1] in run.task.text]
@@ -126,7 +126,7 @@ def quoted(title: str, text: str) -> str:
 
 
 def read_text(root: Path, path: str, limit: int) -> str | None:
-    """Read a text file of the workspace. Previews of data and databases apart, prompts read files only here.
+    """Read a text file of the workspace. Except for previews, prompts read files only with this function.
 
     Returns None if it is missing, outside the workspace, a link or a pipe, not text, or much larger than `limit`.
     """
@@ -140,14 +140,14 @@ def read_text(root: Path, path: str, limit: int) -> str | None:
     return None if "\0" in text else text
 
 
-def _checks(run: RunView) -> str:
+def _checks(run: RunContext) -> str:
     if not run.task.checks:
         return ""
     return "\n# Checked at the end\n" + "\n".join(f"- {check.label}" for check in run.task.checks) + "\n"
 
 
-def earlier_facts(run: RunView, *, brief: bool = False) -> str:
-    """Tell what is known of the run that this one continues; empty if it continues none."""
+def earlier_facts(run: RunContext, *, brief: bool = False) -> str:
+    """Return what is known about the run that this one continues; empty if it continues none."""
     context = run.state.context
     if context is None:
         return ""
@@ -165,7 +165,7 @@ def feedback(messages: Sequence[str]) -> str:
 
 
 def understood(state: RunState) -> UnderstandingOutput:
-    """Return what was understood. A run that started at a later phase has only the words of the task."""
+    """Return the output of the understanding phase. A run that skipped it has only the text of the task."""
     result = state.understanding
     if result is not None and result.output is not None:
         return result.output
@@ -174,7 +174,7 @@ def understood(state: RunState) -> UnderstandingOutput:
 
 
 def understanding_text(state: RunState) -> str:
-    """Describe what was understood, and what people answered."""
+    """Describe the understanding of the task, and the answers to questions about it."""
     output = understood(state)
     lines = [output.understanding, *(f"- {r}" for r in output.key_requirements if r != output.understanding)]
     lines += [f"- {q.text} Answer: {q.answer}" for q in state.questions.values() if q.kind == "clarification"]
@@ -202,7 +202,7 @@ def step_to_replan(state: RunState) -> StepRun | None:
 
 
 def progress_text(state: RunState) -> str:
-    """For a replan: describe what is done and stays, and what failed and must be avoided."""
+    """For a new plan: describe what is done and kept, and what failed and must be avoided."""
     failed = step_to_replan(state)
     if failed is None:
         return ""
@@ -243,7 +243,7 @@ def step_text(step: ExecutionStep) -> str:
 
 
 def failures_and_lessons(step_run: StepRun, results: Sequence[CheckResult], *, exists: bool = False) -> str:
-    """Describe what fails now, and what earlier attempts taught."""
+    """Describe what fails now, and the lessons from earlier attempts."""
     failing = failures(step_run, results, exists=exists)
     if not step_run.notes:
         return failing
@@ -252,8 +252,8 @@ def failures_and_lessons(step_run: StepRun, results: Sequence[CheckResult], *, e
 
 
 def failures(step_run: StepRun, results: Sequence[CheckResult], *, exists: bool) -> str:
-    """Describe the failing part of the checks, and what was refused. `exists`: the file to change exists already, so
-    its failures are worth knowing from the first attempt on."""
+    """Describe the failing checks, and why actions were refused. `exists`: the file to change exists, so its failures
+    are shown from the first attempt on."""
     lines: list[str] = []
     red = [r for r in results if not r.passed]
     refuted = bool(step_run.failures) and step_run.failures[-1].kind is FailureKind.REFUTED
@@ -266,8 +266,8 @@ def failures(step_run: StepRun, results: Sequence[CheckResult], *, exists: bool)
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def results_of_dependencies(run: RunView, step_id: str) -> str:
-    """Summarise what the steps before this one produced, and how to read all of it."""
+def results_of_dependencies(run: RunContext, step_id: str) -> str:
+    """Summarise the results of the step's dependencies, and say how to read them in full."""
     lines = []
     for step_run in run.artifacts.needed_by(step_id):
         artifact = step_run.artifact
@@ -280,7 +280,7 @@ def results_of_dependencies(run: RunView, step_id: str) -> str:
     return "\n# From earlier steps\n" + "\n".join(lines) + "\n" if lines else ""
 
 
-def stand_ins_for(run: RunView, step_id: str) -> str:
+def stand_ins_for(run: RunContext, step_id: str) -> str:
     """Say which results that a step builds on are stand-ins for steps that failed; empty if none is."""
     lines = [
         f"- {step_run.step.name}: {summarise_outputs(step_run.outputs)}"
@@ -294,13 +294,13 @@ def summarise_outputs(outputs: dict[str, Any]) -> str:
     """Summarise a step's result in a few short lines."""
     result = outputs.get("result", outputs)
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
-    # A whole document on one line has its important part at the front.
+    # If a whole document is one line, its beginning is the important part.
     rows = [row if len(row) <= _LINE_CHARS else row[:_LINE_CHARS] + " ..." for row in text.splitlines()]
     return summarise("\n".join(rows), limit=_SUMMARY_CHARS, failed=False)
 
 
-def files_of_other_steps(run: RunView, step_run: StepRun, path: str = "") -> str:
-    """Quote files that earlier steps wrote: the briefing is older than they are."""
+def files_of_other_steps(run: RunContext, step_run: StepRun, path: str = "") -> str:
+    """Quote the files that other steps wrote, which are newer than the briefing."""
     written = [
         name
         for other in run.state.steps.values()

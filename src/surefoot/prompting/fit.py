@@ -1,7 +1,7 @@
-"""Shortens prompts that do not fit into the model's window. Pure, except for asking a server's tokenizer.
+"""Shorten prompts that do not fit into the model's window. Pure, except for calls to a server's tokenizer.
 
-Quoted blocks lose their middle first, the longest one first; then other long passages; at last the text as a whole.
-The beginning and the end of a prompt stay, because the question is there.
+Quoted blocks lose their middle first, the longest one first; then other long passages; finally the text as a whole.
+The beginning and the end of a prompt are kept, because the task and the question are there.
 """
 
 import re
@@ -19,7 +19,7 @@ MIN_BLOCK_TOKENS = 120
 MIN_TEXT_TOKENS = 200
 """Below this nothing more can be shortened."""
 MIN_ANSWER_SHARE = 16
-"""This part of the window, at least, is left for the answer."""
+"""The answer gets at least one part in this many of the window, or all that it asks for if that is less."""
 MAX_CUTS = 200
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```\s*$", re.DOTALL | re.MULTILINE)
 _LEFT_OUT = "[{} characters are left out here]"
@@ -62,7 +62,7 @@ def without_middle(text: str, limit: float, size: Size = weigh) -> str:
         mark = _LEFT_OUT.format(f"{len(text) - len(head) - len(tail):,}")
         parts = [head.rstrip("\n"), mark, tail]
         shorter = "\n".join(part for part in parts if part)
-        # The characters at the ends may weigh more than those between them.
+        # The characters that are kept may weigh more than those left out.
         if size(shorter) <= limit or share < 0.001:
             return shorter
         share *= 0.8
@@ -94,7 +94,7 @@ def after_overflow(meter: TokenMeter, request: ModelRequest, error: ContextOverf
 
 
 def _shortened(request: ModelRequest, share: float) -> ModelRequest | None:
-    """Cut the longest message so that the request has this share of its size."""
+    """Cut the longest message to reduce the request to `share` of its size. None if nothing can be cut."""
     weights = [weigh(item.content) for item in request.messages]
     longest = max(range(len(weights)), key=weights.__getitem__)
     item = request.messages[longest]

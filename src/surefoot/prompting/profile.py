@@ -1,4 +1,4 @@
-"""What the engine may need to know about a strategy, as plain data."""
+"""The properties of a strategy that the engine may depend on, as plain data."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -20,16 +20,17 @@ class Profile:
     alternative_approaches: int = 10
     """How many alternatives of the approach are tried, unless the configuration says otherwise."""
     diagnose_before_candidates: bool = True
-    """Whether the model is asked for the cause of a failure that candidates could mend."""
+    """Whether the model is asked for the cause of a failure that candidates could fix."""
     may_skip_understanding: bool = False
     """A task about one named file, or a small folder with given checks, is not analysed first."""
     stop_without_inputs: bool = False
     """A missing input ends a computed step: the model would make the data up."""
     asks_questions: bool = True
-    """Open questions about the task make the run wait, also if nobody is there. Those of a small model are asked only
-    if somebody is."""
+    """Open questions about the task make the run wait, even if nobody is there. False: they are asked only if somebody
+    is."""
     answers_in_refusal: bool = False
-    """Answers to questions reach the model as a refusal of its understanding: later prompts do not show them."""
+    """The model learns a person's answers by having its understanding refused with them. Strategies whose later prompts
+    show all questions and answers do not need that."""
     tests_read_only: bool = False
     """Existing tests may not be written, unless the task names them. False: they may be extended. A small model would
     rewrite them."""

@@ -11,8 +11,8 @@ from surefoot.prompting.conversation.submissions import Revision
 @dataclass(frozen=True, slots=True)
 class Proposal:
     decision: Literal["act", "done", "replan", "check", "revise", "cannot", "invalid"]
-    """`check`: run the checks; `revise`: change the plan; `cannot`: it cannot be done; `invalid`: a call that cannot
-    be carried out, with the problem as `thought`."""
+    """`check`: run the checks; `revise`: change the plan; `cannot`: the task cannot be done; `invalid`: a call that
+    cannot be carried out, with the problem as `thought`."""
     tool: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     body: str = ""
@@ -22,7 +22,7 @@ class Proposal:
     """The call of the model, in a conversation."""
     revision: Revision | None = None
     edited: bool = False
-    """A person has changed it before it is done."""
+    """True if a person changed the action before it was carried out."""
 
     @property
     def fingerprint(self) -> str:
@@ -31,7 +31,7 @@ class Proposal:
 
 def fingerprint(tool: str, arguments: dict[str, Any], body: str) -> str:
     """Identify an action by its content. Equal actions have equal fingerprints, whatever the order of arguments."""
-    # The JSON of a list of the three. Most have no arguments or no body, and the encoder is fast for plain text.
+    # Equal to the JSON of a list of the three, but faster: most have no arguments or no body.
     canonical = f"[{_CANONICAL(tool)}, {_CANONICAL(arguments) if arguments else '{}'}, {_CANONICAL(body.strip())}]"
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 

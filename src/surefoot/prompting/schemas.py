@@ -1,4 +1,4 @@
-"""The drafts that a model is asked for: small shapes that also small models fill in well.
+"""The drafts that a model is asked for: small shapes that even small models fill in well.
 
 Their fields are few and flat, kinds come from enumerations, and the model is not asked for what the engine can find out
 by itself. `engine/planner/normalize.py` turns drafts into the full values.
@@ -78,7 +78,7 @@ class StepDraft(Draft):
     @model_validator(mode="before")
     @classmethod
     def _read_expected_output(cls, values: Any) -> Any:
-        """Accept `expected_output`, which models write that know steps in this form."""
+        """Accept `expected_output`, which some models write, as part of the description."""
         if not isinstance(values, Mapping) or not isinstance(expected := values.get("expected_output"), str):
             return values
         description = str(values.get("description") or "")
@@ -134,7 +134,7 @@ class StepDecision(Draft):
 
     @property
     def only_revises(self) -> bool:
-        """Whether it changes the plan and neither acts nor ends the step."""
+        """Whether the decision changes the plan and neither acts nor ends the step."""
         return (
             self.decision == "act" and not self.tool and bool(self.add_steps or self.remove_steps or self.change_steps)
         )
@@ -161,7 +161,7 @@ class ReflectionDraft(Draft):
     @field_validator("confidence", mode="before")
     @classmethod
     def _between_0_and_1(cls, value: Any) -> float:
-        """Models also write words and percentages. What cannot be read says nothing."""
+        """Read a number or a percentage. Anything else, such as a word, counts as 0.5."""
         try:
             number = float(str(value).strip().rstrip("%"))
         except ValueError:

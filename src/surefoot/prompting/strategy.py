@@ -1,7 +1,7 @@
-"""How a model is asked: the one seam between the engine and the ways to drive a model.
+"""The interface between the engine and the strategies that drive a model.
 
-The engine calls a strategy to produce a phase's output, to propose the next actions of a step, and to go on after a
-failure. It judges, records and carries out what comes back. `choose.py` picks the strategy for a model.
+The engine calls a strategy to produce a phase's output, to propose the next actions of a step, and to recover from a
+failure. It judges, records and carries out the results. `choose.py` picks the strategy for a model.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -31,9 +31,9 @@ class Turn:
     """One answer inside a step."""
 
     proposals: Sequence[Proposal]
-    """What to do, in order. Empty only if there is a revision."""
+    """The proposed actions, in order. Empty only if there is a revision."""
     revision: StepDecision | None = None
-    """The changes to the plan that came with it, if any."""
+    """The changes to the plan that came with the answer, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Strategy(Protocol):
         ...
 
     def has_submitted(self, phase: PhaseName) -> bool:
-        """Whether the output of a phase was given already, together with an earlier one."""
+        """Whether the model has already given the output of a phase, together with that of an earlier one."""
         ...
 
     def step_kind(self, step: ExecutionStep) -> StepKind:
@@ -83,16 +83,15 @@ class Strategy(Protocol):
         ...
 
     def open_branch(self, step_run: StepRun, number: int, of: int) -> None:
-        """Begin a candidate of a step that is a conversation, or go on with it: the next actions are those of the
-        candidate."""
+        """Start or continue a candidate of a conversation step. The next actions are those of the candidate."""
         ...
 
     def was_told_done(self, step_run: StepRun) -> bool:
-        """Whether the model knows already that the step is done: the process ended before that was recorded."""
+        """Whether the model was already told that the step is done, and the process ended before that was recorded."""
         ...
 
     def done_in_branch(self, step_run: StepRun) -> Sequence[Proposal]:
-        """Return the calls of the candidate so far that worked, in order, and may have changed something."""
+        """Return the successful calls of the candidate so far that may have changed something, in order."""
         ...
 
     def diagnose(self, step_run: StepRun, failure: Failure) -> Awaitable[ReflectionDraft]:

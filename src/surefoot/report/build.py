@@ -26,7 +26,7 @@ from surefoot.view.state import RunView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A run, and where its contents are."""
+    """A run, and access to its stored content."""
 
     records: Sequence[e.Record]
     blob: Callable[[str], bytes]
@@ -38,7 +38,7 @@ class Source:
 
 
 def build_report(source: Source, room: int = OPTIONAL_CHARS) -> Report:
-    """The document of a run as it is now. Diffs, outputs and the conversation get as much as there is room for."""
+    """Build the document of a run in its current state. `room` limits the diffs, the outputs and the conversation."""
     return _Builder(source, Budget(room)).build()
 
 
@@ -51,17 +51,17 @@ class _Builder:
     view: RunView = field(init=False)
     shown: list[e.Record] = field(init=False)
     original: RunState = field(init=False)
-    """Folded from the events as they are: paths must not be altered before files are looked for."""
+    """Folded from the original events: redaction must not alter paths before their files are looked up."""
     timeline: Timeline = field(init=False)
 
     def __post_init__(self) -> None:
         redactor = self.source.redactor
         self.original, self.timeline = fold(self.source.records), build_timeline(self.source.records)
-        # As elsewhere, secrets are removed before anything is made of the events.
+        # As elsewhere, secrets are removed before anything is made from the events.
         self.shown = [e.Record(r.seq, r.at, shown(r.event, redactor)) for r in self.source.records]
         self.view = view_of(self.shown)
         self.view.live = self.source.live
-        # What looks like a token but is part of the run's own paths is no secret.
+        # A text that looks like a token but is part of the run's own paths is not a secret.
         own = "\n".join([self.original.task.workspace if self.original.task else "", *self.timeline.touched])
         self.cleaner = Cleaner(redactor.sparing(lambda: own), self.omissions)
 
@@ -90,6 +90,7 @@ class _Builder:
             "undone": clean.value(state.undone.as_object()) if state.undone else None,
             "branch": state.branch,
             "commits": [commit.commit for commit in state.commits],
+            "pushes": clean.value(facts.pushes(state)),
             "recoveries": clean.value(facts.recoveries(view)),
             "usage": facts.usage(state, self.shown),
             "environment": clean.value(facts.environment(state, self.shown)),
@@ -106,7 +107,7 @@ class _Builder:
     # -- diffs ------------------------------------------------------------------------------------------------------
 
     def _diff(self) -> tuple[list[FileDiff], str]:
-        """What the run changed; or why that is not known, such as removed snapshots."""
+        """The changes of the run, and why they are not known if so, such as because snapshots were removed."""
         try:
             return self._fitting(self._files("")), ""
         except (SurefootError, OSError) as error:
@@ -146,7 +147,8 @@ class _Builder:
             )
 
     def _outputs(self, final: Iterable[str], steps: dict[str, StepDocument]) -> dict[str, str]:
-        """What checks and actions printed. The most telling first: checks, failed actions, then the newest."""
+        """The outputs of checks, actions and steps by hash, as far as they fit. The most useful come first: those of
+        checks, of failed actions, then of the newest actions."""
         hashes = [*final, *(proof["output_hash"] for step in steps.values() for proof in step["proofs"])]
         newest = [row for row in reversed(self.view.actions.values()) if row["output_blob"]]
         hashes += [row["output_blob"] or "" for row in newest if row["status"] != "ok"]

@@ -1,4 +1,4 @@
-"""The document of a report: what `--format json` prints and the page of a report contains. Types only.
+"""The document of a report, as `--format json` prints it and the HTML page contains it. Types only.
 
 Times are seconds since the epoch. Texts are plain text without secrets, never HTML.
 """
@@ -18,15 +18,15 @@ class FinalCheck(ProofRow):
     """A check on the final tree."""
 
     before: Colour | None
-    """Before the run; null if it did not run then."""
+    """The result before the run; null if the check did not run then."""
     now: Colour | None
-    """Null: it has not run on the final tree."""
+    """The result on the final tree; null if the check has not run on it."""
     origin: str
     """Whose check it is: `user`, `project` or `plan`."""
 
 
 class Recovery(TypedDict):
-    """An attempt of a step that failed: what was done about it, and what it cost."""
+    """A failed attempt of a step: what was done about it, and what it cost."""
 
     step: str
     name: str
@@ -43,11 +43,11 @@ class Recovery(TypedDict):
     calls: int
     tokens: Tokens
     cost_usd: float | None
-    """Null: the price of a call is not known."""
+    """Null if the price of a call is not known."""
 
 
 class Usage(TypedDict):
-    """What the model was asked for, and what that used."""
+    """The model calls for one purpose, and what they used."""
 
     purpose: str
     calls: int
@@ -77,13 +77,13 @@ class SuiteRow(TypedDict):
 
 
 class Environment(TypedDict):
-    """Where the run happened. A list has several entries if something was different when the run was resumed."""
+    """The environment of the run. A list has several entries if the value was different when the run was resumed."""
 
     surefoot: list[str]
     system: list[str]
     model: list[str]
     traits: dict[str, Any]
-    """What is not usual about the model."""
+    """The traits of the model that differ from the defaults."""
     sandbox: list[str]
     """How commands were isolated; empty if they were not."""
     starts: int
@@ -112,13 +112,13 @@ class Omission(TypedDict):
     what: Omitted
     count: int
     size: int
-    """How many characters; for patches, lines. 0: not known."""
+    """In characters; for patches, in lines. 0 if not known."""
 
 
 class ReportLimits(TypedDict):
     file_bytes: int
     log_end_chars: int
-    """How much of a long output is kept at its beginning, and how much at its end."""
+    """How many characters of a long output are kept at its beginning, and also at its end."""
     message_chars: int
     patch_lines: int
 
@@ -129,6 +129,13 @@ class StepDocument(TypedDict):
     log: str
 
 
+class Push(TypedDict):
+    commit: str
+    branch: str
+    address: str
+    """The address of the repository, without a password or token."""
+
+
 class Report(TypedDict):
     v: int
     run: str
@@ -136,24 +143,26 @@ class Report(TypedDict):
     """The number of the last event that is part of the report."""
     generated_at: float
     version: str
-    """Of the Surefoot that wrote the report."""
+    """The version of Surefoot that wrote the report."""
     locale: str | None
     ended: bool
-    """False: the run was not at its end when the report was written."""
+    """Whether the run had ended when the report was written."""
     rows: list[Row]
     """As in `run:snapshot` of the protocol: run, phases, revisions, questions, steps, tries, actions."""
     checks: list[FinalCheck]
     tests: SuiteRow | None
     files: ChangedFiles
     notes: list[str]
-    """What a reader should know about the outcome."""
+    """Remarks on the outcome for the reader."""
     unproven_steps: list[str]
-    """Steps that are done by all that is known, but that no check could prove."""
+    """Steps that are done as far as is known, but that no check could prove."""
     undone: dict[str, Any] | None
     branch: str
-    """The git branch that was made for the run; empty if none was."""
+    """The git branch that was created for the run; empty if none was."""
     commits: list[str]
-    """The ids of the commits with its changes."""
+    """The ids of the commits with the changes of the run."""
+    pushes: list[Push]
+    """Where the changes of the run were pushed."""
     recoveries: list[Recovery]
     usage: list[Usage]
     environment: Environment
@@ -164,7 +173,7 @@ class Report(TypedDict):
     steps: dict[str, StepDocument]
     conversation: list[Message]
     blobs: dict[str, str]
-    """Outputs of actions and checks by hash, as far as they fit."""
+    """Outputs of actions, checks and steps by hash, as far as they fit."""
     omitted: list[Omission]
     limits: ReportLimits
 

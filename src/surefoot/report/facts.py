@@ -8,7 +8,7 @@ from surefoot.core.transitions import StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
 from surefoot.journal.state import RunState
-from surefoot.report.document import ChangedFiles, Environment, FinalCheck, Recovery, SuiteRow, Usage
+from surefoot.report.document import ChangedFiles, Environment, FinalCheck, Push, Recovery, SuiteRow, Usage
 from surefoot.view.details import proof_row
 from surefoot.view.questions import open_points, other_warnings
 from surefoot.view.rows import Colour
@@ -23,11 +23,11 @@ _ALWAYS = ("approve", "network", "sandbox")
 
 
 def final_checks(state: RunState, redactor: Redactor) -> list[FinalCheck]:
-    """The checks on the final tree. Of a run that has none yet, the task's checks as they were before it."""
+    """The checks on the final tree. If there are none, the checks of the task with their results before the run."""
     before = _before(state)
     if state.outcome is not None and state.outcome.checks:
         found = [_final(result, before.get(result.check.key), redactor) for result in state.outcome.checks]
-        # After an undo nobody knows what they would show now.
+        # After an undo, their current results are not known.
         return [{**row, "now": None} for row in found] if state.is_outdated else found
     pending: list[FinalCheck] = []
     for result in state.checks_before:
@@ -69,6 +69,10 @@ def suite(state: RunState) -> SuiteRow | None:
     }
 
 
+def pushes(state: RunState) -> list[Push]:
+    return [{"commit": each.commit, "branch": each.branch, "address": each.address} for each in state.pushes]
+
+
 def changed_files(outcome: Outcome | None) -> ChangedFiles:
     if outcome is None:
         return {"added": [], "modified": [], "deleted": []}
@@ -80,7 +84,7 @@ def changed_files(outcome: Outcome | None) -> ChangedFiles:
 
 
 def notes(state: RunState) -> list[str]:
-    """What a reader should know about the outcome, beside its summary and its diagnosis."""
+    """Remarks on the outcome, in addition to its summary and its diagnosis."""
     outcome = state.outcome
     continues = [f"continues run {state.context.run}: {state.context.title}"] if state.context else []
     points = [f"open question of the model: {point}" for point in open_points(state) if point.answer is None]
@@ -127,7 +131,7 @@ def _recovery(view: RunView, step_id: str, tried: Try) -> Recovery:
 
 
 def usage(state: RunState, records: Iterable[e.Record]) -> list[Usage]:
-    """What the model was asked for, in the order of the first calls."""
+    """The use of the model by purpose, in the order of the first calls."""
     used: dict[str, Used] = {}
     for record in records:
         if isinstance(record.event, e.ModelAnswered):
@@ -150,17 +154,17 @@ def usage(state: RunState, records: Iterable[e.Record]) -> list[Usage]:
 def environment(state: RunState, records: Iterable[e.Record]) -> Environment:
     starts = [record.event for record in records if isinstance(record.event, e.RunCreated | e.RunResumed)]
     return {
-        "surefoot": _different(start.surefoot for start in starts),
-        "system": _different(start.system for start in starts),
-        "model": _different(start.model for start in starts),
+        "surefoot": _distinct(start.surefoot for start in starts),
+        "system": _distinct(start.system for start in starts),
+        "model": _distinct(start.model for start in starts),
         "traits": dict(starts[-1].model_traits) if starts else {},
-        "sandbox": _different(start.isolation for start in starts),
+        "sandbox": _distinct(start.isolation for start in starts),
         "starts": len(starts),
         "settings": _settings(state),
     }
 
 
-def _different(values: Iterable[str]) -> list[str]:
+def _distinct(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(value for value in values if value))
 
 

@@ -1,4 +1,4 @@
-"""A report as one page: the built template with the document in it, and a table for readers without JavaScript."""
+"""A report as one HTML page: the built template with the document in it, and tables for readers without JavaScript."""
 
 import base64
 import gzip
@@ -23,7 +23,7 @@ MAX_TEXT = 4_000
 
 
 def as_html(report: Report, template: str) -> str:
-    """The page. It needs no network, and its policy allows only its own script and style."""
+    """Render the page. It needs no network, and its security policy allows only its own script and style."""
     packed = gzip.compress(json.dumps(report, ensure_ascii=False).encode("utf-8", "replace"), 9, mtime=0)
     filled = {
         _DATA: base64.encodebytes(packed).decode("ascii"),
@@ -41,7 +41,7 @@ def as_html(report: Report, template: str) -> str:
 
 
 def load_template(path: Path = TEMPLATE) -> str:
-    """The built template. Raises an error with the remedy if it is not part of this installation."""
+    """The built template. Raises SurefootError if it is not part of this installation."""
     try:
         return path.read_text("utf-8")
     except FileNotFoundError as error:
@@ -66,6 +66,7 @@ def noscript(report: Report) -> Iterator[str]:
         ("Failed attempts", words.lost),
         ("Task", run["task"]),
         ("Run", run["id"]),
+        ("Pushed", ", ".join(words.pushed)),
         ("Model", ", ".join(report["environment"]["model"])),
         ("Surefoot", ", ".join(report["environment"]["surefoot"])),
     ]

@@ -1,4 +1,4 @@
-"""Secrets out, long texts shortened, and a budget for what is nice to have. Everything left out is counted."""
+"""Removes secrets, shortens long texts, and limits the optional parts of a report. Everything left out is counted."""
 
 import json
 from collections import Counter
@@ -12,9 +12,9 @@ from surefoot.view.documents import FileDiff
 from surefoot.view.patches import MAX_PATCH_LINES
 
 FILE_BYTES = 10_000_000
-"""The largest file. Rows of steps are always part of it: they are short and alike, and compress well."""
+"""The maximum size of a report. Rows of steps are always part of it: they are short and alike, and compress well."""
 OPTIONAL_CHARS = 6_000_000
-"""Room for diffs, outputs and the conversation. Packed and in base64 they fit the file even if nothing compresses."""
+"""Room for diffs, outputs and the conversation, in bytes of JSON. In base64 they fit even if nothing compresses."""
 LOG_END_CHARS = 65_536
 MAX_ACTIONS = 5_000
 LIMITS: ReportLimits = {
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Omissions:
-    """Counts what is left out."""
+    """Counts the items that are left out."""
 
     counts: Counter[Omitted] = field(default_factory=Counter)
     sizes: Counter[Omitted] = field(default_factory=Counter)
@@ -54,7 +54,7 @@ class Cleaner:
     omissions: Omissions
 
     def text(self, text: str, what: Omitted = "texts") -> str:
-        """The text without secrets, of a long one its two ends."""
+        """The text without secrets. Of a long text, only the beginning and the end are kept."""
         text = self.redactor.redact(text)
         left_out = len(text) - 2 * LOG_END_CHARS
         if left_out <= 0:
@@ -63,7 +63,7 @@ class Cleaner:
         return f"{text[:LOG_END_CHARS]}\n[... {left_out:,} characters left out ...]\n{text[-LOG_END_CHARS:]}"
 
     def value(self, value: T, name: str = "") -> T:
-        """Any value of the document with all its texts cleaned."""
+        """A value of the document with all its texts cleaned."""
         cleaned: Any = value
         if isinstance(value, str):
             cleaned = value if name in _STRUCTURE else self.text(value)
@@ -74,7 +74,7 @@ class Cleaner:
         return cleaned  # type: ignore[no-any-return]
 
     def patches(self, files: list[FileDiff]) -> list[FileDiff]:
-        """Patches lose whole lines at their end, so that they can still be read."""
+        """Shorten patches by whole lines at their end, so that they stay readable."""
         return [self._patch(file) for file in files]
 
     def _patch(self, file: FileDiff) -> FileDiff:
@@ -93,7 +93,7 @@ class Budget:
     room: int
 
     def takes(self, item: Any) -> bool:
-        """Whether there is room for an item. If so, it is taken."""
+        """Whether there is room for an item. If so, the room is reduced by its size."""
         size = len(json.dumps(item, ensure_ascii=False).encode("utf-8", "replace"))
         if size > self.room:
             return False

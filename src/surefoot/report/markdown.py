@@ -1,6 +1,6 @@
 """A report in Markdown, to be pasted into a pull request.
 
-Text of models and tools is shown as text: what could be markup, a link or a mention becomes code.
+Text of models and tools is shown as plain text: anything that could be markup, a link or a mention becomes code.
 """
 
 import re
@@ -18,7 +18,7 @@ OUTPUT_LINES = 20
 _PLAIN = re.compile(r"(?:\w|[ .,;:'\"()%+=/→×–—?!*~\[\]-])*", re.UNICODE)
 """Text that has no meaning in Markdown once a few characters are escaped."""
 _MEANING = re.compile(r"://|www\.|:\w+:|\b(?=\w*\d)[0-9a-f]{7,40}\b|\bGH-\d|\((?:c|r|tm|p)\)|^\d+[.)]", re.IGNORECASE)
-"""What is a link, a reference or a symbol although it looks plain."""
+"""Text that looks plain but becomes a link, a reference or a symbol."""
 
 
 def as_markdown(report: Report) -> str:
@@ -55,7 +55,7 @@ def code(value: str) -> str:
 
 
 def block(value: str, lines: int = OUTPUT_LINES) -> Iterator[str]:
-    """The last lines of an output."""
+    """A code block with the last lines of an output."""
     rows = neutralise(value).rstrip("\n").split("\n")
     fence = "`" * max(3, max(map(len, re.findall("`+", value)), default=0) + 1)
     yield f"{fence}text"
@@ -223,6 +223,7 @@ def _facts(words: Words) -> Iterator[str]:
         ("Run", [run["id"]]),
         ("Branch", [report["branch"]] if report["branch"] else []),
         ("Commits", [commit[:10] for commit in report["commits"]]),
+        ("Pushed", words.pushed),
         ("Model", where["model"]),
         ("Surefoot", where["surefoot"]),
         ("System", where["system"]),

@@ -1,4 +1,4 @@
-"""The body of a pull request, from the report of a run: what and why, changes, proof, what was not verified."""
+"""The body of a pull request, from the report of a run: purpose, changes, proof, and what was not verified."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,9 +10,9 @@ MAX_STEPS = 20
 
 
 def as_pull_request(report: Report, understanding: str = "", done: Sequence[str] = ()) -> str:
-    """In Markdown. Shorter than the report: no costs, no recoveries, no environment.
+    """Render the body in Markdown. It is shorter than the report: no costs, no recoveries, no environment.
 
-    `understanding` and `done` are what the model said of the task and of its steps.
+    `understanding` and `done` are the model's statements about the task and about its steps.
     """
     words = Words(report)
     parts: list[Iterable[str]] = [

@@ -1,4 +1,4 @@
-"""The texts of a report in Markdown and for readers without JavaScript, from its document. Pure."""
+"""The texts of a report for Markdown and for readers without JavaScript, from its document. Pure."""
 
 import time
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ _NOUNS = {
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a report says, as plain text. Whoever writes it escapes it."""
+    """The texts of a report, as plain text. The caller has to escape them."""
 
     report: Report
 
@@ -72,7 +72,7 @@ class Words:
 
     @property
     def revisions(self) -> list[RevisionRow]:
-        """The changes of the plan. The first is the plan itself."""
+        """The changes of the plan, without the first revision, which is the plan itself."""
         return [cast(RevisionRow, row) for row in self._rows("revision")][1:]
 
     def _rows(self, kind: str) -> list[Any]:
@@ -105,26 +105,26 @@ class Words:
         if diagnosis and diagnosis["what_failed"] == self.run["summary"]:
             return ""
         if undone and undone.get("review_taken_back"):
-            return ""  # it is about the review
+            return ""  # the summary is about the review
         return (
             f"Before that: {self.run['summary']}" if self.is_outdated and self.run["summary"] else self.run["summary"]
         )
 
     @property
     def diagnosis(self) -> Any:
-        """Why the run failed; None if that was the review, which was taken back."""
+        """Why the run failed; None if it did not, or if the diagnosis is about a review that was taken back."""
         undone = self.report["undone"]
         return None if undone and undone.get("review_taken_back") else self.run["diagnosis"]
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the outcome is that of another tree: the run was undone since, and the checks did not run again."""
+        """Whether the outcome is about an earlier tree: the run was undone since, and the checks did not run again."""
         undone = self.report["undone"]
         return bool(undone and not undone.get("checked"))
 
     @property
     def state(self) -> str:
-        """Says that the run goes on, or that it was undone; empty if it has just ended."""
+        """A sentence that says that the run has not ended, or that it was undone; else empty."""
         undone = self.report["undone"]
         if undone:
             by = f" by {undone['by']}" if undone["by"] else ""
@@ -147,6 +147,11 @@ class Words:
         calls = (count(run["calls"]["model"], "model call"), count(run["calls"]["tool"], "tool call"))
         parts = [duration(run["active_seconds"]), *calls, tokens(run["tokens"])]
         return ", ".join([*parts, *([cost(run["cost_usd"])] if run["calls"]["model"] else [])])
+
+    @property
+    def pushed(self) -> list[str]:
+        """`0123456789 to fix/login of https://example.com/a.git`, for each push."""
+        return [f"{push['commit'][:10]} to {push['branch']} of {push['address']}" for push in self.report["pushes"]]
 
     @property
     def lost(self) -> str:
@@ -179,12 +184,12 @@ class Words:
 
 
 def check_flow(check: FinalCheck) -> str:
-    """`red -> green`."""
+    """`red → green`."""
     return f"{_SIGNS[check['before']]} → {_SIGNS[check['now']]}"
 
 
 def failing_outputs(checks: list[FinalCheck]) -> list[str]:
-    """What each check that fails printed. What an earlier one printed too is not repeated."""
+    """The output of each check, empty for one that does not fail. Output of an earlier check is not repeated."""
     first: dict[str, str] = {}
     found = []
     for check in checks:
@@ -195,7 +200,7 @@ def failing_outputs(checks: list[FinalCheck]) -> list[str]:
 
 
 def step_flow(step: StepRow) -> str:
-    """How the checks of a step were before it and are now."""
+    """The results of a step's checks before it and now."""
     flows = [f"{_SIGNS[check['before']]} → {_SIGNS[check['now']]}" for check in step["checks"]]
     return ", ".join(
         f"{flows.count(flow)} × {flow}" if flows.count(flow) > 1 else flow for flow in dict.fromkeys(flows)
@@ -227,5 +232,5 @@ def omission(item: Omission) -> str:
 
 
 def timestamp(at: float) -> str:
-    """In UTC: a report is read elsewhere."""
+    """A time in UTC, because a report may be read in another time zone."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))

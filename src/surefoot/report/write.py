@@ -19,7 +19,7 @@ CONTENT_TYPES: dict[Format, str] = {
 
 
 def render(source: Source, kind: Format, *, file_bytes: int = FILE_BYTES) -> bytes:
-    """The report as a file. If it is too large, it is made again with less of what is optional."""
+    """Render the report as a file. If it is too large, it is built again with less optional content."""
     template = load_template() if kind == "html" else ""
     room = OPTIONAL_CHARS
     while True:
@@ -38,7 +38,7 @@ def render(source: Source, kind: Format, *, file_bytes: int = FILE_BYTES) -> byt
 
 
 def report_format(name: str) -> Format:
-    """The format of this name. Raises UsageError if there is none."""
+    """The format with this name. Raises UsageError if there is none."""
     found = next((kind for kind in FORMATS if kind == name), None)
     if found is None:
         raise UsageError(f"a report has no format {name!r}", remedy=f"choose one of {', '.join(FORMATS)}")

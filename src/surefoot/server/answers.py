@@ -1,4 +1,4 @@
-"""The answers of commands, and what a run has made of a command that waited for it."""
+"""The answers to commands, and the outcome of commands that waited for a run."""
 
 import json
 from collections import OrderedDict
@@ -12,8 +12,8 @@ Answer: TypeAlias = Accepted | Queued | Refused
 KEPT_ANSWERS = 2_000
 
 
-def accepted(seq: int, **more: Any) -> dict[str, Any]:
-    return {"accepted": True, "seq": seq, **more}
+def accepted(seq: int, **fields: Any) -> dict[str, Any]:
+    return {"accepted": True, "seq": seq, **fields}
 
 
 def refused(reason: str) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def refused(reason: str) -> dict[str, Any]:
 
 
 def queued(view: RunView) -> dict[str, Any]:
-    """The answer for a command that the run has not taken up."""
+    """The answer to a command that the run has not taken up."""
     reason = (
         "the run has not looked at it yet"
         if view.live
@@ -31,7 +31,7 @@ def queued(view: RunView) -> dict[str, Any]:
 
 
 def taken_up(view: RunView, command_id: str) -> dict[str, Any] | None:
-    """What the run has made of a control; None: nothing yet."""
+    """The answer to a control; None if the run has not taken it up yet."""
     taken = view.commands.get(command_id)
     if taken is None:
         return None
@@ -39,7 +39,10 @@ def taken_up(view: RunView, command_id: str) -> dict[str, Any] | None:
 
 
 def answered(view: RunView, question_id: str, answer: str) -> dict[str, Any] | None:
-    """Whether the run has taken up this answer to a question; None: it has none yet."""
+    """The answer to a command that answers a question; None if the run has no answer to the question yet.
+
+    The command is refused if the question has another answer. An empty `answer` stands for any.
+    """
     given = view.answers.get(question_id)
     if given is None:
         return None
@@ -51,25 +54,30 @@ def answered(view: RunView, question_id: str, answer: str) -> dict[str, Any] | N
 
 
 def resumed(view: RunView, before: int) -> dict[str, Any] | None:
-    """Whether a process has taken up the run after this event; None: not yet."""
+    """The answer to a command that resumes a run; None if no process has taken up the run after this event."""
     return accepted(view.resumed_at) if view.resumed_at > before else None
 
 
 class Answers:
-    """By the id of a command, and the models of runs, in a file with one line for each."""
+    """Stores the answers by the id of the command, and the models of runs, in a file with one line for each."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._known: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._lines = 0
+        self._is_damaged = False
         try:
-            for line in path.read_text("utf-8").splitlines():
+            lines = path.read_text("utf-8", errors="replace").splitlines()
+        except FileNotFoundError:
+            return
+        for line in lines:
+            try:
                 key, answer = json.loads(line)
                 self._known[key] = answer
                 self._lines += 1
-        except (FileNotFoundError, ValueError):
-            # A line that was cut off by a crash, or nothing yet.
-            pass
+            except (ValueError, TypeError):
+                # A crash cut off this line. The next write replaces the file, so that nothing is appended to it.
+                self._is_damaged = True
 
     def get(self, key: str) -> dict[str, Any] | None:
         return self._known.get(key)
@@ -79,8 +87,8 @@ class Answers:
         while len(self._known) > KEPT_ANSWERS:
             self._known.popitem(last=False)
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        rewrite = self._lines > 2 * KEPT_ANSWERS
+        rewrite = self._is_damaged or self._lines > 2 * KEPT_ANSWERS
         items = list(self._known.items()) if rewrite else [(key, answer)]
         with self._path.open("w" if rewrite else "a", encoding="utf-8") as file:
             file.writelines(json.dumps(item) + "\n" for item in items)
-        self._lines = len(items) if rewrite else self._lines + 1
+        self._lines, self._is_damaged = (len(items) if rewrite else self._lines + 1), False

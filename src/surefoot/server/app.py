@@ -1,4 +1,4 @@
-"""Puts the server together and runs it."""
+"""Assembles the server and runs it."""
 
 import asyncio
 import contextlib
@@ -38,12 +38,12 @@ class ServerOptions:
     behind_proxy: bool = False
     new_tokens: bool = False
     storage: Storage | None = None
-    """Where the journal is; None: what the variables and the config of the user say."""
+    """Where the journal is; None for the place that the user's environment and settings name."""
     redis: RedisSettings = field(default_factory=RedisSettings)
 
 
 class Server:
-    """A server that listens. `url` has the token in its fragment, which reaches no server, log or referrer."""
+    """A listening server. `url` has the token in its fragment, which reaches no server, log or referrer."""
 
     def __init__(self, options: ServerOptions) -> None:
         _require_packages()
@@ -51,7 +51,7 @@ class Server:
             raise UsageError("a certificate and its key belong together", remedy="give --tls-cert and --tls-key")
         self._options = options
         self._tls = bool(options.tls_cert)
-        self._door(options.port)  # refuses before anything is opened
+        self._door(options.port)  # raises before anything is opened
         _require_certificate(options)
         self._listener = _listen(options.host, options.port)
         self.port: int = self._listener.getsockname()[1]
@@ -117,11 +117,11 @@ class Server:
             sockets = Sockets(hub, commands, self.tokens, lambda origin: origin in self.door.origins, manager)
             api = Api(hub, commands, self.tokens, options.cwd, list(options.models))
             pages = Starlette(routes=[*api.routes(), *shell_routes()])
-            going = asyncio.create_task(sockets.keep_going())
+            background = asyncio.create_task(sockets.keep_going())
             try:
                 yield Gate(socketio.ASGIApp(sockets.server, pages), self.door, self.tokens)
             finally:
-                going.cancel()
+                background.cancel()
                 sockets.close()
 
 

@@ -1,8 +1,8 @@
-"""What people ask of runs over the socket or HTTP. A command is accepted with the number of the event that records it,
-queued until the run looks at it, or refused.
+"""Commands to runs over the socket or HTTP. A command is accepted with the number of the event that records it, queued
+until the run reads it, or refused.
 
-A repeated command gives the answer of the first, or says what became of one that was queued. Answers are kept in a
-file, so that this holds over restarts too.
+A repeated command gets the same answer, or the outcome of the first if that was queued. Answers are kept in a file, so
+this holds across restarts too.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ from surefoot.view.state import RunView
 
 Verb: TypeAlias = Literal["pause", "resume", "cancel", "undo", "fork", "edit", "skip", "retry", "answer"]
 TAKEN_UP_SECONDS = 3.0
-"""How long to wait until the process of a run has taken a command up. It looks four times a second."""
+"""How long to wait until the process of a run has taken up a command. It checks four times a second."""
 BEGIN_SECONDS = 30.0
-"""How long to wait until a process that continues a run has begun."""
+"""How long to wait for the start of a process that continues a run."""
 Outcome: TypeAlias = Callable[[RunView], dict[str, Any] | None]
-"""What became of a command, as far as the run shows it."""
+"""Finds the answer to a command in the view of its run; None if there is none yet."""
 
 
 class StartRequest(BaseModel):
@@ -113,9 +113,11 @@ class Commands:
         execute: Callable[[], Awaitable[dict[str, Any]]],
         look: Callable[[int], Awaitable[dict[str, Any]]] | None = None,
     ) -> dict[str, Any]:
-        """Execute a command, or return the answer that it got before. The same command at the same time is one.
+        """Execute a command, or return the answer that it got before. A command with the same key that is still being
+        executed is joined.
 
-        For a command that was queued, it is looked what became of it."""
+        For a command that was queued, `look` finds its outcome. It gets the number of the event in the answer.
+        """
         known = self._answers.get(key) if key else None
         waits = known is not None and "queued" in known
         if known is not None and not waits:
@@ -141,7 +143,7 @@ class Commands:
         if task is None:
             task = self._running[key] = asyncio.create_task(answering())
             task.add_done_callback(lambda _: self._running.pop(key, None))
-        # A client that goes away does not stop the command.
+        # A client that disconnects does not stop the command.
         return await asyncio.shield(task)
 
     async def _verb(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
@@ -150,7 +152,7 @@ class Commands:
         return await verbs.get(request.command, self._control)(view, request)
 
     def _outcome(self, request: CommandRequest, before: int) -> Outcome:
-        """How to see what became of a command that was sent after this event."""
+        """The function that finds the answer to a command that was sent after this event."""
         match request.command:
             case "answer":
                 return lambda view: answers.answered(view, request.question, "")
@@ -161,7 +163,7 @@ class Commands:
         return lambda view: answers.taken_up(view, request.commandId)
 
     async def _wait_for(self, run_id: str, outcome: Outcome, seconds: float = TAKEN_UP_SECONDS) -> dict[str, Any]:
-        """Wait until the run has taken a command up. After this time it is queued."""
+        """Wait until the run has taken up a command. After `seconds`, the answer is that it is queued."""
         await self._hub.wait_for(run_id, lambda view: outcome(view) is not None, seconds)
         view = await self._hub.view(run_id)
         return outcome(view) or answers.queued(view)
@@ -176,8 +178,8 @@ class Commands:
         if not view.live:
             raise UsageError("no process is driving the run now", remedy="resume it first")
         command = cast(Literal["pause", "cancel", "skip", "retry"], request.command)
-        words = (command, step_id, request.why, request.commandId)
-        await self._with_journal(lambda j: requests.send_control(j, state.run_id, *words))
+        arguments = (command, step_id, request.why, request.commandId)
+        await self._with_journal(lambda j: requests.send_control(j, state.run_id, *arguments))
         return await self._wait_for(state.run_id, self._outcome(request, state.seq))
 
     async def _retry(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
@@ -202,7 +204,7 @@ class Commands:
 
     async def _answer(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         run_id = view.state.run_id
-        # One after the other: the first answer may start the process that takes up the second.
+        # One after the other: the first answer may start the process that reads the second.
         async with self._answering.setdefault(run_id, asyncio.Lock()):
             view = await self._hub.view(run_id)
             asked = view.state.questions.get(request.question)
@@ -213,11 +215,11 @@ class Commands:
             if request.expectHash and request.expectHash != question_hash(asked):
                 raise UsageError("the question is about something else than what was shown", remedy="look at it again")
             answer = await self._with_journal(lambda j: self._send_answer(j, run_id, request))
-            return await self._have_it_taken_up(run_id, request, answer)
+            return await self._ensure_taken_up(run_id, request, answer)
 
-    async def _have_it_taken_up(self, run_id: str, request: CommandRequest, answer: str) -> dict[str, Any]:
-        """Wait until the process of a run has read an answer, and start one if the run ended it when it had to wait."""
-        # The view has no secrets, and the answer is compared with what it has.
+    async def _ensure_taken_up(self, run_id: str, request: CommandRequest, answer: str) -> dict[str, Any]:
+        """Wait until the process of a run has read an answer. Starts a process if the run has none."""
+        # The view is redacted, so the answer is redacted before the comparison.
         wanted = self._hub.redactor.redact_known(answer)
 
         def outcome(view: RunView) -> dict[str, Any] | None:
@@ -228,7 +230,7 @@ class Commands:
             if not view.live and (driver is None or driver.process.poll() is not None):
                 await self._continue(view, ["resume", run_id], request)
                 return await self._wait_for(run_id, outcome)
-            # A process that has just asked and is about to end does not read it any more.
+            # A process that has just asked and is about to end does not read the answer.
             found = await self._wait_for(run_id, outcome)
             if "queued" not in found or (await self._hub.view(run_id)).live:
                 return found
@@ -250,12 +252,12 @@ class Commands:
         wanted = requests.require_revision(state, request.plan, request.why)
         if wanted is None:
             raise UsageError("it is the plan as it is already")
-        words = (request.plan, request.why, wanted)
+        edit = (request.plan, request.why, wanted)
         if is_plan(state):
-            changing = (state.run_id, *words, self._hub.redactor)
-            seq = await self._with_journal(lambda j: asyncio.run(requests.revise_plan(j, *changing)))
+            arguments = (state.run_id, *edit, self._hub.redactor)
+            seq = await self._with_journal(lambda j: asyncio.run(requests.revise_plan(j, *arguments)))
             return answers.accepted(seq)
-        await self._with_journal(lambda j: requests.send_edit(j, state.run_id, *words, command_id))
+        await self._with_journal(lambda j: requests.send_edit(j, state.run_id, *edit, command_id))
         outcome = self._outcome(request, state.seq)
         return await self._wait_for(state.run_id, outcome, TAKEN_UP_SECONDS if view.live else 0)
 
@@ -289,7 +291,8 @@ class Commands:
     # -- processes and the journal ----------------------------------------------------------------------------------
 
     async def _continue(self, view: RunView, words: list[str], request: CommandRequest) -> dict[str, Any]:
-        """Start a process that continues a run, and wait until it has taken the run up."""
+        """Start a process that continues a run, and wait until it has taken up the run. A remote run is handed over to
+        workers instead."""
         task, before = view.state.task, view.state.seq
         assert task is not None
         if view.state.remote:
@@ -307,7 +310,7 @@ class Commands:
         return answer
 
     async def _hand_over(self, view: RunView, verb: str) -> None:
-        """Let workers go on with a remote run. They may all be busy, so nobody waits for it here."""
+        """Let workers continue a remote run. This does not wait, because all workers may be busy."""
         from surefoot.integrations.temporal.client import hand_over
 
         if verb != "resume":
@@ -315,12 +318,12 @@ class Commands:
         await hand_over(view.state.run_id, seen_seq=view.state.seq)
 
     def _remember_model(self, run_id: str, model: str) -> None:
-        """Keep how the model was named: the journal has only what it is called."""
+        """Store the model as it was specified. The journal has only its display name."""
         if model:
             self._answers.put(f"model:{run_id}", {"model": model})
 
     def _model_of(self, view: RunView, request: CommandRequest) -> str:
-        """The model to continue a run with; empty: what the run itself and the settings say."""
+        """The model to continue a run with; empty for the one that the run itself or the settings name."""
         state = view.state
         known = self._answers.get(f"model:{state.run_id}") or {}
         named = str(request.options.get("model", "") or known.get("model", ""))
@@ -333,7 +336,7 @@ class Commands:
         return driver
 
     async def _with_journal(self, use: Callable[[Journal], Any]) -> Any:
-        """Use a journal in a thread: it may have to wait for the process of a run, and an undo takes a while."""
+        """Use a journal in a thread: it may have to wait for the process of a run, and an undo may take a while."""
 
         def using() -> Any:
             journal = open_journal(self._hub.home, storage=self._hub.storage)

@@ -1,4 +1,4 @@
-"""What is fetched when it is opened: diffs, details of a step, the conversation, stored contents, statistics."""
+"""Content that a client fetches on demand: diffs, details of a step, the conversation, stored contents, statistics."""
 
 import asyncio
 from typing import Any
@@ -43,7 +43,7 @@ class Content:
         return step_detail(view, step_id, self._hub.redactor)
 
     async def conversation(self, run_id: str, after: int) -> dict[str, Any]:
-        """The exchanges with the model, in pages."""
+        """One page of the conversation with the model, after an event."""
         transcript = Transcript(self._hub.reader.blob, self._hub.redactor.redact_known)
         messages: list[Message] = []
         for record in self._hub.reader.read(run_id, after):
@@ -57,7 +57,7 @@ class Content:
         return await asyncio.to_thread(self._report, view.state.run_id, view.live, kind)
 
     def _report(self, run_id: str, live: bool, kind: Format) -> bytes:
-        """In a thread, with a connection of its own: it takes a while."""
+        """Render a report. Called in a thread, with a connection of its own, because it takes a while."""
         reader = self._hub.open_reader()
         try:
             records = list(reader.read(run_id, 0))
@@ -69,7 +69,7 @@ class Content:
             reader.close()
 
     async def blob(self, view: RunView, digest: str) -> bytes:
-        """A stored content that belongs to the run. Known secrets in text are removed."""
+        """A stored content of the run. Known secrets in text are removed. Raises UsageError if it is not of the run."""
         if digest not in view.blobs:
             raise UsageError("the run has no such content")
         data = self._hub.reader.blob(digest)
@@ -80,7 +80,7 @@ class Content:
 
 
 class StatisticsSource:
-    """Statistics over runs. Facts of runs are kept, so that only runs with new events are read again."""
+    """Statistics over runs. Facts of runs are cached, so that only runs with new events are read again."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -88,14 +88,14 @@ class StatisticsSource:
         self._reading = asyncio.Lock()
 
     async def read(self, since: str, folder: str) -> dict[str, Any]:
-        """The statistics as JSON. An empty text stands for all times, or all folders."""
+        """The statistics as JSON. Empty arguments stand for all times and all folders."""
         begin = parse_since(since) if since else None
         async with self._reading:
             found = await asyncio.to_thread(self._read, begin, folder)
         return exported(found, self._hub.redactor)
 
     def _read(self, since: float | None, folder: str) -> Statistics:
-        """In a thread, with a connection of its own: many runs take a while."""
+        """Read the statistics. Called in a thread, with a connection of its own, because many runs take a while."""
         workspaces = None
         if folder:
             copies = worktree_origins(self._hub.home) if paths.worktree_records(self._hub.home).is_dir() else {}

@@ -1,4 +1,4 @@
-"""The HTTP interface: the same runs and the same verbs as over the socket. `openapi` describes it from its types."""
+"""The HTTP interface: the same runs and the same verbs as over the socket. `openapi` describes it."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -76,7 +76,7 @@ class Api:
         return _json(openapi())
 
     async def _list(self, request: "Request") -> "Response":
-        limit, before = _number(request, "limit", 50), request.query_params.get("before", "")
+        limit, before = max(_number(request, "limit", 50), 1), request.query_params.get("before", "")
         folder, state = request.query_params.get("folder"), request.query_params.get("state")
         summaries = self._hub.summaries(10_000 if before else limit + 1, [folder] if folder else None)
         ids = [summary.run_id for summary in summaries]
@@ -113,7 +113,7 @@ class Api:
         return _json(await self._content.conversation(request.path_params["run"], after))
 
     async def _plan(self, request: "Request") -> "Response":
-        """The steps still to come, as text to change and to send back with the command `edit`."""
+        """The remaining steps as text, to be changed and sent back with the command `edit`."""
         from surefoot.engine.planner.plan_toml import as_text
 
         view = await self._hub.view(request.path_params["run"])
@@ -197,7 +197,7 @@ def _number(request: "Request", name: str, default: int, most: int = MAX_LIMIT) 
 
 
 def openapi() -> dict[str, Any]:
-    """The description of the interface, made from the types."""
+    """The OpenAPI description of the interface, generated from the types."""
     kinds: dict[str, TypeAdapter[Any]] = {
         "RunSnapshot": TypeAdapter(RunSnapshot),
         "RunRow": TypeAdapter(RunRow),
@@ -242,7 +242,7 @@ _OPERATIONS: tuple[tuple[str, str, str, str, dict[str, str]], ...] = (
     ("GET", "/api/openapi.json", "This description", "", {"200": ""}),
     ("GET", "/api/runs", "Runs, newest first: folder, state, limit, before", "", {"200": ""}),
     ("POST", "/api/runs", "Start a run", "StartRequest", {"202": "", "409": "Refused"}),
-    ("GET", "/api/stats", "Figures over runs: since (24h, 7d, 4w or a date), folder", "",
+    ("GET", "/api/stats", "Statistics over runs: since (24h, 7d, 4w or a date), folder", "",
      {"200": "Statistics", "400": "Error"}),
     ("GET", "/api/runs/{run}", "All rows of a run", "", {"200": "RunSnapshot", "404": "Error"}),
     ("GET", "/api/runs/{run}/events", "Events of the journal: after, limit", "", {"200": ""}),
@@ -252,7 +252,7 @@ _OPERATIONS: tuple[tuple[str, str, str, str, dict[str, str]], ...] = (
     ("GET", "/api/runs/{run}/plan", "The steps to come, as text for the command edit", "", {"200": ""}),
     ("GET", "/api/runs/{run}/report", "A report as a file: format (html, md, json)", "", {"200": "", "404": "Error"}),
     ("GET", "/api/runs/{run}/blobs/{hash}", "A stored content, as a download", "", {"200": ""}),
-    ("POST", "/api/runs/{run}/commands", "Ask something of a run", "CommandRequest",
+    ("POST", "/api/runs/{run}/commands", "Send a command to a run", "CommandRequest",
      {"200": "Accepted", "202": "Queued", "409": "Refused"}),
     ("POST", "/api/tokens/{scope}/revoke", "Replace a token and close its sockets", "", {"200": ""}),
 )  # fmt: skip

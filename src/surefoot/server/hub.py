@@ -1,12 +1,13 @@
-"""Follows all runs of a journal, whoever drives them, and tells listeners which runs have changed.
+"""Follows all runs of a journal, whichever process drives them, and tells listeners which runs have changed.
 
-One look at SQLite's commit counter ten times a second serves every watcher. Only runs with new events are read, and
-each is folded once, however many watch it.
+The journal is polled ten times a second (SQLite's commit counter, or one row of a database), once for all watchers.
+Only runs with new events are read, and each is folded once, however many clients watch it.
 """
 
 import asyncio
 import contextlib
 import os
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -25,26 +26,27 @@ from surefoot.view.state import RunView
 POLL_SECONDS = 0.1
 LIVENESS_SECONDS = 1.0
 MAX_VIEWS = 200
-"""How many runs stay folded. Others are read again when somebody asks for them."""
+"""How many runs stay folded. Others are read again when they are requested."""
 
 OnChange = Callable[[str], None]
 
 
 class Hub:
     def __init__(self, home: Path, redactor: Redactor | None = None, storage: Storage | None = None) -> None:
-        """`storage` is where the journal is; None: what the variables and the config of the user say."""
+        """`storage` is where the journal is; None for the place that the user's environment and settings name."""
         self.home, self.storage = home, storage or read_storage()
         self.redactor = redactor or Redactor.from_environment(os.environ)
         self.reader = self.open_reader()
         self._heads, self._liveness = (open_heads(home, self.storage) for _ in range(2))
         self._driven: frozenset[str] = frozenset()
-        """The runs that other machines drive."""
+        """The runs that have a lease in the database. Other machines may drive them."""
         self._views: OrderedDict[str, RunView] = OrderedDict()
         self._loading: dict[str, asyncio.Lock] = {}
         self._listeners: list[OnChange] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self.problem = ""
-        """Why the journal cannot be read at the moment."""
+        self._unreadable = ""
+        """Why the journal cannot be read at the moment; empty if it can."""
+        self._reported: set[str] = set()
 
     async def __aenter__(self) -> "Hub":
         self._heads.changed()
@@ -64,7 +66,7 @@ class Hub:
         return open_reader(self.home, self.storage)
 
     def subscribe(self, on_change: OnChange) -> Callable[[], None]:
-        """Be told the id of each run that has changed. Returns the function that ends this."""
+        """Call `on_change` with the id of each run that has changed. Returns a function that ends the subscription."""
         self._listeners.append(on_change)
         return lambda: self._listeners.remove(on_change)
 
@@ -87,7 +89,7 @@ class Hub:
                     self._catch_up(view)
                 self._views.move_to_end(run_id)
         except Exception:
-            # It may have taken a part of an event.
+            # The view may have been updated with a part of an event.
             self._views.pop(run_id, None)
             raise
         finally:
@@ -96,7 +98,7 @@ class Hub:
         return view
 
     def _load(self, run_id: str) -> RunView:
-        """In a thread, with a connection of its own: a long run takes a while."""
+        """Fold a run. Called in a thread, with a connection of its own, because a long run takes a while."""
         reader = self.open_reader()
         view = RunView()
         try:
@@ -113,23 +115,24 @@ class Hub:
         return view.state.seq != before
 
     def _advance(self, view: RunView, record: e.Record) -> None:
-        """Secrets are removed first, so that nothing that is made from the view has any."""
+        """Update a view with a record. Secrets are removed first, so that nothing made from the view has any."""
         advance(view, e.Record(record.seq, record.at, shown(record.event, self.redactor)))
 
     async def _poll(self) -> None:
         while True:
             try:
                 changed = await self._look()
-                self.problem = ""
+                self._set_unreadable("")
             except SurefootError as error:
-                changed, self.problem = {}, str(error)
+                changed = {}
+                self._set_unreadable(f"the journal cannot be read: {error}")
             for run_id in changed:
                 self._refresh(run_id)
-                self._tell(run_id)
+                self._notify_listeners(run_id)
             await asyncio.sleep(POLL_SECONDS)
 
     async def _look(self) -> dict[str, int]:
-        """A file is looked at within microseconds. A database may not answer for a while, so a thread waits for it."""
+        """The runs that have changed since the last call. A database may answer slowly, so a thread waits for it."""
         if self.storage.database is None:
             return self._heads.changed()
         return await asyncio.to_thread(self._heads.changed)
@@ -142,7 +145,21 @@ class Hub:
                 self._update_liveness(view)
         except Exception as error:
             self._views.pop(run_id, None)
-            self.problem = f"run {run_id} cannot be shown: {error}"
+            self.report(f"run {run_id} cannot be shown: {error}")
+
+    def _set_unreadable(self, problem: str) -> None:
+        if self._unreadable and not problem:
+            print("the journal can be read again", file=sys.stderr, flush=True)
+            self._reported.discard(self._unreadable)
+        self._unreadable = problem
+        if problem:
+            self.report(problem)
+
+    def report(self, problem: str) -> None:
+        """Print a problem to stderr, once, for the person who runs the server."""
+        if problem not in self._reported:
+            self._reported.add(problem)
+            print(self.redactor.redact(problem), file=sys.stderr, flush=True)
 
     def is_live(self, run_id: str) -> bool:
         """Whether a process drives the run, as far as is known without reading it."""
@@ -150,12 +167,12 @@ class Hub:
         return view is not None and view.live
 
     async def _watch_liveness(self) -> None:
-        """A process that was killed writes nothing, so it is looked for."""
+        """Watch which runs have a process. A process that was killed writes nothing, so it has to be looked for."""
         while True:
             self._driven = await asyncio.to_thread(self._liveness.driven)
             for run_id, view in list(self._views.items()):
                 if view.state.outcome is None and self._update_liveness(view):
-                    self._tell(run_id)
+                    self._notify_listeners(run_id)
             await asyncio.sleep(LIVENESS_SECONDS)
 
     def _update_liveness(self, view: RunView) -> bool:
@@ -169,12 +186,12 @@ class Hub:
     def _is_driven(self, run_id: str, folder: Path) -> bool:
         return is_live(run_id, folder, self.home, self._driven)
 
-    def _tell(self, run_id: str) -> None:
+    def _notify_listeners(self, run_id: str) -> None:
         for on_change in list(self._listeners):
             on_change(run_id)
 
     async def wait_for(self, run_id: str, met: Callable[[RunView], bool], seconds: float) -> bool:
-        """Wait until a run is as wanted. False if that takes too long."""
+        """Wait until a run meets a condition. Returns False if that takes too long, or if the run cannot be read."""
         with contextlib.suppress(TimeoutError, JournalError):
             async with asyncio.timeout(seconds):
                 while not met(await self.view(run_id)):  # noqa: ASYNC110 - the events of another process

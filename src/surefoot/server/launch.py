@@ -1,4 +1,4 @@
-"""Starts processes that drive runs. They are the same as those of a terminal, and outlive the server."""
+"""Starts processes that drive runs. They are the same as those started in a terminal, and outlive the server."""
 
 import asyncio
 import json
@@ -62,8 +62,8 @@ def start(home: Path, folder: Path, words: Sequence[str]) -> "Driver":
     return Driver(process, out, err)
 
 
-def _said(line: dict[str, Any]) -> UsageError:
-    """The error that the process has written as JSON."""
+def _reported_error(line: dict[str, Any]) -> UsageError:
+    """The error that a process has printed as JSON."""
     return UsageError(str(line["error"]["message"]), remedy=str(line["error"]["remedy"]))
 
 
@@ -72,26 +72,26 @@ class Driver:
         self.process, self._out, self._err = process, out, err
 
     async def run_id(self) -> str:
-        """The id of the run that it has started. Raises if it ends before."""
+        """Wait for the id of the run that the process starts. Raises the error of a process that starts none."""
         deadline = asyncio.get_running_loop().time() + START_SECONDS
         while asyncio.get_running_loop().time() < deadline:
             first = _first_object(self._out)
             if first.get("type") == "run_created":
                 return str(first["run_id"])
             if first.get("type") == "error":
-                raise _said(first)
+                raise _reported_error(first)
             if self.process.poll() is not None and not _first_object(self._out):
                 raise self._failed()
             await asyncio.sleep(0.05)
         raise SurefootError("the run did not start in time", remedy="see `surefoot doctor`")
 
     async def has_begun(self, seconds: float = 5.0) -> None:
-        """Wait a moment for an error at the start, such as a model that is missing. Raises it."""
+        """Wait until the process has begun, for at most `seconds`. Raises its error if it fails at the start."""
         deadline = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < deadline:
             first = _first_object(self._out)
             if first.get("type") == "error":
-                raise _said(first)
+                raise _reported_error(first)
             if first:
                 return
             if (code := self.process.poll()) is not None:
@@ -101,7 +101,7 @@ class Driver:
             await asyncio.sleep(0.05)
 
     def reap(self) -> bool:
-        """Whether the process has ended; then its log is removed."""
+        """Whether the process has ended. If so, its log is removed."""
         if self.process.poll() is None:
             return False
         for path in (self._out, self._err):

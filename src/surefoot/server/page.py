@@ -1,4 +1,4 @@
-"""The page: files that its build puts into `static`, with compressed versions beside them."""
+"""Serves the page: the files that its build puts into `static`, with compressed versions beside them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
 FOLDER = Path(__file__).parent / "static"
+HOW_TO_BUILD = "in a clone: make web (needs Node), then install Surefoot again"
 _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -27,6 +28,11 @@ _NOT_BUILT = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Sur
 """
 
 
+def is_built() -> bool:
+    """Whether the page and the template of the report are part of this installation. A clone has to build them."""
+    return (FOLDER / "index.html").is_file()
+
+
 def shell_routes() -> "list[BaseRoute]":
     from starlette.routing import Route
 
@@ -41,7 +47,7 @@ def shell_routes() -> "list[BaseRoute]":
 async def _index(request: "Request") -> "Response":
     from starlette.responses import Response
 
-    if not (FOLDER / "index.html").is_file():
+    if not is_built():
         return Response(_NOT_BUILT, media_type=_TYPES[".html"], headers={"cache-control": "no-store"})
     return _file(request, "index.html", "no-store")
 
@@ -55,7 +61,7 @@ async def _asset(request: "Request") -> "Response":
 
 
 def _file(request: "Request", name: str, caching: str) -> "Response":
-    """A file of the page. Its name must be one of those that are there, so that no path leads out of the folder."""
+    """The response with a file of the page. No path leads out of the folder: anything else is answered with 404."""
     from starlette.responses import Response
 
     path = (FOLDER / name).resolve()

@@ -1,7 +1,7 @@
-"""Who may talk to the server. The outermost layer of the application, for HTTP and websockets alike.
+"""Access control: the outermost layer of the application, for HTTP and websockets alike.
 
 Everything is refused unless it is allowed: one Host from a fixed list, no foreign Origin, and a valid token for
-everything but the page itself. There are no cookies, so no other site can act in a person's name.
+everything but the page itself. There are no cookies, so no other site can act on behalf of a user.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 CONNECTION = "surefoot.connection"
-"""Where the scope of a websocket has its `Connection`."""
+"""The key of the `Connection` in the scope of a websocket."""
 SOCKET_PATH = "/socket.io/"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _READING = ("GET", "HEAD")
@@ -43,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What requests must be addressed to, and where a page may come from."""
+    """The hosts that requests must be addressed to, and the origins that a page may have."""
 
     hosts: frozenset[str]
     origins: frozenset[str]
@@ -66,8 +66,8 @@ class Door:
 def door_for(
     host: str, port: int, *, allowed: Iterable[str] = (), tls: bool = False, behind_proxy: bool = False
 ) -> Door:
-    """The door of a server that listens here. Raises UsageError for an address that others reach, unless TLS or a
-    named proxy protects it."""
+    """The door of a server that listens on this address. If other machines can reach it, raises UsageError unless TLS
+    or a proxy protects it and the names of the server are given."""
     names = tuple(allowed)
     own = f"[{host}]" if ":" in host else host
     if own not in LOOPBACK:
@@ -103,7 +103,7 @@ class Connection:
     counted_at: float = 0.0
 
     def counts(self, now: float) -> bool:
-        """Count a frame. False if there are too many of them."""
+        """Count a frame. Returns False if there are too many."""
         refill = (
             (now - self.counted_at) * self.limits.frames_per_second if self.counted_at else self.limits.frames_burst
         )
@@ -119,7 +119,7 @@ class Refusal(Exception):
 
 
 class Gate:
-    """The middleware. `app` gets only requests that have passed, with `scope["state"]["token_scope"]` set."""
+    """The middleware. `app` gets only allowed requests, with `scope["state"]["token_scope"]` set for HTTP."""
 
     def __init__(self, app: ASGIApp, door: Door, tokens: Tokens) -> None:
         self._app, self._door, self._tokens = app, door, tokens
@@ -191,7 +191,7 @@ class Gate:
             return None
         return self._tokens.scope_of(given[0].removeprefix("Bearer "))
 
-    # -- letting pass and turning away ------------------------------------------------------------------------------
+    # -- serving and refusing ---------------------------------------------------------------------------------------
 
     async def _serve_socket(self, scope: Message, receive: Receive, send: Send) -> None:
         connection = Connection(self._door.limits)
@@ -250,7 +250,8 @@ def _headers(scope: Message) -> dict[str, list[str]]:
 
 
 def _kept(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers without those in which a proxy, or an attacker, says who and where a client is."""
+    """The headers without cookies, without method overrides, and without those in which a proxy, or an attacker,
+    describes the client."""
     return [
         (name, value)
         for name, value in headers
@@ -259,7 +260,7 @@ def _kept(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """Stop reading a request body that is too long: the rest looks as if the client had left."""
+    """Limit the length of a request body. At the limit, the client seems to disconnect."""
     left = limit
 
     async def receiving() -> Message:
@@ -272,7 +273,7 @@ def _limited(receive: Receive, limit: int) -> Receive:
 
 
 def _watched(receive: Receive, connection: Connection) -> Receive:
-    """End a socket that says nothing valid in time, sends too much, or whose token was revoked."""
+    """End a socket that shows no valid token in time, sends too much, or whose token was revoked."""
     gone: Message = {"type": "websocket.disconnect", "code": 1008}
     opened = time.monotonic()
 

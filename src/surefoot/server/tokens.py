@@ -1,7 +1,8 @@
-"""The two tokens of the server: `control` may do everything, `view` only looks. They are in a file of the user's own.
+"""The two tokens of the server: `control` allows everything, `view` only reading. They are in a file that only the user
+can read.
 
-They outlive the server, so that a page finds its run again after a restart. The file is looked at for every request:
-replacing a token takes effect at once.
+The tokens outlive the server, so that a page can connect again after a restart. The file is checked on every request,
+so replacing a token takes effect at once.
 """
 
 import hmac
@@ -19,11 +20,11 @@ Scope: TypeAlias = Literal["control", "view"]
 class Tokens:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._seen: tuple[int, int, int] | None = None
+        self._file_version: tuple[int, int, int] | None = None
         self._tokens: dict[Scope, str] = {}
 
     def ensure(self, *, replace: bool = False) -> None:
-        """Create the tokens, or with `replace` new ones."""
+        """Create the tokens if they are missing. With `replace`, create new ones in any case."""
         if replace or set(self._load()) != set(get_args(Scope)):
             self._store({scope: secrets.token_urlsafe(32) for scope in get_args(Scope)})
 
@@ -35,7 +36,7 @@ class Tokens:
         return self._load()[scope]
 
     def scope_of(self, token: str) -> Scope | None:
-        """What the holder of this token may do; None if it is not valid. Takes equally long for every wrong token."""
+        """The scope of a token; None if it is not valid. Takes equally long for every wrong token."""
         given, found = token.encode("utf-8", "replace"), None
         for scope, valid in self._load().items():
             if hmac.compare_digest(given, valid.encode()):
@@ -45,13 +46,13 @@ class Tokens:
     def _load(self) -> dict[Scope, str]:
         try:
             stat = self._path.stat()
-            seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-            if seen != self._seen:
+            version = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            if version != self._file_version:
                 tokens = json.loads(self._path.read_text("utf-8"))
                 self._tokens = {cast(Scope, s): str(tokens[s]) for s in get_args(Scope) if tokens.get(s)}
-                self._seen = seen
+                self._file_version = version
         except FileNotFoundError:
-            self._tokens, self._seen = {}, None
+            self._tokens, self._file_version = {}, None
         except (OSError, ValueError, AttributeError) as error:
             raise SurefootError(f"the tokens in {self._path} cannot be read: {error}", remedy="remove it") from error
         return self._tokens

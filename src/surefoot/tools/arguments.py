@@ -99,7 +99,7 @@ def read_arguments(
 
 
 def signature_text(tool: str, parameters: Mapping[str, Any], body_argument: str = "") -> str:
-    """The signature as shown to a model: `read_file(path, start_line?, end_line?)`."""
+    """Return the signature as shown to a model: `read_file(path, start_line?, end_line?)`."""
     required = parameters.get("required", ())
     shown = [
         name + ("*" if name == body_argument else "" if name in required else "?")
@@ -134,7 +134,7 @@ def _read_value(tool: str, name: str, value: Any, check: Check, required: bool, 
 
 
 def _variants(value: Any, is_body: bool) -> Iterator[Any]:
-    """The value itself, then the values that a small model may have meant by it."""
+    """Yield the value itself, then the values that a small model may have meant by it."""
     yield value
     if is_body and isinstance(value, list) and all(isinstance(line, str) for line in value):
         yield "\n".join(line.rstrip("\n") for line in value) + "\n"
@@ -162,7 +162,7 @@ def _by_adapter(adapter: "TypeAdapter[Any]") -> Check:
 
 
 def _by_schema(schema: Mapping[str, Any], parameters: Mapping[str, Any]) -> Check:
-    """For tools that have only a JSON schema, such as those of another program."""
+    """Return a check for tools that have only a JSON schema, such as those of another program."""
     from jsonschema import Draft202012Validator
 
     whole = {**schema, "$defs": parameters.get("$defs", {})}

@@ -30,7 +30,7 @@ NOT_WEAKENED = "has tests from before the run, which may be extended but not wea
 
 
 def weakening(weakened: Mapping[str, str]) -> PathProtected | None:
-    """Return the error about given tests that are weakened, from the tests by file; None if there are none."""
+    """Return the error for weakened tests, which are given by file; None if there are none."""
     found = [f"{name!r} {NOT_WEAKENED}: {tests}" for name, tests in weakened.items() if tests]
     remedy = "leave the existing tests as they are and add new ones; change the code, not the tests"
     return PathProtected("; ".join(found), argument="path", remedy=remedy) if found else None
@@ -42,11 +42,11 @@ def _weakens_nothing(path: str, content: bytes | None, moved_to: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A web server that a tool is about to ask, beyond what was approved with the call itself."""
+    """A request of a tool to a web server that was not approved with the call itself."""
 
     url: str
     address: str
-    """What the host resolves to."""
+    """The IP address that the host resolves to; its name, if a proxy resolves it."""
     private: str
     """The kind of a non-public address: loopback, link-local or private. Empty for a public one."""
     redirected_from: str = ""
@@ -66,8 +66,8 @@ class ToolContext:
     may_rewrite: Callable[[str], bool] = _never
     """Whether a file that is marked as generated may be changed by hand."""
     weakens: Callable[[str, bytes | None, str], str] = _weakens_nothing
-    """Says which given tests a new content of a file would weaken; None: the file is deleted. The last argument is the
-    new path of a file that is moved, or empty."""
+    """Takes a path, the new content of the file (None if it is deleted) and the new path of a moved file (or empty).
+    Returns the tests from before the run that this would weaken; empty if there are none."""
     sandbox: "Sandbox | None" = None
     network: bool = False
     command_timeout: float = 120.0
@@ -76,28 +76,28 @@ class ToolContext:
     redact: Callable[[str], str] = str
     """Removes secrets. Models see redacted text, so text that they write may contain placeholders."""
     has_hidden: Callable[[], bool] = bool
-    """Whether something was replaced in what the model has seen."""
+    """Whether a secret was replaced by a placeholder in text that the model has seen."""
     read_blob: Callable[[str], bytes] = _no_blobs
     results: Mapping[str, str] = field(default_factory=dict)
     """Maps an action id to the key of the blob that holds its full output."""
     step_outputs: Mapping[str, Any] = field(default_factory=dict)
     ask: Callable[[str], Awaitable[str]] | None = None
     permit: Callable[[Hop], Awaitable[str]] = _permit_none
-    """Rules on a hop, or asks a person. Returns why it is refused; empty if it is not."""
+    """Decides on a hop by the rules, or asks a person. Returns why it is refused; empty if it is allowed."""
     on_output: Callable[[str], None] | None = None
     warn: Callable[[str], None] = _ignore
-    """Tells the user, beside the model, about an attempt to change what is guarded."""
+    """Tells the user about an attempt to change guarded files. The model is told by the result."""
     action_id: str = ""
     """The id under which `read_result` finds the full output of this call."""
     summary_chars: int = 2_400
     read_chars: int = 8_000
-    """How much of a file `read_file` shows at once."""
+    """How many characters of a file `read_file` shows at once."""
     search_matches: int = 50
     """How many matches `search` shows."""
     edit_format: Literal["edit_file", "apply_patch"] = "edit_file"
     """The form in which the model edits files. The tools of the other form are not offered to it."""
     truncate_middle: bool = False
-    """Summaries keep the beginning and the end of a long output, and select nothing by what looks like an error."""
+    """Summaries keep the beginning and the end of a long output, instead of selecting lines that look like errors."""
 
     def path(self, path: str, *, for_writing: bool = False, follow: bool = True) -> Path:
         """Resolve a path given by a model; raise a `ToolError` if it is outside the workspace or not writable."""
@@ -106,7 +106,7 @@ class ToolContext:
         return resolve(self.root, path, for_writing=for_writing, protected=self.protected, follow=follow)
 
     def refuse_weakening(self, name: str, content: bytes | None, moved_to: str = "") -> None:
-        """Raise a `ToolError` if a file with given tests would lose or change some, or be where no runner looks."""
+        """Raise a `ToolError` if tests from before the run would be lost, changed, or moved where no runner looks."""
         if error := weakening({name: self.weakens(name, content, moved_to)}):
             raise error
 
@@ -116,7 +116,8 @@ class ToolContext:
         return new
 
     def summary(self, output: str, *, failed: bool = False) -> str:
-        # Redacted before it is shortened: of a secret that is cut in two, half would remain.
+        """Remove secrets from the output of a tool and shorten it to `summary_chars`, for the model."""
+        # Redact before shortening: half of a secret that is cut in two would remain.
         output = self.redact(output)
         if self.truncate_middle:
             return head_and_tail(output, limit=self.summary_chars, result_id=self.action_id)

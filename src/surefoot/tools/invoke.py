@@ -1,4 +1,4 @@
-"""Calling a tool: validate the arguments and paths, run it, convert its result or its error."""
+"""Call a tool: validate the arguments and paths, run it, convert its result or its error."""
 
 import json
 import re
@@ -17,7 +17,10 @@ _unchecked_result = unchecked(ToolResult)
 
 
 async def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-    """Run a tool with the arguments that a model gave. Every failure is raised as a `ToolError`."""
+    """Run a tool with the arguments that a model gave.
+
+    Failures are raised as `ToolError`, or as another `SurefootError` that the tool raised, such as SandboxUnavailable.
+    """
     kwargs = read_arguments(tool.name, tool.parameters, tool.adapters, arguments, tool.body_argument)
     if tool.network and not context.network:
         raise ToolError(
@@ -79,8 +82,8 @@ def _as_tool_error(tool: Tool, error: BaseException) -> ToolError:
         return ToolTimeout(message, tool=tool.name, remedy="try again, or do less at once")
     if isinstance(error, ConnectionError):
         return ToolUnavailable(message, tool=tool.name, remedy="try again when the other side answers")
-    says_something = text != NO_REASON and _SAYS_SOMETHING.search(text)
-    if isinstance(error, _CRASHES) or isinstance(error.__cause__, StopIteration) or not says_something:
+    has_reason = text != NO_REASON and _HAS_WORDS.search(text)
+    if isinstance(error, _CRASHES) or isinstance(error.__cause__, StopIteration) or not has_reason:
         return ToolUnavailable(message, tool=tool.name, remedy="try again: the tool broke, and blames no argument")
     return ToolError(message, tool=tool.name, remedy="try other arguments or another tool")
 
@@ -88,7 +91,7 @@ def _as_tool_error(tool: Tool, error: BaseException) -> ToolError:
 _CRASHES = (BaseExceptionGroup, MemoryError, RecursionError, StopIteration, StopAsyncIteration, SystemExit)
 """Errors of the tool itself. They say nothing about its arguments, so the same call may work the next time."""
 NO_REASON = "(it cannot say why)"
-_SAYS_SOMETHING = re.compile(r"[^\W\d_]{3,}")
+_HAS_WORDS = re.compile(r"[^\W\d_]{3,}")
 
 
 def _error_text(error: BaseException) -> str:

@@ -49,7 +49,7 @@ _BODY_NOTE = "* goes in a fenced block after the JSON, not into it"
 
 
 class Toolbox:
-    """An immutable set of tools. A tool that another one names must be in it too."""
+    """An immutable set of tools. A tool that another one refers to must be in it too."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
@@ -95,8 +95,10 @@ class Toolbox:
         )
 
     def usable(self, context: ToolContext) -> tuple[str, ...]:
-        """Names of the tools that work in this run; some need the network, or a user who can be asked. A model edits
-        files with `edit_file`, or with `apply_patch` if it was trained to."""
+        """Return the names of the tools that work in this run: some need the network, or a user who can be asked.
+
+        A model edits files with `edit_file`, or with `apply_patch` if it was trained to.
+        """
         by_patch = context.edit_format == "apply_patch" and "apply_patch" in self
         left_out = _REPLACED_BY_PATCH if by_patch else {"apply_patch"}
         return tuple(
@@ -108,13 +110,13 @@ class Toolbox:
         )
 
     def describe(self, names: Iterable[str] | None = None) -> str:
-        """One line per tool, for a prompt."""
+        """Return one line per tool, for a prompt."""
         tools = self._select(names)
         lines = [f"{tool.signature} - {tool.description}" for tool in tools]
         return "\n".join([*lines, _BODY_NOTE] if any(tool.body_argument for tool in tools) else lines)
 
     def schema(self, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """JSON schema of a decision for one of these tools: `{"tool": ..., "arguments": {...}}`."""
+        """Return the JSON schema of a decision for one of these tools: `{"tool": ..., "arguments": {...}}`."""
         options = []
         for tool in self._select(names):
             omitted = frozenset({tool.body_argument, *tool.instead_of_body})
@@ -143,7 +145,7 @@ class Toolbox:
 
 
 def default_toolbox() -> Toolbox:
-    """All built-in tools."""
+    """Return a toolbox with all built-in tools."""
     from surefoot.tools.builtin.edit import edit_file
     from surefoot.tools.builtin.files import delete_file, list_files, move_file, read_file, write_file
     from surefoot.tools.builtin.http import http_get

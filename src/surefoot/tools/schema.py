@@ -17,7 +17,7 @@ class _Unsupported(Exception):
 
 
 def closed_object(schema: Mapping[str, Any], omit: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The schema of an object in the common subset, without the properties in `omit`."""
+    """Return the schema of an object in the common subset, without the properties in `omit`."""
     definitions = schema.get("$defs", {})
     required = schema.get("required", ())
     properties = {}

@@ -45,14 +45,14 @@ class ToolResult(Value):
 
 
 class Consent(Protocol):
-    """Whether a tool is still what a person agreed to. For tools of other programs, which may change them."""
+    """Checks that a tool is still the one that a person agreed to. For tools of other programs, which may change."""
 
     async def question(self) -> str:
-        """What to ask a person before the tool is used, whatever the rules allow; empty if nothing."""
+        """Return what to ask a person before the tool is used, whatever the rules allow; empty if nothing."""
         ...
 
     def given(self) -> None:
-        """The person said yes to the last question."""
+        """Record that the person said yes to the last question."""
         ...
 
 
@@ -117,7 +117,7 @@ class Tool:
         return signature_text(self.name, {**self.parameters, "properties": offered}, self.body_argument)
 
     def written_paths(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """The paths that a call says it writes."""
+        """Return the paths that a call declares to write."""
         if self.paths_in is not None:
             return tuple(self.paths_in(arguments))
         values = [arguments[name] for name in self.path_arguments if name in arguments]
@@ -219,7 +219,7 @@ def _runner(
 
 
 async def run_in_thread(work: Callable[[], Any], *, wait_on_cancel: bool) -> Any:
-    """Do blocking work in a thread. With `wait_on_cancel`, a cancelled caller waits a while for it to end."""
+    """Do blocking work in a thread. With `wait_on_cancel`, a cancelled call waits up to `THREAD_GRACE_SECONDS`."""
 
     # Exceptions are carried over as values: a future cannot hold a StopIteration (its awaiter would wait for ever),
     # and a SystemExit in a task would end the whole program.

@@ -1,4 +1,4 @@
-"""How the events of steps and actions change the view of a run. Pure."""
+"""Updates the view of a run for events of steps and actions. Each handler returns the keys of changed rows. Pure."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -131,7 +131,7 @@ def _action(view: RunView, action_id: str, step_id: str, tool: str, title: str, 
         "changed": [],
         "output_blob": None,
     }
-    # An action that was interrupted may be carried out again under its id. It is then the newest.
+    # An interrupted action may be carried out again under the same id. It is then the newest.
     view.actions.pop(key, None)
     view.actions[key] = row
     return row

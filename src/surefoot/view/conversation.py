@@ -15,7 +15,7 @@ MAX_TEXT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Makes messages of events: prompts and answers, or the items of a conversation, once each."""
+    """Turns events into messages: prompts and answers, or the items of a conversation, each once."""
 
     blob: Callable[[str], bytes]
     hide: Callable[[str], str]
@@ -31,7 +31,7 @@ class Transcript:
             case e.ModelAnswered() as event:
                 return self._counted(event, self._items(record, (event.item,), event.step_id, str(event.purpose)))
             case e.ConversationOpened() as event:
-                # What an earlier run said is part of that run.
+                # The items of an earlier run belong to that run.
                 own = (*event.items[:1], *event.items[1 + event.earlier :])
                 return self._items(record, own, event.step_id, "")
             case e.ConversationGrew() as event:
@@ -40,7 +40,7 @@ class Transcript:
 
     @staticmethod
     def _counted(event: e.ModelAnswered, messages: list[Message]) -> list[Message]:
-        """The answer carries the tokens of the call."""
+        """Add the tokens of a call to its answer, which is the last message."""
         for message in messages[-1:]:
             message["tokens"] = {
                 "prompt": event.prompt_tokens,
@@ -59,7 +59,7 @@ class Transcript:
             message = self._message(record, purpose, step_id, number, item.role, item.content)
             if isinstance(item, AssistantTurn):
                 for call in item.calls:
-                    # What is no JSON is shown as the model wrote it.
+                    # Arguments that are not JSON are shown as the model wrote them.
                     arguments, cut = self._clean(call.raw if call.problem and call.raw else call.arguments)
                     message["calls"].append({"id": call.id, "name": call.name, "arguments": arguments})
                     message["truncated"] += cut
@@ -69,9 +69,10 @@ class Transcript:
         return found
 
     def _clean(self, value: Any) -> tuple[Any, int]:
-        """A value without secrets and with its texts shortened, and how many characters are left out.
+        """A value without secrets and with its texts shortened, and the number of characters that are left out.
 
-        Secrets are looked for in each text: in JSON they would have escapes, and not be found."""
+        Secrets are searched for in each text: in JSON they might be escaped, and would not be found.
+        """
         if isinstance(value, str):
             text = self.hide(value)
             return text[:MAX_TEXT], max(len(text) - MAX_TEXT, 0)

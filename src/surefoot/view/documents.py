@@ -1,4 +1,4 @@
-"""What is shown of a run beside its rows: diffs, proofs, results, the conversation with the model. Types only."""
+"""Documents about a run beside its rows: diffs, proofs, results, the conversation with the model. Types only."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class FileDiff(TypedDict):
     binary: bool
     patch: str
     lines: int
-    """Of the whole patch."""
+    """The number of lines of the whole patch."""
     truncated: bool
     """Whether the patch has fewer lines than `lines`."""
 
@@ -59,7 +59,7 @@ class Call(TypedDict):
     id: str
     name: str
     arguments: dict[str, Any] | str
-    """An object, or the text of the model if it was none."""
+    """An object, or the text of the model if that was not a JSON object."""
 
 
 class Message(TypedDict):
@@ -72,7 +72,7 @@ class Message(TypedDict):
     text: str
     calls: list[Call]
     result_of: str | None
-    """The call whose result it is."""
+    """The id of the call whose result this is."""
     tokens: Tokens | None
     at: float | None
     truncated: int

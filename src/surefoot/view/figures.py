@@ -1,4 +1,4 @@
-"""Numbers, times and costs in words. Imports nothing, because every short command needs it."""
+"""Formats numbers, times and costs. Imports nothing, because every short command needs it."""
 
 
 def count(number: int, noun: str) -> str:

@@ -1,7 +1,7 @@
-"""Folds the events of a run into what its rows are made of, and says which rows each event changes. Pure.
+"""Folds the events of a run into the view that its rows are made from, and says which rows each event changes. Pure.
 
-Rows are whole and keyed, so a reader at event 10 needs, to be at event 50, only the newest version of each row that
-changed in between. `changed_since` gives these; how many events there were does not matter.
+Rows are whole and have a key. To get from event 10 to event 50, a reader needs only the newest version of each row that
+changed in between, however many events there were. `changed_since` returns these rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -59,7 +59,7 @@ def view_of(records: Iterable[e.Record]) -> RunView:
 
 
 def snapshot(view: RunView, actions: int = SNAPSHOT_ACTIONS) -> list[Row]:
-    """All rows, except for actions that are older than so many of the newest."""
+    """All rows, but of the actions only the newest, at most `actions` of them."""
     dropped = set(list(view.actions)[:-actions])
     keys = [key for key in view.changed_at if key not in dropped]
     return [build(view, key) for key in _sorted(view, keys)]
@@ -75,7 +75,7 @@ _KINDS = ("run", "phase", "revision", "question", "step", "try", "action")
 
 
 def _sorted(view: RunView, keys: list[str]) -> list[str]:
-    """Put keys in the order in which a page shows the rows: by kind, phases and steps by their sequence."""
+    """Sort keys into the order in which a page shows the rows: by kind, phases and steps by their sequence."""
     if len(keys) == 1:
         return keys
     ranks = {f"phase:{name}": number for number, name in enumerate(PHASES)}
@@ -253,7 +253,7 @@ _END_WAITS = (
     e.RunResumed,
     e.RunEnded,
 )
-"""After these, what waited for another try goes on or has ended."""
+"""Events after which nothing waits for another try: the try has begun, or the work has ended."""
 
 _HANDLERS: dict[type[Any], Callable[[RunView, Any, float], set[str]]] = {
     e.RunCreated: _created,

@@ -1,8 +1,8 @@
-"""States, recoveries and levels of proof in words. Every text for people uses these."""
+"""Labels of states, recoveries and levels of proof. Every text for people uses these."""
 
 from collections.abc import Iterable
 
-from surefoot.core.outcome import IN_PART, Verdict
+from surefoot.core.outcome import IN_PART, NOTHING_DONE, Verdict
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import Rung, StepStatus
 from surefoot.history.status import RunStatus
@@ -30,13 +30,16 @@ STATUS_LABELS: dict[RunStatus, str] = {
     "failed": "Failed",
     "undone": "Undone",
 }
-"""The status of a run in words. A run that is done or failed has a verdict, which says more."""
+"""The labels of a run's status. A run that is done or failed has a verdict, which says more."""
 OWN_TESTS = "Done, proven by its own tests"
-"""The verdict on a run that its own tests prove."""
+"""The label of the verdict on a run that its own tests prove."""
 
 
 def done_label(verdict: Verdict, summary: str, *, by_own_tests: bool) -> str:
-    """A verdict in words. If the summary begins with what the task asks for and is missing, that is said here too."""
+    """The label of a verdict. If the summary begins with what is missing, or with why nothing was done, the label
+    includes that."""
+    if verdict is Verdict.UNVERIFIED and summary.startswith(NOTHING_DONE):
+        return summary.partition(";")[0].capitalize()
     label = OWN_TESTS if by_own_tests else VERDICT_LABELS[verdict]
     if verdict not in (Verdict.VERIFIED, Verdict.UNVERIFIED) or not summary.startswith(IN_PART):
         return label
@@ -53,8 +56,8 @@ _BY_PROJECT = "the project's tests failed before and pass now"
 
 
 def proof_label(level: ProofLevel, origins: Iterable[str]) -> str:
-    """A level of proof in words. `origins` are where the checks come from: without one of the user, it is the project's
-    tests that prove the result."""
+    """The label of a level of proof. `origins` are the origins of the checks: if none is from the user, the project's
+    tests prove the result."""
     known = set(origins)
     by_project = level is ProofLevel.GIVEN_CHECK and "project" in known and "user" not in known
     return _BY_PROJECT if by_project else PROOF_LABELS[level]
@@ -71,7 +74,7 @@ STEP_LABELS: dict[StepStatus, str] = {
     StepStatus.BLOCKED: "blocked",
 }
 UNPROVEN = "done, unproven"
-"""The status of a step that no check could prove."""
+"""The label of a step that is done, but that no check could prove."""
 
 RUNG_LABELS: dict[Rung, str] = {
     Rung.RETRY_LATER: "wait and retry",

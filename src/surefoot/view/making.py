@@ -1,9 +1,9 @@
-"""Makes rows of a run from its view. Pure."""
+"""Makes the rows of a run from its view. Pure."""
 
 from typing import Any, cast
 
 from surefoot.core.phases import PhaseResult, PhaseStatus
-from surefoot.core.transitions import WORKING, Stage, StepStatus
+from surefoot.core.transitions import Stage, StepStatus
 from surefoot.history.status import RunStatus, status_of
 from surefoot.journal.state import RunState
 from surefoot.view.questions import question_row
@@ -84,8 +84,8 @@ def run_row(view: RunView) -> RunRow:
         "revisions": len(view.revisions),
         "open_questions": len(state.open_questions),
         "steps": step_counts(state),
-        "now": view.now if view.live or not _could_be_live(view) else None,
-        "next_try": view.next_try if view.live or not _could_be_live(view) else None,
+        "now": view.now if view.live or not state.in_progress else None,
+        "next_try": view.next_try if view.live or not state.in_progress else None,
         "live": view.live,
         "diagnosis": cast(DiagnosisRow, diagnosis.model_dump(mode="json")) if diagnosis else None,
         "forked_from": view.based_on or None,
@@ -96,10 +96,6 @@ def run_row(view: RunView) -> RunRow:
 
 def run_status(view: RunView) -> RunStatus:
     return status_of(view.state, live=view.live)
-
-
-def _could_be_live(view: RunView) -> bool:
-    return view.state.outcome is None and view.state.stage in WORKING
 
 
 def _counters(state: RunState) -> Counters:
@@ -204,7 +200,7 @@ def _phase_status(state: RunState, name: str, result: PhaseResult[Any] | None) -
     if position > 0:
         return PhaseStatus.PENDING
     if position < 0:
-        # Of a phase before the first one of the run there is neither a result nor a time.
+        # A phase before the first one of the run has neither a result nor a time.
         return PhaseStatus.SUCCESS if result is not None or name == "execution" else PhaseStatus.SKIPPED
     asked = any(not question.step_id for question in state.open_questions)
     if asked and state.stage is not Stage.FAILED:

@@ -1,4 +1,4 @@
-"""The messages of the tool protocol: one message per step, from its start over artifacts and retries to its end. Pure.
+"""The messages of the tool protocol. A step is one message, which is started, updated and completed. Pure.
 
 The names and fields are those of the protocol that existing clients speak; `v`, `run`, `seq` and `at` are added.
 """
@@ -40,7 +40,7 @@ _STAGES = {
 
 
 def add_messages(view: RunView, record: e.Record) -> None:
-    """Append the messages that this record causes. Called after the view was updated with it."""
+    """Append the messages that this record causes. Call this after the view was updated with the record."""
     for name, fields in _messages(view, record.event):
         stamp = {"v": PROTOCOL, "run": view.state.run_id, "seq": record.seq, "at": record.at}
         view.messages.append((record.seq, name, {**fields, **stamp}))

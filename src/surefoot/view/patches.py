@@ -1,4 +1,4 @@
-"""The files of a unified diff. Pure."""
+"""Splits a unified diff into files. Pure."""
 
 from surefoot.view.documents import FileDiff
 
@@ -6,7 +6,7 @@ MAX_PATCH_LINES = 2_000
 
 
 def file_diffs(text: str) -> list[FileDiff]:
-    """The parts of a diff by file. Of a long part only the first lines are kept."""
+    """The parts of a diff by file. Of a long part, only the first lines are kept."""
     return [_file(part) for part in _parts(text)]
 
 
@@ -41,7 +41,7 @@ def _file(part: list[str]) -> FileDiff:
 
 
 def changed_lines(file: FileDiff) -> tuple[int, int]:
-    """How many lines of the patch are added and removed."""
+    """The numbers of added and removed lines in the patch."""
     lines = file["patch"].split("\n")
     start = next((number for number, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
     body = lines[start:]

@@ -38,7 +38,7 @@ def question_row(state: RunState, question_id: str) -> QuestionRow:
 
 
 def question_hash(question: Question) -> str:
-    """Identifies exactly what is asked. An approval's subject covers the action as it is shown and will be done."""
+    """A hash of exactly what is asked. An approval's subject covers the action as it is shown and will be done."""
     parts = "\0".join((question.id, question.kind, question.subject, question.text, *question.options))
     return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -85,13 +85,13 @@ def _command(lines: list[str]) -> str | None:
 
 
 class OpenPoint(NamedTuple):
-    """A question that the model had about the task, and what became of it."""
+    """A question that the model had about the task, and its answer."""
 
     question: str
     answer: str | None
-    """None: nobody has answered it."""
+    """None if nobody has answered it."""
     assumed: bool
-    """Nobody was asked, and the run went on."""
+    """Whether the run went on without asking anybody."""
 
     def __str__(self) -> str:
         if self.answer is not None:
@@ -104,7 +104,7 @@ class OpenPoint(NamedTuple):
 
 
 def open_points(state: RunState) -> list[OpenPoint]:
-    """What the understanding of the task left open."""
+    """The questions that the understanding of the task left open."""
     output = state.understanding.output if state.understanding else None
     asked = {question.text: question for question in state.questions.values() if question.kind == "clarification"}
     return [
@@ -118,6 +118,6 @@ def is_assumed(state: RunState, question: str) -> bool:
 
 
 def other_warnings(state: RunState, warnings: Iterable[str]) -> list[str]:
-    """The warnings that do not repeat what `open_points` says."""
-    said = {ASSUMED.format(question=point.question) for point in open_points(state)}
-    return [warning for warning in warnings if warning not in said]
+    """The warnings that do not repeat one of the `open_points`."""
+    repeated = {ASSUMED.format(question=point.question) for point in open_points(state)}
+    return [warning for warning in warnings if warning not in repeated]

@@ -1,6 +1,6 @@
 """The rows of a run as the protocol sends them, and the messages of the server. Types only.
 
-`python -m surefoot.server.typescript` writes them as TypeScript for the page; the HTTP description is made of them too.
+`python -m surefoot.server.typescript` writes them as TypeScript for the page. The OpenAPI description uses them too.
 Times are seconds since the epoch. Texts are plain text without known secrets, never HTML.
 """
 
@@ -64,21 +64,21 @@ class Now(TypedDict):
 
 
 class NextTry(TypedDict):
-    """What is tried again after a wait, and when."""
+    """The next try of something that failed, after a wait."""
 
     at: float
     what: Literal["model", "step"]
     """A call of the model, or a step."""
     step: str | None
     number: int
-    """Of the coming try, from 1."""
+    """The number of the next try, from 1."""
     of: int
 
 
 class DiagnosisRow(TypedDict):
     what_failed: str
     cause: str
-    """A stable name for a problem of the set-up, such as key_rejected; empty for any other failure."""
+    """A stable name for a problem with the set-up, such as key_rejected; empty for any other failure."""
     root_cause: str
     evidence: str
     tried: list[str]
@@ -118,7 +118,7 @@ class RunRow(TypedDict):
     active_seconds: float
     tokens: Tokens
     cost_usd: float | None
-    """None: the price of a call is not known."""
+    """None if the price of a call is not known."""
     limits: Limits
     calls: Calls
     counters: Counters
@@ -127,7 +127,7 @@ class RunRow(TypedDict):
     steps: StepCounts
     now: Now | None
     next_try: NextTry | None
-    """None: nothing waits for another try."""
+    """None if nothing waits for another try."""
     live: bool
     """Whether a process is driving the run."""
     diagnosis: DiagnosisRow | None
@@ -211,18 +211,18 @@ class ReflectionRow(TypedDict):
 
 
 class TryUsage(TypedDict):
-    """What an attempt has used, and the calls about its failure."""
+    """What an attempt has used, including the calls about its failure."""
 
     calls: int
     tokens: Tokens
     cost_usd: float | None
-    """None: the price of a call is not known."""
+    """None if the price of a call is not known."""
     recovery_seconds: float
     """The time of the calls that were made after the attempt had ended."""
 
 
 class RedLook(TypedDict):
-    """Checks that were red when the model said that the step was done; it went on in the same attempt."""
+    """Checks that were red when the model said that the step was done. The model went on in the same attempt."""
 
     at: float
     checks: list[str]
@@ -287,7 +287,7 @@ class QuestionRow(TypedDict):
     command: str | None
     diff: str | None
     hash: str
-    """Of exactly what is shown. An answer with `expectHash` is refused if it is about something else."""
+    """The hash of exactly what is shown. An answer with another `expectHash` is refused."""
     step: str | None
     asked_at: float
     times_out_at: float | None
@@ -344,8 +344,8 @@ class RunsRows(TypedDict):
 
 class StreamText(TypedDict):
     """Text that is being written. It is not in the journal, and may be dropped. `id` names the answer or the command
-    (for a tool call the key of its row), `offset` counts its characters before this piece. A `call` replaces the last
-    one: it says which call the model is writing."""
+    (for a tool call the key of its row). `offset` is the number of its characters before this piece. A `call` says
+    which call the model is writing, and replaces the last one."""
 
     v: int
     run: str
@@ -357,7 +357,7 @@ class StreamText(TypedDict):
 
 
 class RunError(TypedDict):
-    """A run that is watched cannot be read at the moment. The next rows of it end this."""
+    """A run that is watched cannot be read at the moment. The next rows of the run mean that it can be read again."""
 
     v: int
     run: str
@@ -376,8 +376,8 @@ class Accepted(TypedDict):
 
 
 class Queued(TypedDict):
-    """The command waits for the run, and is taken up when the run looks at it. The same command again says what became
-    of it. `seq` is the number of the last event when it was sent."""
+    """The command waits until the run reads it. The same command again returns its outcome. `seq` is the number of the
+    last event when it was sent."""
 
     queued: Literal[True]
     seq: int

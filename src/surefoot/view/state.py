@@ -1,4 +1,4 @@
-"""What the rows of a run are made of: its folded state, and what only a picture of it needs, such as past attempts."""
+"""The view of a run, from which its rows are made: the folded state, and data for display, such as past attempts."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ PHASES = ("understanding", "approach", "planning", "execution", "validation")
 
 @dataclass(slots=True)
 class Used:
-    """Calls of the model and what they used."""
+    """Model calls, and what they used."""
 
     calls: int = 0
     prompt: int = 0
@@ -60,13 +60,13 @@ class Try:
     rolled_back: bool = False
     used: Used = field(default_factory=Used)
     recovery_seconds: float = 0.0
-    """The time of calls that were made after it had ended."""
+    """The time of the calls that were made after the attempt had ended."""
     red_looks: list[RedLook] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Span:
-    """A time from its beginning to its end. None: it has not ended."""
+    """A span of time. `ended` is None if it has not ended."""
 
     began: float
     ended: float | None = None
@@ -95,7 +95,7 @@ class Given:
 class RunView:
     state: RunState = field(default_factory=RunState)
     live: bool = False
-    """Whether a process drives the run. It is not in the journal."""
+    """Whether a process drives the run. This is not in the journal."""
     based_on: str = ""
     changed_at: dict[str, int] = field(default_factory=dict)
     """By key of a row: the number of the event that changed it last."""
@@ -125,7 +125,7 @@ class RunView:
     blobs: set[str] = field(default_factory=set)
     """The hashes of contents that belong to the run and may be fetched."""
     messages: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
-    """The messages of the tool protocol (`seed.py`), each with the number of its event and its name."""
+    """The messages of the tool protocol (`messages.py`), each with the number of its event and its name."""
     messages_dropped: int = 0
     """The number of the last event whose messages are no longer kept."""
     open_messages: set[str] = field(default_factory=set)

@@ -10,14 +10,14 @@ from surefoot.view.rows import Bar, CheckRow, Colour, StepRow, TryRow
 from surefoot.view.state import RunView, Try
 
 TITLE_CHARS = 100
-_TELLING = ("command", "path", "pattern", "query", "url")
+_TITLE_ARGUMENTS = ("command", "path", "pattern", "query", "url")
 _GOOD = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
 
 
 def action_title(tool: str, arguments: dict[str, Any]) -> str:
-    """A tool call in short: the tool and its most telling argument."""
-    telling = next((arguments[name] for name in _TELLING if isinstance(arguments.get(name), str)), None)
-    text = telling if telling is not None else ", ".join(f"{name}={value}" for name, value in arguments.items())
+    """A tool call in short: the tool and its most informative argument, or all arguments."""
+    argument = next((arguments[name] for name in _TITLE_ARGUMENTS if isinstance(arguments.get(name), str)), None)
+    text = argument if argument is not None else ", ".join(f"{name}={value}" for name, value in arguments.items())
     return " ".join(f"{tool} {text}".split())[:TITLE_CHARS]
 
 
@@ -67,7 +67,7 @@ def step_row(view: RunView, step_id: str) -> StepRow:
 
 
 def _reason(step_run: StepRun) -> str:
-    """Why the step is where it is: the last failure, or why it was skipped."""
+    """The reason for the status of a step: its last failure, or why it was skipped. Empty if there is none."""
     if step_run.status in (StepStatus.SKIPPED, StepStatus.BLOCKED, StepStatus.DEGRADED):
         logs = step_run.recorded_output.logs if step_run.recorded_output else ()
         return logs[-1] if logs else (step_run.failures[-1].message if step_run.failures else "")

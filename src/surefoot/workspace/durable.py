@@ -44,8 +44,8 @@ def hash_fd(source: int) -> tuple[str, int]:
 def copy_hashed(source: int, sink: int) -> tuple[str, int]:
     """Copy `source` into the empty file `sink`; return hash and size of the copy.
 
-    They are not those of the original, which another process may be writing to. Shares blocks where the file system
-    supports it, and keeps holes.
+    The original may differ from it, because another process may be writing to it. Shares blocks where the file system
+    supports that, and keeps holes.
     """
     if _clone(source, sink):
         return hash_fd(sink)
@@ -72,7 +72,7 @@ def _clone(source: int, sink: int) -> bool:
 
 
 def durable_write(path: Path, data: bytes) -> None:
-    """Replace a file atomically. On return the content is on disk; if killed before, the file is unchanged."""
+    """Replace a file atomically. On return the content is on disk; a crash before leaves the old or the new content."""
     replace_file(path, data, durable=True)
     sync_folder(path.parent)
 
@@ -104,7 +104,7 @@ def sync_names(folder: int, names: Collection[str]) -> None:
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         except OSError:
-            continue  # a symlink, or unreadable by its mode: the fsync of its folder covers the name
+            continue  # a symlink, or not readable: the fsync of its folder covers the name
         try:
             os.fsync(fd)
         finally:

@@ -1,4 +1,4 @@
-"""Translation of operating system errors to WorkspaceError, and forms of a path that can be printed and stored."""
+"""Translates operating system errors to WorkspaceError, and paths to forms that can be printed and stored."""
 
 import errno
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _RAW_BYTES_PREFIX = "\0"
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Whether an error, or the one that caused it, says that there is no room on a disk."""
+    """Whether an error, or one of its causes, means that a disk is full."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:
             return True
@@ -34,7 +34,7 @@ def is_full(error: BaseException | None) -> bool:
 
 @contextmanager
 def suppress_full() -> Iterator[None]:
-    """Go on after a block that needs room on a disk that has none."""
+    """Suppress errors of the block that mean that a disk is full."""
     try:
         yield
     except (OSError, WorkspaceError) as error:
@@ -43,14 +43,14 @@ def suppress_full() -> Iterator[None]:
 
 
 def printable(path: str) -> str:
-    """Return a path in a form that is safe to print, log and put in JSON, whatever bytes its name has."""
+    """Return a path in a form that is safe to print, log and put in JSON, even if its name is not UTF-8."""
     raw = path.encode("utf-8", "surrogateescape")
     text = raw.decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text) or "."
 
 
 def as_text(path: str) -> str:
-    """Return a path in a form that the journal can store, also if its name is not UTF-8; see `as_path`."""
+    """Return a path in a form that the journal can store, even if its name is not UTF-8. `as_path` is the inverse."""
     try:
         path.encode()
     except UnicodeEncodeError:

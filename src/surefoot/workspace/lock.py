@@ -3,7 +3,7 @@
 It is a kernel lock (flock), so any crash releases it: there are no stale locks to reclaim, and a reused process id is
 never mistaken for the owner. The supervisors of the run's commands inherit it. After a crash the lock is therefore free
 only when the last command has ended, and no new run starts in a folder that a command still writes to. The content of
-the lock file names the holder, for the error message of others.
+the lock file names the holder, for the error messages of other processes.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _IDENTIFY_TIMEOUT = 2.0  # seconds for a new holder to write its identity
 _COMMANDS_TIMEOUT = 30.0  # seconds for the commands of a killed holder to end
 _held_fds: set[int] = set()
 _own_fds: ContextVar[tuple[int, ...]] = ContextVar("own_lock_fds", default=())
-"""The locks that were taken in this context: those of the run that a task belongs to."""
+"""The locks that were taken in this context, which are those of the run that the asyncio task belongs to."""
 
 
 def held_lock_fds() -> tuple[int, ...]:
@@ -107,7 +107,7 @@ class WorkspaceLock:
         }
         os.ftruncate(fd, 0)
         os.lseek(fd, 0, os.SEEK_SET)
-        with suppress_full():  # The lock holds without a name: an undo must be possible on a full disk.
+        with suppress_full():  # The lock works without the holder's name, and an undo must work on a full disk.
             write_all(fd, json.dumps(holder).encode())
 
     def _locked_by(self, holder: dict[str, Any]) -> WorkspaceLocked:
@@ -124,7 +124,7 @@ class WorkspaceLock:
 
 
 class Holder(NamedTuple):
-    """The process that works in a folder."""
+    """The process that holds the lock of a folder."""
 
     run_id: str
     pid: int
@@ -133,10 +133,10 @@ class Holder(NamedTuple):
 
 
 def current_holder(root: Path, home: Path) -> Holder | None:
-    """The process that holds the lock of a folder now.
+    """Return the process that holds the lock of a folder, or None.
 
-    Both the process and the kernel's lock are looked at: the name of a killed holder stays in the file, and its process
-    id may belong to another process by now.
+    Checks both the process and the kernel's lock: the name of a killed holder stays in the file, and its process id may
+    have been reused.
     """
     try:
         fd = os.open(home / "locks" / f"{workspace_key(root.resolve())}.lock", os.O_RDONLY | os.O_CLOEXEC)
@@ -153,13 +153,13 @@ def current_holder(root: Path, home: Path) -> Holder | None:
 
 
 def running_in(root: Path, home: Path) -> str:
-    """The id of the run whose process holds the lock of a folder now; empty if none does."""
+    """Return the id of the run that holds the lock of a folder; empty if none does."""
     holder = current_holder(root, home)
     return holder.run_id if holder else ""
 
 
 def _is_locked(fd: int) -> bool:
-    """Whether another descriptor holds the lock. If not, it is taken and given back at once."""
+    """Whether another descriptor holds the lock. To find out, a free lock is taken and released at once."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -179,7 +179,7 @@ def _read_holder(fd: int) -> dict[str, Any]:
 
 
 def _start_time(pid: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 if it is gone or not visible. A zombie is gone."""
+    """Return the start time of a process, in clock ticks since boot; 0 if it has ended (zombies too) or is hidden."""
     try:
         # The second field, the program's name, may contain spaces and brackets: count the fields after its end.
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

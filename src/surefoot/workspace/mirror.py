@@ -1,7 +1,7 @@
-"""Carries snapshots between machines through a store of content by hash, such as the blobs of a journal.
+"""Copies snapshots between machines through a content-addressed store, such as the blobs of a journal.
 
-A snapshot's id is the hash of the list of its chunks, so that list is content like any other. What travels is therefore
-only content by hash, and each of it once. The times of folders are not part of a snapshot's id and do not travel.
+A snapshot's id is the hash of the list of its chunks, so that list is stored like any other content. Everything is
+stored by its hash, once. The times of folders are not part of a snapshot's id and are not copied.
 """
 
 import json
@@ -21,37 +21,37 @@ Get = Callable[[str], bytes]
 
 
 class Mirror:
-    """Uploads and downloads snapshots of one workspace. Remembers what the other side has. Synchronous."""
+    """Uploads and downloads snapshots of one workspace, and remembers what the store has. Synchronous."""
 
     def __init__(self, workspace: Workspace, put: Put, get: Get) -> None:
         self._workspace, self._put, self._get = workspace, put, get
-        self._there: set[str] = set()
-        """Content and snapshots that the store has."""
+        self._stored: set[str] = set()
+        """Hashes of the content, and ids of the snapshots, that the store has."""
 
     def upload(self, snapshot: str) -> None:
         """Store everything that another machine needs to restore a snapshot. The list of its chunks comes last."""
-        if snapshot in self._there:
+        if snapshot in self._stored:
             return
         blobs, document = self._workspace.blobs, self._workspace.manifest_document(snapshot)
         if document is None:
             raise WorkspaceError(f"there is no snapshot {snapshot[:12]} here", remedy="take it again: resume the run")
         for digest in document["core"]["chunks"]:
-            if digest not in self._there:
+            if digest not in self._stored:
                 rows = blobs.get(digest)
-                for needed in _content_of(rows) - self._there:
+                for needed in _content_of(rows) - self._stored:
                     self._store(needed, blobs.get(needed))
                 self._store(digest, rows)
         self._store(snapshot, encode_core(document["core"]))
 
     def download(self, snapshot: str) -> None:
-        """Bring a snapshot into the storage of the workspace, with all of its content."""
-        if snapshot in self._there or self._is_here(snapshot):
+        """Copy a snapshot with all of its content into the storage of the workspace."""
+        if snapshot in self._stored or self._is_local(snapshot):
             return
         core = json.loads(self._get(snapshot))
         now, entries = time.time_ns(), {}
         for digest in core["chunks"]:
             rows = self._fetch(digest)
-            for needed in _content_of(rows) - self._there:
+            for needed in _content_of(rows) - self._stored:
                 self._fetch(needed)
             for row in json.loads(rows):
                 entry = Entry(*row)
@@ -59,15 +59,15 @@ class Mirror:
         saved = self._workspace.save_manifest(entries, core["excludes"], core["excluded"])
         if saved != snapshot:
             raise _damaged(snapshot)
-        self._there.add(snapshot)
+        self._stored.add(snapshot)
 
-    def _is_here(self, snapshot: str) -> bool:
-        """Whether a snapshot of the store is here already, with all of its content."""
+    def _is_local(self, snapshot: str) -> bool:
+        """Whether the workspace has a snapshot of the store already. If so, notes that the store has its content."""
         document = self._workspace.manifest_document(snapshot)
         if document is not None:
             chunks = document["core"]["chunks"]
             contents = [_content_of(self._workspace.blobs.get(digest)) for digest in chunks]
-            self._there.update((snapshot,), chunks, *contents)
+            self._stored.update((snapshot,), chunks, *contents)
         return document is not None
 
     def _fetch(self, digest: str) -> bytes:
@@ -78,7 +78,7 @@ class Mirror:
             data = self._get(digest)
             if blobs.put(data) != digest:
                 raise _damaged(digest)
-        self._there.add(digest)
+        self._stored.add(digest)
         return data
 
     def _store(self, digest: str, data: bytes) -> None:
@@ -86,11 +86,11 @@ class Mirror:
             raise WorkspaceError(
                 f"the content {digest[:12]} changed while it was stored", remedy="restore it from a backup, then resume"
             )
-        self._there.add(digest)
+        self._stored.add(digest)
 
 
 def encode_core(core: Any) -> bytes:
-    """The list of chunks as its hash is computed, which is the id of the snapshot."""
+    """Encode the list of chunks. The hash of the result is the id of the snapshot."""
     return json.dumps(core, separators=(",", ":"), sort_keys=True).encode()
 
 

@@ -1,15 +1,15 @@
-"""Watches the folders of a tree with inotify, to know which of them changed since the last scan that was kept.
+"""Watches the folders of a tree with inotify, to know which of them changed since the last kept scan.
 
 A folder is watched before it is listed, so every later change in it leaves an event: a file that was written, closed
 after writing, created, renamed or removed, and every change of mode, owner, times or attributes. Events are queued
 before the system call that caused them returns.
 
-What leaves no event in the folder of a file: a write through a memory map or by asynchronous I/O until the file is
-closed, a write through a hard link in another folder, a write through a descriptor whose name was removed, and changes
-that another machine makes. `rescan` looks at all files with several links in any case. The rest needs a program that
-runs at the same time, or the rights to link a file to another place. Callers for whom that matters scan the whole tree.
+Some changes leave no event in the folder of a file: a write through a memory map or by asynchronous I/O until the file
+is closed, a write through a hard link in another folder, a write through a descriptor whose name was removed, and
+changes by another machine. `rescan` always looks at files with several links. The other changes need a program that
+runs at the same time, or the rights to link a file to another place. Callers to whom they matter scan the whole tree.
 
-Nothing is trusted if events were lost, if the limits of the system are too low, on file systems that other machines
+The watch is not trusted if events were lost, if the system's limits are too low, on file systems that other machines
 may change, and if a part of the tree is another file system.
 """
 
@@ -30,10 +30,10 @@ _MASK = _MODIFY | _ATTRIB | _CLOSE_WRITE | _NAMES | _DELETE_SELF | _MOVE_SELF | 
 _HEAD = struct.Struct("iIII")
 _BUFFER = 1 << 16
 _SHARE = 4
-"""We use at most one in four of the watches that the user may have, because other programs need some too."""
+"""Use at most a quarter of the watches that the user may have, because other programs need some too."""
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 _LOCAL_FILE_SYSTEMS = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
-"""ext2 to ext4, XFS, Btrfs, F2FS, tmpfs: nobody changes them but this machine's kernel."""
+"""ext2 to ext4, XFS, Btrfs, F2FS, tmpfs: only this machine's kernel changes them."""
 
 
 class Watch:
@@ -45,16 +45,16 @@ class Watch:
         self._paths: dict[int, str] = {}
         self._descriptors: dict[str, int] = {}
         self._seen: set[int] | None = None
-        """The watches that a scan of the whole tree has set so far."""
+        """The watches that the current scan of the whole tree has set so far; None outside of such a scan."""
         self._complete = False
         self.changed: set[str] = set()
-        """Folders with an event since the last scan that was kept."""
+        """Folders with an event since the last kept scan."""
         self.moved: set[str] = set()
-        """Paths at which folders were made, moved or removed since then."""
+        """Paths at which folders were created, moved or removed since then."""
 
     @classmethod
     def open(cls, root: int) -> "Watch | None":
-        """Return a watch for the tree with this open root; None if it could not be trusted."""
+        """Return a watch for the tree with this open root; None if its events could not be trusted."""
         try:
             if _file_system(root) not in _LOCAL_FILE_SYSTEMS:
                 return None
@@ -65,7 +65,7 @@ class Watch:
         return cls(fd, os.fstat(root).st_dev, limit)
 
     def add(self, path: str, folder: int) -> None:
-        """Watch an open folder. To be called before it is listed."""
+        """Watch an open folder. Call this before listing it."""
         if self._fd is None:
             return
         try:
@@ -92,7 +92,7 @@ class Watch:
         self.moved.clear()
 
     def keep(self) -> None:
-        """Count from the last scan on, because its result was kept."""
+        """Forget the events so far, because the result of the last scan was kept."""
         if self._seen is not None and self._fd is not None:
             for descriptor in self._paths.keys() - self._seen:
                 path = self._paths.pop(descriptor)
@@ -104,7 +104,7 @@ class Watch:
         self.moved.clear()
 
     def collect(self) -> bool:
-        """Note the events since the last call. Returns False if some may be missing, so that all has to be scanned."""
+        """Note the events since the last call; return False if some may be lost and the whole tree must be scanned."""
         buffer = bytearray(_BUFFER) if self._fd is not None else bytearray()
         while self._fd is not None:
             try:
@@ -138,7 +138,7 @@ class Watch:
                 self.moved.add(f"{folder}/{name}" if folder else name)
 
     def close(self) -> None:
-        """Give up for good."""
+        """Stop watching for good."""
         self._fd = None
         self._close()
         self._paths.clear()
@@ -162,7 +162,7 @@ def _call(name: str, *arguments: object) -> int:
 
 
 def _file_system(fd: int) -> int:
-    """Return the type of a file system, the first field of what statfs(2) returns."""
+    """Return the type of a file system: the first field of the result of statfs(2)."""
     buffer = ctypes.create_string_buffer(512)
     _call("fstatfs", fd, buffer)
     return int(ctypes.cast(buffer, ctypes.POINTER(ctypes.c_long)).contents.value) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Which runs work in a copy of a folder, and of which one. Imports little, because every list of runs needs it."""
+"""Records of the runs that work in a copy of a folder. Imports little, because every list of runs needs it."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ def worktree_of(home: Path, run_id: str) -> Worktree | None:
 
 
 def worktree_origins(home: Path) -> dict[str, str]:
-    """The copies of all runs, each with the folder that was copied."""
+    """Return the copies of all runs, each with the folder that was copied."""
     run_ids = [file.stem for file in worktree_records(home).glob("*.json")]
     return {worktree.copy: worktree.origin for run_id in run_ids if (worktree := worktree_of(home, run_id))}
 

@@ -193,6 +193,20 @@ async def test_an_unknown_run(surefoot: Surefoot, command: str) -> None:
     assert_refused(surefoot(command, "nothing"), 2, "there is no run 'nothing'", run_id)
 
 
+async def test_a_misspelt_last(surefoot: Surefoot) -> None:
+    await surefoot.store(recorded.whole_run())
+    assert_refused(surefoot("undo", "lastt"), 2, "there is no run 'lastt'", "did you mean last? Otherwise see")
+    assert "did you mean" not in surefoot("undo", "1115").err
+
+
+def test_an_option_before_the_command(surefoot: Surefoot) -> None:
+    remedy = "options come after the command: surefoot run --json; see: surefoot --help"
+    assert_refused(surefoot("--json", "run", TASK), 2, "surefoot: No such option '--json'.\n", remedy)
+    assert_refused(surefoot("-m", "local", "plan", TASK), 2, "options come after the command: surefoot plan -m; ")
+    for words in (("--no-such-option", "run", TASK), ("--json",), ("--json", "undo", "last")):
+        assert "after the command" not in surefoot(*words).err
+
+
 async def test_based_on_an_unknown_run(surefoot: Surefoot) -> None:
     await surefoot.store(recorded.whole_run())
     assert_refused(surefoot("run", "--based-on", "nothing", "-m", surefoot.script()), 2, "there is no run 'nothing'")

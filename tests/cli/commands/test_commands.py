@@ -79,7 +79,7 @@ async def test_show_prints_everything_about_a_run(surefoot: Surefoot) -> None:
         "– approach  skipped: the task is simple",
         "✓ 1. Read the spec",
         "✗ 2. Write report.py",
-        "✗ python -m pytest -q failed  ↳ adjust parameters",
+        "✗ python -m pytest -q failed  ↳ retry, adjusted",
         "○ 3. Run the tests",
         "✗ Failed  add a --json flag to report.py",
         "AssertionError: expected {'rows': 3}",

@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from cli.conftest import Surefoot
 from support.kit import fenced, understanding
+
+pytestmark = pytest.mark.slow
 
 CHECK = "grep -q two b.txt"
 

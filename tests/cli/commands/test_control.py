@@ -45,7 +45,7 @@ def start_run(tmp_path: Path, command: str = "touch begun; sleep 600", times: in
     [
         (("cancel", "last", "--why", "wrong task"), 130, "wrong task"),
         (("pause",), 4, "surefoot resume"),
-        (("skip", "last", "s1"), 3, ""),
+        (("skip", "last", "s1"), 3, "Nothing done: every step was skipped"),
     ],
 )
 def test_a_run_is_controlled_from_another_terminal(

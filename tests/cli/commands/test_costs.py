@@ -1,6 +1,7 @@
 """Dollars: what a run cost is shown, limits of the cost are enforced or refused, and much of it needs a yes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from cli.conftest import Surefoot
 from support.stories import TASK, UNDERSTANDING, adder
 from surefoot.journal.events import ModelAnswered
 from surefoot.journal.store.sqlite import SqliteJournal
+
+pytestmark = pytest.mark.slow
 
 ADDS = "python3 -c 'from adder import add; assert add(2, 3) == 5'"
 
@@ -66,7 +69,8 @@ def test_a_run_ends_when_its_cost_reaches_the_limit(surefoot: Surefoot) -> None:
     result = surefoot(*run_of(surefoot), "--max-cost", "0.01", "--json")
     assert result.code == 5
     outcome = result.objects[-1]
-    assert "of $0.01 are spent" in outcome["summary"]
+    assert outcome["summary"].startswith("the run has spent $")
+    assert outcome["summary"].endswith(" of $0.01")
     assert outcome["cost_usd"] > 0.01
     assert surefoot("resume", "-m", surefoot.script(adder("+")), "--max-cost", "50").code == 0
 
@@ -178,14 +182,15 @@ def test_a_no_ends_the_run_and_resuming_asks_again(surefoot: Surefoot) -> None:
     assert surefoot("answer", "--answer", "no").code == 0
     ended = surefoot("resume", "-m", surefoot.script(adder("+")))
     assert ended.code == 5, ended.err
-    assert "are spent, and the answer to whether to go on was: no" in ended.out
+    assert re.search(r"the run has spent \$\S+, and the answer to whether to go on was: no", ended.out)
     assert surefoot("resume", "-m", surefoot.script(adder("+"))).code == 4
 
 
 def test_no_answer_in_time_counts_as_no(surefoot: Surefoot) -> None:
     write_config(surefoot, EXPENSIVE)
-    assert surefoot(*run_of(surefoot), "--question-timeout", "0.01s").code == 4
-    ended = surefoot("resume", "-m", surefoot.script(adder("+")))
+    ended = surefoot(*run_of(surefoot), "--question-timeout", "0.01s")
+    if ended.code == 4:  # it found nobody to ask before the time was over
+        ended = surefoot("resume", "-m", surefoot.script(adder("+")))
     assert ended.code == 5, ended.err
 
 

@@ -15,12 +15,13 @@ import psycopg
 import pytest
 
 from cli.conftest import Surefoot
+from support.forgeries import UNITTEST
 from support.pages import DOCS, blocks
 from support.postgres import PASSWORD, PostgresServer
 from support.stories import UNDERSTANDING, good_script, slow_script
 from surefoot.journal.store.postgres.journal import PostgresJournal
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -174,6 +175,7 @@ def test_the_commands_of_the_guide_work(surefoot: Surefoot, postgres_server: Pos
         f"postgresql://surefoot@127.0.0.1:{postgres_server.port}/runs",
     )
     model = good_script(surefoot)[3]
+    (surefoot.workspace / "test_adder.py").write_text(UNITTEST)
     where = "postgres"
     for kind, text, _ in found:
         if kind == "sql":

@@ -5,11 +5,13 @@ import os
 import pytest
 
 from cli.conftest import Surefoot
+from support.forgeries import UNITTEST
 from support.stories import TASK, TEST, UNDERSTANDING, adder, good_script
 
 
 def test_the_projects_tests_are_named_as_the_check_if_none_is_given(surefoot: Surefoot) -> None:
     *words, _, _ = good_script(surefoot)
+    (surefoot.workspace / "test_adder.py").write_text(UNITTEST)
     run = surefoot(*words)
     assert run.code == 0, run.err
     said = next(index for index, line in enumerate(run.lines) if "no --check was given" in line)
@@ -48,7 +50,7 @@ def test_a_check_that_fails_shows_why_before_the_model_works(
 
 
 def test_an_older_run_whose_check_cannot_run_is_not_worked_on(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     refused = surefoot("run", TASK, "-m", surefoot.script(), "--check", "pyhton3 -m unittest")
     assert refused.code == 2
     assert "pyhton3 is not a command on this machine" in refused.err

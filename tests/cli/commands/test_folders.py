@@ -12,6 +12,8 @@ from support import recorded
 from support.stories import TASK, UNDERSTANDING, adder, good_script, slow_script
 from surefoot.journal.store.sqlite import SqliteJournal
 
+pytestmark = pytest.mark.slow
+
 ADDS = "python3 -c 'from adder import add; assert add(2, 3) == 5'"
 
 
@@ -170,7 +172,11 @@ def test_undo_by_id_names_the_other_folder_and_goes_there(surefoot: Surefoot) ->
 
 def test_undo_in_the_current_folder_names_it(surefoot: Surefoot) -> None:
     run_id = write_adder(surefoot)
-    assert surefoot("undo", "last", "-y").lines == [f"undoing run {run_id} in {surefoot.workspace}"]
+    done = surefoot("undo", "last", "-y")
+    assert done.lines == [f"undoing run {run_id} in {surefoot.workspace}"]
+    assert str(surefoot.workspace) not in done.out, "once is enough"
+    assert "These files will be restored:\n" in done.out
+    assert surefoot("undo", "last", "-y").out == "the folder is already in that state\n"
 
 
 def test_last_of_all_folders_is_confirmed_even_with_yes(surefoot: Surefoot) -> None:

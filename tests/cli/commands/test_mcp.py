@@ -9,7 +9,7 @@ import pytest
 
 from surefoot.config import paths
 
-pytestmark = pytest.mark.req("X8")
+pytestmark = [pytest.mark.slow, pytest.mark.req("X8")]
 
 SERVER = '[mcp.servers.files]\ncommand = "no-such-program"\npass_env = ["FILES_TOKEN"]\n'
 
@@ -39,7 +39,7 @@ def test_a_server_of_a_project_is_trusted_by_name(surefoot: Any) -> None:
     assert not paths.mcp_pins(surefoot.state).exists()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 def test_the_changes_of_a_server_are_shown_and_accepted(surefoot: Any) -> None:
     program, config = surefoot.home / "server.py", surefoot.home / ".config/surefoot/config.toml"
     config.parent.mkdir(parents=True)

@@ -17,6 +17,8 @@ from support.stories import CHECK, TASK, TEST, UNDERSTANDING, adder
 from surefoot.core.values import what_is_wrong
 from surefoot.errors import SurefootError
 
+pytestmark = pytest.mark.slow
+
 ONE_ATTEMPT = {
     "SUREFOOT_REFLECTION__MAX_STEP_RETRIES": "0",
     "SUREFOOT_REFLECTION__MAX_SINGLE_STEP_REPAIRS": "0",
@@ -32,7 +34,7 @@ def listed_checks(text: str) -> list[str]:
 
 
 def test_every_view_counts_the_same_checks(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     given = [CHECK, CHECK, f" {CHECK} ", "test -f adder.py"]
     options = [word for check in given for word in ("--check", check)]
     result = surefoot("run", TASK, "-m", surefoot.script(UNDERSTANDING, adder("+")), *options)
@@ -56,7 +58,7 @@ def test_every_view_counts_the_same_checks(surefoot: Surefoot) -> None:
 
 def test_checks_of_the_plan_are_counted_too(surefoot: Surefoot) -> None:
     """They decide nothing beside a check of the user, but they are listed, so they are part of every number."""
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     step = {"id": "s1", "name": "Write adder.py", "description": TASK, "writes": ["adder.py"]}
     own = [{"kind": "command", "command": f"grep -q {word} adder.py"} for word in ("return", "nothing")]
     given = surefoot.home / "given.json"
@@ -92,7 +94,7 @@ def test_a_failure_that_two_checks_share_is_printed_once(surefoot: Surefoot) -> 
 
 def test_what_the_model_left_open_is_shown(surefoot: Surefoot) -> None:
     asking = {**UNDERSTANDING, "questions": ["Are the numbers whole?"]}
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     result = surefoot("run", TASK, "-m", surefoot.script(asking, adder("+")), "--check", CHECK, "--no-questions")
     assert result.code == 0, result.err
     said = "Are the numbers whole? (nobody was asked; the most usual reading is assumed)"
@@ -118,7 +120,7 @@ def test_in_a_pipe_the_diff_of_an_approval_keeps_its_lines(surefoot: Surefoot) -
 
 
 def test_the_check_that_runs_is_named(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     script = surefoot.script(UNDERSTANDING, adder("+"))
     slow = f"sleep 0.3; {CHECK}"
     terminal = surefoot.on_terminal("run", TASK, "-m", script, "--check", slow)

@@ -8,9 +8,11 @@ import pytest
 from cli.conftest import Result, Surefoot
 from support.stories import CHECK, TASK, TEST, UNDERSTANDING, adder
 
+pytestmark = pytest.mark.slow
+
 
 def make_plan(surefoot: Surefoot, *more: str) -> Result:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     return surefoot("plan", TASK, "-m", surefoot.script(UNDERSTANDING), *more)
 
 
@@ -37,7 +39,7 @@ def test_a_plan_is_made_changed_and_carried_out(surefoot: Surefoot) -> None:
     assert planned.code == 0, planned.err
     assert "1. Write adder.py" in planned.out
     assert "✓ Plan made" in planned.out
-    assert [path.name for path in surefoot.workspace.iterdir()] == ["test_adder.py"], "not even the check was run"
+    assert [path.name for path in surefoot.workspace.iterdir()] == ["check_adder.py"], "not even the check was run"
     (plan,) = listed(surefoot)
     run_id = plan["run_id"]
     assert plan["status"] == "plan"
@@ -132,7 +134,7 @@ def test_a_plan_is_neither_resumed_nor_mixed_with_another_task(surefoot: Surefoo
 
 @pytest.mark.req("P15")
 def test_a_run_that_is_no_plan_is_not_carried_out_as_one(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     surefoot("run", TASK, "-m", surefoot.script(UNDERSTANDING), "--until-phase", "planning")
     run_id = listed(surefoot)[0]["run_id"]
     refused = surefoot("run", "--plan", run_id)
@@ -151,7 +153,7 @@ def test_a_plan_of_another_folder_is_carried_out_there_or_where_it_is_said(suref
     refused = other("run", "--plan", run_id, "-m", surefoot.script(adder("+")))
     assert refused.code == 2
     assert "belongs to another folder" in refused.err
-    (other.workspace / "test_adder.py").write_text(TEST)
+    (other.workspace / "check_adder.py").write_text(TEST)
     there = other("run", "--plan", run_id, "-C", ".", "-m", surefoot.script(adder("+")))
     assert there.code == 0, there.err
     assert "the plan was made for" in there.err

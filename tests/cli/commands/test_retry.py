@@ -93,7 +93,7 @@ async def test_another_tool_for_a_step_given_by_its_number(surefoot: Surefoot) -
 
 @pytest.mark.req("R5")
 def test_a_step_without_a_tool_becomes_a_tool_call(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     config = surefoot.home / ".config/surefoot/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text("[reflection]\nmax_step_retries = 0\nmax_single_step_repairs = 0\n"

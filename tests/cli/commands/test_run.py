@@ -9,6 +9,7 @@ import time
 import pytest
 
 from cli.conftest import Surefoot
+from support.forgeries import UNITTEST
 from support.stories import CHECK, TASK, TEST, UNDERSTANDING, adder, good_script, slow_script
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
@@ -66,7 +67,7 @@ def test_a_run_without_proof_ends_with_3(surefoot: Surefoot) -> None:
 @pytest.mark.req("X12")
 @pytest.mark.parametrize(("accept", "code"), [((), 3), (("--accept", "own-tests"), 0)])
 def test_a_run_that_its_own_test_proves(surefoot: Surefoot, accept: tuple[str, ...], code: int) -> None:
-    write = f"cat > test_adder.py <<'END'\n{TEST}END\nprintf 'def add(a, b):\\n    return a + b\\n' > adder.py"
+    write = f"cat > test_adder.py <<'END'\n{UNITTEST}END\nprintf 'def add(a, b):\\n    return a + b\\n' > adder.py"
     act = {"thought": "", "decision": "act", "reason": "", "tool": "run_command", "arguments": {"command": write}}
     done = {"thought": "", "decision": "done", "reason": "", "tool": "", "arguments": {}}
     script = surefoot.script({**UNDERSTANDING, "files": [], "task_type": "shell"}, act, done)
@@ -83,7 +84,7 @@ def test_a_run_that_its_own_test_proves(surefoot: Surefoot, accept: tuple[str, .
 )
 def test_counts_of_the_given_tests_say_so(surefoot: Surefoot, check: str, counted: str) -> None:
     (surefoot.workspace / "adder.py").write_text("def add(a, b):\n    return a + b\n")
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "test_adder.py").write_text(UNITTEST)
     more = "    def test_sub(self):\n        from adder import sub\n        self.assertEqual(sub(3, 2), 1)\n"
     write = f"cat >> test_adder.py <<'END'\n{more}END\nprintf 'def sub(a, b):\\n    return a - b\\n' >> adder.py"
     act = {"thought": "", "decision": "act", "reason": "", "tool": "run_command", "arguments": {"command": write}}
@@ -96,7 +97,7 @@ def test_counts_of_the_given_tests_say_so(surefoot: Surefoot, check: str, counte
 
 @pytest.mark.req("P18")
 def test_a_failed_run_ends_with_1_and_a_diagnosis(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     wrong = [adder(sign) for sign in ("-", "*", "/", "//", "%", "**", "^", "&", "|", "<<", ">>")]
     result = surefoot("run", TASK, "-m", surefoot.script(UNDERSTANDING, *wrong, *[adder("-")] * 30), "--check", CHECK)
     assert result.code == 1, result.err
@@ -156,7 +157,7 @@ def test_starting_with_a_later_phase_needs_a_base_run(surefoot: Surefoot) -> Non
 @pytest.mark.parametrize("form", ["fields", "show --json"])
 def test_a_run_starts_with_earlier_results_from_a_file(surefoot: Surefoot, form: str) -> None:
     """Also with what `show --json` prints of a run that stopped after its plan."""
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     given = json.dumps({"plan": {"steps": [{"id": "only", "name": "Write it", "writes": ["adder.py"]}]}})
     if form != "fields":
         surefoot("run", TASK, "-m", surefoot.script(UNDERSTANDING), "--check", CHECK, "--until-phase", "planning")
@@ -176,7 +177,7 @@ def test_a_run_starts_with_earlier_results_from_a_file(surefoot: Surefoot, form:
 def test_a_recorded_run_is_replayed(surefoot: Surefoot) -> None:
     """The first answer is right, so that no prompt contains the output of a test with its timings."""
     cassette = surefoot.home / "run.jsonl"
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     script = surefoot.script(UNDERSTANDING, adder("+"))
     assert surefoot("run", TASK, "-m", script, "--check", CHECK, "--record", str(cassette)).code == 0
     (surefoot.workspace / "adder.py").unlink()
@@ -271,7 +272,7 @@ def test_resuming_a_finished_run_prints_its_result_without_a_model(surefoot: Sur
 
 
 def test_resume_names_the_previous_model_if_it_is_not_available(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     script = surefoot.script(UNDERSTANDING)
     assert surefoot("run", TASK, "-m", script, "--check", CHECK).code == 1
     result = surefoot("resume")
@@ -282,7 +283,7 @@ def test_resume_names_the_previous_model_if_it_is_not_available(surefoot: Surefo
 
 
 def test_a_failed_run_gives_its_reason_once_and_shows_no_running_step(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     result = surefoot("run", TASK, "-m", surefoot.script(UNDERSTANDING), "--check", CHECK)
     assert result.code == 1
     assert result.out.count("the script has no answer for call 2") == 1
@@ -306,7 +307,7 @@ def test_the_results_of_checks_before_the_run_are_printed(surefoot: Surefoot) ->
 
 
 def test_show_answers_prints_prompts_and_answers(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     evil = "\x1b[2Jno code here"
     script = surefoot.script(UNDERSTANDING, evil, evil, adder("+"))
     surefoot("run", TASK, "-m", script, "--check", CHECK)
@@ -327,7 +328,7 @@ def test_show_diff_prints_the_changes_of_a_run(surefoot: Surefoot) -> None:
     diff = surefoot("show", "--diff").out
     assert "+++ b/adder.py" in diff
     assert "+    return a + b" in diff
-    assert "test_adder" not in diff
+    assert "check_adder" not in diff
 
 
 def test_task_with_a_key_is_refused(surefoot: Surefoot) -> None:

@@ -17,6 +17,8 @@ from cli.conftest import Surefoot
 from support.kit import fenced, understanding
 from support.loopback import Loopback, Request, Response, closed_port, json_response, serving
 
+pytestmark = pytest.mark.slow
+
 Respond = Callable[[Request], Response]
 KEY = "sk-a-key-that-nobody-has-0123456789"
 PAGE = Response([b"<html><title>Welcome to nginx!</title></html>"], headers={"content-type": "text/html"})

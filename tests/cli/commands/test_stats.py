@@ -61,3 +61,13 @@ def test_a_time_that_cannot_be_read_is_a_usage_error(surefoot: Surefoot) -> None
     assert result.code == 2
     assert "write 24h, 7d, 4w or a date" in result.err
     assert surefoot("stats").out.startswith("0 runs")
+
+
+async def test_a_partly_undone_run_is_not_counted_as_undone(surefoot: Surefoot) -> None:
+    run = whole_run()
+    undo = e.RolledBack(step_id="", snapshot="s1", towards="s0", scope="step", from_step="s2", by="me", paths=("a",))
+    await surefoot.store([*run, e.Record(run[-1].seq + 1, run[-1].at + 1, undo)])
+    assert "  partly undone" in surefoot("stats").out
+    assert "partly undone" in surefoot("list").out
+    results = json.loads(surefoot("stats", "--json").out)["results"]
+    assert (results["undone"], results["partly_undone"], results["verified"]) == (0, 1, 0)

@@ -12,6 +12,8 @@ from cli.conftest import Surefoot
 from support.stories import adder, good_script, slow_script
 from surefoot.workspace.lock import WorkspaceLock
 
+pytestmark = pytest.mark.slow
+
 
 def at_work(surefoot: Surefoot) -> "subprocess.Popen[str]":
     """A run in another process, in the middle of a step that does not end by itself."""

@@ -6,6 +6,8 @@ from cli.conftest import Surefoot
 from support.recorded import asking, phases, records, whole_run
 from support.stories import slow_script
 from support.talk import submit
+from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.workspace.lock import WorkspaceLock
 
 
 @pytest.mark.req("O9")
@@ -37,6 +39,29 @@ async def test_a_run_that_waits_has_the_exit_code_of_waiting(surefoot: Surefoot)
 
 async def test_a_run_whose_process_was_killed_ends_the_watching(surefoot: Surefoot) -> None:
     await surefoot.store(records(phases()))
+    assert surefoot("watch").code == 130
+
+
+@pytest.mark.req("O9")
+async def test_a_run_is_watched_until_its_outcome_is_recorded(surefoot: Surefoot) -> None:
+    """The files are compared between the last stage and the outcome, which takes long in a large folder."""
+    *before, ended = whole_run()
+    run_id = await surefoot.store(before)
+    with WorkspaceLock(surefoot.workspace, surefoot.state, run_id):
+        watching = surefoot.start("watch", "--json")
+        assert watching.stdout is not None
+        while '"completed"' not in (line := watching.stdout.readline()):
+            assert line, watching.communicate()
+        journal = SqliteJournal(surefoot.journal_file)
+        await journal.append(run_id, [ended.event])
+        await journal.aclose()
+        out, _ = watching.communicate(timeout=120)
+    assert watching.returncode == 0
+    assert '"verdict": "verified"' in out.splitlines()[-1]
+
+
+async def test_a_run_whose_process_was_killed_before_its_outcome_is_interrupted(surefoot: Surefoot) -> None:
+    await surefoot.store(whole_run()[:-1])
     assert surefoot("watch").code == 130
 
 

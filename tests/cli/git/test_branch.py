@@ -102,7 +102,7 @@ def test_a_branch_is_refused_with_a_remedy(surefoot: Surefoot, case: str) -> Non
             git(work, case, "side", check=False)
             expected, remedy = f"a {case} is under way", "finish or abort it first"
         case _:
-            name, expected, remedy = "not..a name", "is no name for a branch", "--branch=NAME"
+            name, expected, remedy = "not..a name", "is not a valid branch name", "--branch=NAME"
     done = run(surefoot, f"--branch={name}")
     assert done.code == 2
     assert expected in done.err

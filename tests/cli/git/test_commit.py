@@ -9,6 +9,8 @@ import pytest
 from cli.conftest import Surefoot
 from cli.git.stories import CHECK, COMMAND, git, make_repository, message, run, state_of_user, story
 
+pytestmark = pytest.mark.slow
+
 HOOK = "#!/bin/sh\n"
 
 
@@ -368,6 +370,9 @@ def test_own_tests_are_enough_if_the_user_accepts_them(surefoot: Surefoot) -> No
 def test_copies_and_remote_runs_are_refused_and_applied_changes_can_be_committed(surefoot: Surefoot) -> None:
     work = surefoot.workspace
     make_repository(work)
+    recorded = run(surefoot, "--record", "a.cassette", "--remote")
+    assert recorded.code == 2
+    assert "--record is not possible with --remote" in recorded.err
     for option in ("--commit", "--branch"):
         copied = run(surefoot, option, "--worktree")
         assert copied.code == 2
@@ -402,6 +407,11 @@ def test_undo_of_a_committed_run_leaves_the_commit_and_says_how_to_revert_it(sur
     command = undone.out.splitlines()[-1].strip()
     run_id = json.loads(surefoot("show", "--json").out)["task_id"]
     assert command == f"git commit -m 'Undo Surefoot run {run_id}' -- notes.txt"
+    again = undone.out.partition("to undo this: ")[2].splitlines()[0]
+    redone = surefoot(*again.split()[1:], "--yes")
+    assert redone.code == 0, redone.err
+    assert "git commit" not in redone.out, "a redo is no undo"
+    assert surefoot("undo", "last", "--yes").code == 0
     git(work, "commit", "--quiet", "-m", f"Undo Surefoot run {run_id}", "--", "notes.txt")
     assert git(work, "status", "--porcelain") == ""
     assert git(work, "show", "HEAD:notes.txt") == "not yet\n"

@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from cli.conftest import Surefoot
 from cli.git.stories import CHECK, make_repository, run
+
+pytestmark = pytest.mark.slow
 
 LONG = "Make the notes ready, because the team needs them before the release and nobody else has time for it. Quickly!"
 

@@ -1,16 +1,21 @@
 """`surefoot push`: a branch in the repository that a run was cloned from, after a yes, once, and never by force."""
 
 import asyncio
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from cli.conftest import Result, Surefoot
 from cli.git.stories import CHECK, COMMAND, git, make_repository, message, run
 from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.report.html import noscript
 from surefoot.workspace.git.remote import without_login
+
+pytestmark = pytest.mark.slow
 
 RUN = "9999-000000-abcd"
 
@@ -112,6 +117,25 @@ def test_nothing_is_pushed_without_a_yes_and_once_with_it(upstream: Upstream) ->
     assert upstream.branches() == {**before, event.branch: event.commit}
     shown = upstream.surefoot("show", RUN).out.split()
     assert shown[shown.index("pushed") + 1] == event.commit[:10]
+
+
+def test_json_and_the_reports_say_what_was_pushed_and_where(upstream: Upstream) -> None:
+    done = upstream.push("--json", "--yes")
+    assert done.code == 0, done.err
+    (event,) = upstream.events()
+    found = json.loads(done.out)
+    assert found == {"run": RUN, **event.model_dump(mode="json")}
+    jsonschema.validate(
+        {**{key: found[key] for key in found if key != "run"}, "seq": 1, "at": 0.0},
+        json.loads(upstream.surefoot("schema", "events").out),
+    )
+    report = json.loads(upstream.surefoot("report", RUN, "--format", "json", "-o", "-").out)
+    assert report["pushes"] == [{"commit": event.commit, "branch": event.branch, "address": upstream.address}]
+    line = f"{event.commit[:10]} to {event.branch} of {upstream.address}"
+    assert f"- Pushed: `{line}`" in upstream.surefoot("report", RUN, "--format", "md", "-o", "-").out
+    assert f"<td>Pushed</td><td>{line}</td>" in "".join(noscript(report))
+    again = upstream.push("--json", "--yes")
+    assert (again.code, json.loads(again.out)["error"]["kind"]) == (2, "usage_error")
 
 
 def test_a_branch_that_has_moved_is_not_overwritten(upstream: Upstream) -> None:

@@ -12,6 +12,8 @@ from cli.conftest import Surefoot
 from cli.git.stories import CHECK, git, make_repository, run, story
 from support.stories import UNDERSTANDING
 
+pytestmark = pytest.mark.slow
+
 BEFORE = "".join(f"line {number}\n" for number in range(1, 31))
 CHANGE = (
     "sed -i 's/^line 2$/second/; s/^line 4$/fourth/; s/^line 28$/late/' long.txt; "
@@ -288,7 +290,9 @@ def test_a_given_check_about_an_undone_file_counts(surefoot: Surefoot) -> None:
     assert "take the review back" not in shows
     assert "The review was taken back on" in surefoot("report", "--format", "md", "-o", "-").out
     (counted,) = surefoot("stats", "--json").objects
-    assert (counted["results"]["undone"], counted["results"]["failed"]) == (1, 0), "as in the list"
+    results = counted["results"]
+    assert (results["partly_undone"], results["undone"], results["failed"]) == (1, 0, 0), "as in the list"
+    assert "partly undone" in surefoot("list").out
 
 
 def test_each_review_is_checked_and_when_nothing_is_left_the_run_is_undone(surefoot: Surefoot) -> None:

@@ -6,8 +6,9 @@ import click
 import pytest
 
 from surefoot.cli.app import cli, report_error
-from surefoot.cli.interactive.commands import COMMANDS, dispatch
+from surefoot.cli.interactive.commands import COMMANDS, Quit, dispatch
 from surefoot.cli.interactive.history import MAX_LINES, StoredLines
+from surefoot.cli.interactive.opening import carry_out
 from surefoot.cli.interactive.prompt import completions, toolbar
 from surefoot.cli.interactive.session import Session
 from surefoot.cli.report.usage import RunUsage
@@ -40,6 +41,17 @@ def test_a_name_is_completed_if_it_is_clear_and_else_suggested(session: Session)
         assert remedy in caught.value.remedy
     with pytest.raises(UsageError, match="several commands begin with /c: /commit, /continue, /check, /cost"):
         dispatch(session, "/c")
+
+
+@pytest.mark.parametrize("line", ["exit", "quit ", "/quit"])
+def test_words_that_end_most_programs_are_no_tasks(session: Session, line: str) -> None:
+    with pytest.raises(Quit):
+        carry_out(session, line)
+
+
+def test_help_is_no_task(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    carry_out(session, "help")
+    assert "/undo" in capsys.readouterr().out
 
 
 def test_commands_about_a_run_need_one(session: Session) -> None:

@@ -14,6 +14,8 @@ from support.chat_server import calls, chat_server
 from support.loopback import Loopback
 from support.talk import CALC_TEST
 
+pytestmark = pytest.mark.slow
+
 CHECK = "python3 test_calc.py"
 FIX = ("edit_file", {"path": "calc.py", "search": "a - b", "replace": "a + b"})
 SUB = (

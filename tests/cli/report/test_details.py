@@ -1,6 +1,7 @@
 """The output of `show`, the summary, and a printed plan."""
 
 import io
+import re
 
 from rich.text import Text
 
@@ -24,7 +25,7 @@ from surefoot.core.phases import (
     ValidationOutput,
 )
 from surefoot.core.plan import DetailedPlan, ExecutionStep, FileCheck, StepDependency
-from surefoot.core.transitions import Stage, StepStatus
+from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -105,6 +106,28 @@ def test_details_of_phases_and_steps() -> None:
         "+ report_json.py, ~ report.py",
     ):
         assert part in output, output
+
+
+def test_counters_causes_and_recoveries_are_in_words() -> None:
+    chosen = e.RungChosen(step_id="s1", rung=Rung.REPAIR_STEP, why="the step is wrong")
+    replanned = e.RungChosen(step_id="s1", rung=Rung.REPLAN_TASK, why="the plan is wrong")
+    fails = recorded.second_step_fails()
+    again = e.StepReset(step_id="s1", rung=Rung.ADJUST_PARAMETERS)
+    repaired = e.StepReset(step_id="s1", rung=Rung.REPAIR_STEP)
+    events = [*recorded.phases(), *recorded.first_step(), *fails, again, *fails, repaired, chosen]
+    state = fold(recorded.records(events))
+    output = text(list(details(state, UNICODE)))
+    for part in (
+        "ready, 2 retries, 1 repair",
+        "python -m pytest -q failed  ↳ retry, adjusted",
+        "why: rows are counted before the filter (parameter error, by rules)",
+    ):
+        assert part in output, output
+    assert not re.search(r"_(count|failures|error|step|parameters)\b", output), output
+    assert fmt.recovery(chosen, state).startswith("repair the step (repair 1 of 1): ")
+    state.task_replan_count, state.consecutive_failures = 1, 2
+    assert fmt.counters(state) == "1 new plan, 2 failures in a row"
+    assert fmt.recovery(replanned, state).startswith("plan the task again (new plan 1 of ")
 
 
 def test_a_summary_shows_failures_first_and_shortens_long_lists() -> None:

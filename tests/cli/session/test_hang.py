@@ -12,6 +12,8 @@ from support.stories import CHECK, TEST, UNDERSTANDING
 from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
 
+pytestmark = pytest.mark.slow
+
 CHILD = """
 import asyncio, ctypes, os, sys, time
 from pathlib import Path
@@ -52,7 +54,7 @@ WRITE = "printf 'def add(a, b):\\n    return a + b\\n' > adder.py"
 
 
 def run_with_block(surefoot: Surefoot, how: str) -> subprocess.CompletedProcess[str]:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     (surefoot.home / "child.py").write_text(CHILD)
     blocking = {"thought": "x", "decision": "act", "reason": "", "tool": "block", "arguments": {"how": how}}
     script = surefoot.script({**UNDERSTANDING, "files": [], "task_type": "shell"}, blocking, blocking, blocking)

@@ -13,6 +13,8 @@ from surefoot.cli.setup.trying import try_commands
 from surefoot.config.model import ExecutionConfig
 from surefoot.engine.verifier.suite.project_commands import ProjectCommand
 
+pytestmark = pytest.mark.slow
+
 TEST = """\
 import unittest
 
@@ -61,6 +63,15 @@ def test_a_linter_is_quoted_with_what_it_found_and_not_with_its_advice(surefoot:
     advice = "No fixes available (15 hidden fixes can be enabled with the --unsafe-fixes option)."
     (surefoot.workspace / "Makefile").write_text(f"lint:\n\t@echo 'Found 15 errors.'; echo '{advice}'; exit 1\n")
     assert "exit code 2: Found 15 errors." in surefoot("init").out
+
+
+def test_it_is_said_that_no_command_works(surefoot: Surefoot) -> None:
+    (surefoot.workspace / "Makefile").write_text("test:\n\tfalse\n")
+    done = surefoot("init")
+    assert done.code == 0, done.err
+    assert "none of them works now, so no check is saved" in done.out
+    (surefoot.workspace / "Makefile").write_text("test:\n\ttrue\n")
+    assert "none of them works" not in surefoot("init", "--force").out
 
 
 def test_an_existing_file_is_shown_as_a_diff_and_only_extended(surefoot: Surefoot, project: Path) -> None:

@@ -12,7 +12,7 @@ from cli.conftest import Surefoot
 from support.wire import Call, Said, scripted
 from surefoot.cli.setup.model_tasks import TASKS
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 SHORTEN = """\
 def shorten(text, limit):

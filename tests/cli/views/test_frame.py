@@ -85,9 +85,7 @@ def test_steps_have_marks_and_the_running_step_shows_its_action_and_answer() -> 
 
 
 def test_a_recovery_is_shown_until_the_step_succeeds() -> None:
-    assert "↳ retry, adjusted (step_retry_count 1 of 3): rows are counted before the filter" in line_with(
-        render(FAILING), "↳"
-    )
+    assert "↳ retry, adjusted (retry 1 of 3): rows are counted before the filter" in line_with(render(FAILING), "↳")
     healed = render([*FAILING, *recorded.second_step_succeeds()])
     assert not [line for line in healed if "↳" in line]
     assert line_with(healed, "Write report.py") == "  ✓ 2  Write report.py  try 2  16s"

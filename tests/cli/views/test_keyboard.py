@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from surefoot.cli.views.keyboard import wait_for_line
+from surefoot.cli.views.keyboard import read_line, wait_for_line
 
 
 @pytest.fixture
@@ -31,6 +31,13 @@ def test_lines_arrive_one_by_one_until_the_end_of_the_input(terminal: tuple[int,
     assert wait_for_line(keyboard) == "zweite Zeile \u00e4"
     with pytest.raises(EOFError):
         wait_for_line(keyboard)
+
+
+async def test_a_terminal_that_is_gone_is_the_end_of_the_input() -> None:
+    typing, keyboard = pty.openpty()
+    os.close(typing)
+    with TextIOWrapper(FileIO(keyboard), encoding="utf-8") as file:
+        assert await read_line(file) is None
 
 
 def test_ctrl_c_just_before_the_wait_is_not_missed(

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from cli.conftest import Surefoot
+from support.forgeries import UNITTEST
 from support.stories import CHECK, TASK, TEST, UNDERSTANDING, adder, good_script, slow_script
 
 
@@ -100,7 +101,7 @@ def test_ctrl_d_leaves_the_question_open(surefoot: Surefoot) -> None:
 
 @pytest.mark.req("P12")
 def test_a_clarification_is_answered_with_text(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     asking = {**UNDERSTANDING, "questions": ["Shall strings be added too?"]}
     script = surefoot.script(asking, adder("+"))
     terminal = surefoot.on_terminal("run", TASK, "-m", script, "--check", CHECK, "--confirm", "--yes")
@@ -141,10 +142,18 @@ def test_the_second_ctrl_c_kills_the_process(surefoot: Surefoot) -> None:
 
 @pytest.mark.req("A8")
 @pytest.mark.parametrize(
-    ("keys", "message", "code"),
-    [("p", "surefoot resume", 4), ("s", "no step was done", 1), ("cc", "cancelled by", 130)],
+    ("keys", "tests", "message", "code"),
+    [
+        ("p", "", "surefoot resume", 4),
+        ("s", UNITTEST, "no step was done", 1),
+        ("s", "", "nothing done: every step was skipped; neither you nor the project gave a check", 3),
+        ("cc", "", "cancelled by", 130),
+    ],
+    ids=["pause", "skip", "skip without checks", "cancel"],
 )
-def test_single_keys_control_the_run(surefoot: Surefoot, keys: str, message: str, code: int) -> None:
+def test_single_keys_control_the_run(surefoot: Surefoot, keys: str, tests: str, message: str, code: int) -> None:
+    if tests:
+        (surefoot.workspace / "test_adder.py").write_text(tests)
     terminal = surefoot.on_terminal(*slow_script(surefoot)[:-2], "--sandbox", "off")
     terminal.wait_for("p pause")
     terminal.wait_for("run_command")
@@ -179,7 +188,7 @@ CHOICES = "y = yes, n = no, a = always, {}? = explain"
 
 @pytest.mark.req("P12")
 def test_an_approval_is_asked_again_until_a_choice_is_made(surefoot: Surefoot) -> None:
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     touch = {"thought": "t", "decision": "act", "tool": "run_command", "arguments": {"command": "touch first"}}
     script = surefoot.script(UNDERSTANDING, adder("+"), touch, touch)
     terminal = surefoot.on_terminal("run", TASK, "--check", CHECK, "-m", script, "--approve", "ask", "--sandbox", "off")
@@ -201,7 +210,7 @@ def test_a_file_is_edited_in_the_editor_before_it_is_written(surefoot: Surefoot)
     editor.write_text("#!/bin/sh\nsed -i 's/a - b/a + b/' \"$1\"\n")
     editor.chmod(0o755)
     surefoot.environ["EDITOR"] = str(editor)
-    (surefoot.workspace / "test_adder.py").write_text(TEST)
+    (surefoot.workspace / "check_adder.py").write_text(TEST)
     script = surefoot.script(UNDERSTANDING, adder("-"))
     arguments = ("run", TASK, "--check", CHECK, "-m", script, "--approve", "ask", "--sandbox", "off")
     waiting = surefoot(*arguments)

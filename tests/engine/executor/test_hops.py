@@ -1,5 +1,6 @@
 """Redirects and private addresses in a run: what rules and people say about each server."""
 
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from support.loopback import Loopback, Request, Response, serving
 from surefoot.core.plan import ExecutionStep, FileCheck, StepType
 from surefoot.core.transitions import Stage
 from surefoot.engine.executor.approval import hop_refusal
+from surefoot.engine.loop import resume_run
 from surefoot.engine.runtime.run import Run
 from surefoot.errors import ToolError
 from surefoot.journal import events as e
@@ -67,6 +69,20 @@ async def test_redirect_to_another_server_is_asked_about(bench: Bench, server: L
     assert question.options == ("yes", "no", f"always http_get({elsewhere(server, '/*')})")
     assert paths(server) == ["/start"]
     assert "may not be asked: the user said no" in bench.events(e.ActionFinished)[0].summary
+
+
+@pytest.mark.req("P12")
+async def test_nobody_answers_about_a_redirect_in_time(bench: Bench, server: Loopback) -> None:
+    state = await fetch(
+        bench, server, "/start", allow=(f"http_get({server.address}/*)",), question_timeout_seconds=3_600
+    )
+    assert state.stage is Stage.WAITING
+    services = bench.services([act("http_get", url=f"{server.address}/start"), MAKE_X, done()])
+    services.clock = lambda: time.time() + 7_200
+    await resume_run(services, state.run_id)
+    finished = bench.events(e.ActionFinished)[0]
+    assert "nobody allowed this in time" in finished.summary
+    assert "/secret" not in paths(server), "the other server was not asked"
 
 
 @pytest.mark.req("P12")

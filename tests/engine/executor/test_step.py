@@ -265,3 +265,15 @@ async def test_temporary_model_error_is_retried_and_recorded(bench: Bench) -> No
     assert state.outcome is not None
     (retried,) = bench.events(e.ModelRetried)
     assert retried.attempt == 1
+
+
+@pytest.mark.parametrize(("retries", "calls"), [(0, 1), (1, 4), (2, 9)])
+async def test_retries_of_calls_and_of_steps_multiply(bench: Bench, retries: int, calls: int) -> None:
+    """As docs/configuration.md says of `max_temporary_retries`."""
+    step = ExecutionStep(id="s", name="Write adder.py", critical=True)
+    limits = {**NO_RETRIES, "max_temporary_retries": retries}
+    answers = [ModelUnavailable("503")] * 40
+    state = await bench.run_plan(steps(step), answers, reflection=limits)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    assert len(bench.model.requests) == calls

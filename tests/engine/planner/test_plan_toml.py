@@ -154,6 +154,17 @@ def test_any_plan_round_trips(given_steps: list[ExecutionStep]) -> None:
     assert revision(as_text(state), state, "") is None
 
 
+@pytest.mark.req("A8")
+def test_what_a_check_reads_can_be_changed_and_its_origin_stays() -> None:
+    given_check = CommandCheck(command="make test", reads=("src",), origin="project")
+    state = run_state(steps(ExecutionStep(id="a", name="a", checks=(given_check,))))
+    text = as_text(state)
+    assert '["src"]' in text
+    changed = revision(text.replace('["src"]', '["src", "docs"]'), state, "")
+    assert changed is not None
+    assert changed.changed[0].checks == (given_check.with_(reads=("src", "docs")),)
+
+
 def test_conditions_stay_when_the_model_inserts_steps() -> None:
     branch = StepDependency(step_id="b", depends_on="a", condition=Condition.ALWAYS)
     plan = PLAN.with_(dependencies=(branch,))

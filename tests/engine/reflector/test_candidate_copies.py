@@ -16,6 +16,8 @@ from surefoot.engine.loop import start_run
 from surefoot.models.base import ModelRequest
 from surefoot.models.testing.scripted import Rule
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.req("X2")
 async def test_files_left_by_checks_stay_in_the_copy(bench: Bench) -> None:

@@ -22,6 +22,8 @@ from surefoot.journal.reducers import fold
 from surefoot.models.base import ModelRequest
 from surefoot.models.testing.scripted import Rule
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.req("R8")
 async def test_first_passing_candidate_is_used_and_no_more_are_requested(bench: Bench) -> None:

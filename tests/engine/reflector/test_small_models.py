@@ -11,6 +11,8 @@ from surefoot.engine.loop import start_run
 from surefoot.journal import events as e
 from surefoot.models.base import ModelTraits
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.req("R8", "X5")
 async def test_small_model_is_shown_the_file_without_the_wrong_body(bench: Bench) -> None:

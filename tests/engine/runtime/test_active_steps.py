@@ -10,7 +10,7 @@ SKIP = e.ControlReceived(command="skip", step_id="s1")
 
 async def test_a_step_is_interrupted_once_until_it_has_ended() -> None:
     """The control stays in the state until the step is undone, and the inbox looks at it again meanwhile."""
-    steps, interruptions = ActiveSteps(), 0
+    steps, interruptions, asked_again = ActiveSteps(), 0, asyncio.Event()
 
     async def run_step() -> str:
         nonlocal interruptions
@@ -23,7 +23,7 @@ async def test_a_step_is_interrupted_once_until_it_has_ended() -> None:
             task.uncancel()
             interruptions += 1
             assert steps.interruption_of("s1") is SKIP
-            await asyncio.sleep(0.05)  # undoing the step takes a while
+            await asked_again.wait()  # undoing the step takes a while
             steps.end_interruption("s1")
         return "undone"
 
@@ -32,6 +32,7 @@ async def test_a_step_is_interrupted_once_until_it_has_ended() -> None:
     for _ in range(3):
         steps.interrupt(SKIP)
         await asyncio.sleep(0.01)
+    asked_again.set()
     assert await running == "undone"
     assert interruptions == 1
     assert not steps.is_interrupted("s1")

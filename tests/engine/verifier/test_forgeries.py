@@ -13,7 +13,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 
-pytestmark = pytest.mark.req("X1", "X12")
+pytestmark = [pytest.mark.slow, pytest.mark.req("X1", "X12")]
 needs_bubblewrap = pytest.mark.skipif(isinstance(bubblewrap_here(), str), reason="this machine cannot use bubblewrap")
 
 

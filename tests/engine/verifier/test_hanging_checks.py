@@ -15,7 +15,7 @@ from surefoot.engine.verifier import verifier
 from surefoot.journal import events as e
 from surefoot.workspace.process.process import Limits, ProcessResult, run_process
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 ENDLESS = "def half(n):\n    while n:\n        pass\n    return 0\n"
 CHECK = "python3 -c 'import half; assert half.half(4) == 2, half.half(4)'"

@@ -16,7 +16,7 @@ from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.workspace.snapshots.manifest import Entry
 
-pytestmark = pytest.mark.req("X1", "X12")
+pytestmark = [pytest.mark.slow, pytest.mark.req("X1", "X12")]
 needs_bubblewrap = pytest.mark.skipif(isinstance(bubblewrap_here(), str), reason="this machine cannot use bubblewrap")
 SANDBOXES = [pytest.param("auto", marks=needs_bubblewrap), "off"]
 FIX = f"cat > adder.py <<'END'\n{GOOD}END"
@@ -94,7 +94,7 @@ async def test_files_that_the_task_says_to_leave_alone_still_cost_the_verdict(be
     state = await play(bench, f"{FIX}\necho 'x = 2' > vendored.py", task=f"{TASK} Do not touch vendored.py.")
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.UNVERIFIED
-    assert "protected files were modified (vendored.py)" in state.outcome.summary
+    assert "the task says to leave vendored.py alone, and it was modified" in state.outcome.summary
 
 
 @pytest.mark.parametrize("sandbox", SANDBOXES)

@@ -312,6 +312,7 @@ async def new_run(bench: Bench) -> Run:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.req("O7", "X1")
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(changes, st.sets(st.sampled_from(range(len(POOL))), max_size=4)), max_size=6))

@@ -27,6 +27,8 @@ from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.models.testing.scripted import ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 TASK = "Write adder.py with a function add(a, b) that adds two numbers."
 CHECK = "python3 -B -c 'import adder; assert adder.add(1, 2) == 3'"
 UNDERSTOOD = {**understanding("adder.py"), "understanding": TASK}
@@ -243,7 +245,7 @@ async def test_the_command_serves_an_editor(tmp_path: Path) -> None:
     assert (folder / "adder.py").exists()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_session_has_what_the_settings_name(tmp_path: Path) -> None:
     """The tools of an MCP server, telemetry; and no secret of a server in what the editor is shown."""
     task, secret = "Find out how the weather is.", "wombat-4455-heron"
@@ -279,19 +281,15 @@ async def test_a_session_has_what_the_settings_name(tmp_path: Path) -> None:
     assert secret not in "".join(update.model_dump_json() for update in editor.updates)
 
 
-def test_output_to_a_file_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [os.devnull, "a file"])
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+def test_files_instead_of_pipes_are_refused(tmp_path: Path, stream: str, given: str) -> None:
     script, environ = tmp_path / "answers.json", {**os.environ, "SUREFOOT_HOME": str(tmp_path / "state")}
     script.write_text("[]")
     command = [sys.executable, "-m", "surefoot", "acp", "-m", f"scripted:{script}"]
-    with (tmp_path / "output").open("w") as output:
-        ended = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    (tmp_path / "a file").touch()
+    streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with (tmp_path / given).open("r+") as file:
+        ended = subprocess.run(command, cwd=tmp_path, env=environ, text=True, check=False, **{**streams, stream: file})
     assert ended.returncode == 2
     assert "over pipes" in ended.stderr

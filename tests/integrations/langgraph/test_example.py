@@ -14,7 +14,7 @@ from support.kit import understanding
 from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).parents[3] / "examples/langgraph/tickets.py"
 TICKET = "Bug: add() subtracts. Fix calc.py."
 TEST = """import unittest

@@ -1,7 +1,7 @@
 """Killed (SIGKILL) between the nodes of the graph, inside them, and around the writes of its checkpointer, a run ends
 as if it had not been: the checkpoint and the journal agree, and nothing that was recorded as done was done again.
 
-At four points for each way of running the graph in `make test-servers`, at all in `make nightly`.
+At four points for each way of running the graph in `make test-slow`, at all in `make nightly`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from support.trees import photograph, scratch
 from surefoot.journal.reducers import fold
 
 pytestmark = [
-    pytest.mark.servers,
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning"),
 ]
 WAYS: dict[str, Any] = {

@@ -17,6 +17,8 @@ from surefoot.integrations.otel import names as n
 from surefoot.integrations.otel.ids import trace_id_of
 from surefoot.journal.redact import Redactor
 
+pytestmark = pytest.mark.slow
+
 GOOD = "def add(a, b):\n    return a + b\n"
 
 

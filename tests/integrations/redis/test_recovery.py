@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Surefoot
 from cli.conftest import surefoot as surefoot
 from integrations.redis.conftest import Copied
-from integrations.redis.test_mirror import two_steps
+from integrations.redis.test_copier import two_steps
 from support.kit import act, done, fenced, steps, understanding
 from support.valkey import Valkey
 from surefoot.config.integrations import RedisSettings
@@ -141,7 +141,7 @@ async def test_errors_name_the_remedy_and_no_password(valkey: Valkey, tmp_path: 
     assert "[redacted]" in str(error.value)
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 @pytest.mark.req("A10")
 def test_another_machine_shows_the_run_and_starts_again_with_its_plan(surefoot: Surefoot, valkey: Valkey) -> None:
     surefoot.environ["SUREFOOT_REDIS__URL"] = valkey.url

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import socketio
 
-from integrations.redis.test_mirror import two_steps
+from integrations.redis.test_copier import two_steps
 from server.conftest import Client, Site
 from support.kit import Bench
 from support.valkey import Valkey
@@ -65,7 +65,7 @@ async def stored_run(bench: Bench, home: Path) -> str:
     return await site.store(bench.records)
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 @pytest.mark.req("A10")
 async def test_two_servers_serve_the_same_run_and_other_programs_reach_both(
     bench: Bench, valkey: Valkey, tmp_path: Path
@@ -93,7 +93,7 @@ async def test_two_servers_serve_the_same_run_and_other_programs_reach_both(
         assert all(got["messageId"] != "later" for got in clients[0][1])
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 @pytest.mark.req("A10")
 async def test_servers_go_on_when_redis_is_away_and_say_so_once(
     bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -11,18 +11,19 @@ from pathlib import Path
 import pytest
 
 from support.farm import Farm
+from support.forgeries import UNITTEST
 from support.pages import snippets
-from support.stories import TEST, UNDERSTANDING, adder
+from support.stories import UNDERSTANDING, adder
 from surefoot.config.sources import from_toml
 
 PAGE = "guides/workers.md"
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 @pytest.mark.req("X6")
 def test_the_commands_of_the_guide_work(farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "answers.json").write_text(json.dumps([UNDERSTANDING, adder("-"), adder("+")]))
-    (farm.project / "test_adder.py").write_text(TEST)
+    (farm.project / "test_adder.py").write_text(UNITTEST)
     repository = tmp_path / "adder.git"
     for words in (
         ["init", "-q", "-b", "main"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"],

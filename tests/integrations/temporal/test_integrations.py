@@ -22,7 +22,7 @@ from surefoot.integrations.temporal.client import connect
 from surefoot.integrations.temporal.names import workflow_id
 from surefoot.journal import events as e
 
-pytestmark = [pytest.mark.servers]
+pytestmark = [pytest.mark.slow]
 SERVER = Path(__file__).parents[2] / "support" / "mcp_server.py"
 SECRET = "wombat-4455-heron"
 CONFIG = f"""

@@ -22,7 +22,7 @@ from surefoot.config.workers import read_workers
 from surefoot.integrations.temporal.client import connect
 from surefoot.integrations.temporal.names import workflow_id
 
-pytestmark = [pytest.mark.servers]
+pytestmark = [pytest.mark.slow]
 
 
 class ServeProcess:

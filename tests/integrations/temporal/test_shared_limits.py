@@ -15,7 +15,7 @@ from surefoot.core.plan import ExecutionStep
 from surefoot.integrations.temporal.client import connect
 from surefoot.integrations.temporal.names import workflow_id
 
-pytestmark = [pytest.mark.servers]
+pytestmark = [pytest.mark.slow]
 LIMIT, RUNS = 2, 4
 PLAN = steps(*(ExecutionStep(id=name, name=f"Think about {name}") for name in ("bread", "salt")))
 

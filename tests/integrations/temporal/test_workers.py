@@ -28,7 +28,7 @@ from surefoot.integrations.temporal.client import connect, hand_over
 from surefoot.integrations.temporal.names import workflow_id
 from surefoot.journal import events as e
 
-pytestmark = [pytest.mark.servers]
+pytestmark = [pytest.mark.slow]
 MANY = [pytest.param(4, id="4 runs"), pytest.param(50, id="50 runs", marks=pytest.mark.nightly)]
 
 

@@ -24,7 +24,7 @@ def s3_server() -> Iterator[S3Server]:
     server.stop()
 
 
-@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.servers)])
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.slow)])
 def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ObjectStore]:
     if request.param == "folder":
         yield FileObjects(tmp_path / "objects")
@@ -63,7 +63,7 @@ def test_a_name_that_is_no_hash_reaches_neither_disk_nor_network(objects: Object
             use(name)
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 def test_a_list_of_many_pages_is_complete(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("surefoot.journal.objects.s3.PAGE_KEYS", 3)
     store = s3_server.make_bucket("many")
@@ -72,7 +72,7 @@ def test_a_list_of_many_pages_is_complete(s3_server: S3Server, monkeypatch: pyte
     store.close()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 def test_a_missing_bucket_and_a_missing_server_are_told(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(JournalError, match="404 NoSuchBucket") as raised:
         _put(S3Objects(s3_server.address, "nowhere", "", KEYS), b"x")

@@ -56,6 +56,7 @@ def _killed_after(seconds: float, path: Path, run_id: str) -> int:
     return int(numbers_written[-1]) if numbers_written else 0
 
 
+@pytest.mark.slow
 @pytest.mark.req("P14", "X2")
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 def test_no_acknowledged_event_is_lost_when_the_writer_is_killed(tmp_path: Path) -> None:

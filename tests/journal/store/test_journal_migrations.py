@@ -187,6 +187,7 @@ journal.close()
 """
 
 
+@pytest.mark.slow
 def test_concurrent_processes_migrate_an_older_journal_once(path: Path) -> None:
     assert list(output_of(*[worker(_MIGRATE, path) for _ in range(3)])) == ["2\n"] * 3
     assert _rows(path, "SELECT name FROM migrations ORDER BY applied_at") == [("create_tables",), ("add_colour",)]

@@ -10,7 +10,7 @@ from support.samples import created, messages, output_of, seqs, warned, worker
 from surefoot.journal.messages import ControlMessage, InboxMessage, UnreadableMessage
 from surefoot.journal.store.sqlite import SqliteJournal
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 _DRIVER = """
 import asyncio, sys

@@ -136,7 +136,7 @@ def wait_for_lines(log: Path, count: int, processes: "list[subprocess.Popen[byte
         time.sleep(0.05)
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "database"])
 def test_processes_that_die_and_stop_never_exceed_the_limits(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest

@@ -16,7 +16,7 @@ from surefoot.errors import UsageError, WeightsError
 from surefoot.models.local import weights, weights_sources
 from surefoot.models.local.weights import DEFAULT, KNOWN, PullProgress, pull, weights_path
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 PULL = """
 import sys

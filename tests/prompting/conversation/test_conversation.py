@@ -40,7 +40,7 @@ async def test_a_plain_task_needs_one_call_before_the_first_change(calc: Bench) 
 async def test_the_first_question_shows_what_fails_now(calc: Bench) -> None:
     await calc.talk("Fix add in calc.py.", [submit(), [FIX, FINISH]], checks=[CHECK])
     asked = calc.talker.requests[0].messages[1].content
-    assert f"- {CHECK} (fails now)" in asked
+    assert f"- {CHECK} (failed before the run)" in asked
     assert "AssertionError" in asked
 
 
@@ -418,7 +418,7 @@ async def test_a_kept_plan_is_judged_before_the_work_that_comes_with_the_missing
 
 async def test_the_first_question_names_the_project_s_own_check(calc: Bench) -> None:
     await calc.talk("Fix add in calc.py.", [submit(), [FIX, FINISH]])
-    assert "- python3 -m unittest discover (fails now)" in calc.talker.requests[0].messages[1].content
+    assert "- python3 -m unittest discover (failed before the run)" in calc.talker.requests[0].messages[1].content
 
 
 @pytest.mark.req("X10")
@@ -435,11 +435,14 @@ async def test_of_a_long_file_of_tests_only_the_parts_that_matter_are_shown(calc
 
 @pytest.mark.req("X10")
 async def test_the_first_question_shows_the_changelog_s_beginning_and_names_missing_files(calc: Bench) -> None:
-    calc.write(CHANGELOG__md="# Changes\n\n## Unreleased\n" + "- something\n" * 4_000)
+    calc.write(CHANGELOG__md="# Changes\n\n## Unreleased\n" + "- something\n" * 400)
+    (calc.root / "docs").mkdir()
+    (calc.root / "docs/changelog.md").write_text("see CHANGELOG.md\n")
     task = "Fix add in calc.py as data/sums.csv says, and add a line to the changelog."
     await calc.talk(task, [submit(), [("cannot", {"reason": "data/sums.csv is missing"})]])
     asked = calc.talker.requests[0].messages[1].content
-    assert "# CHANGELOG.md, lines 1 to 25 of 4003" in asked
+    assert "see CHANGELOG.md" not in asked
+    assert "# CHANGELOG.md, lines 1 to 25 of 403" in asked
     assert "Named in the task and not in the folder: data/sums.csv" in asked
 
 

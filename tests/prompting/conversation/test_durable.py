@@ -29,7 +29,7 @@ SCRIPT: list[Any] = [
         )
     ),
     [RUN, ("write_file", {"path": "a.txt", "content": "a"})],
-    # Calls behind finish_step belong to the next step.
+    # Calls after finish_step belong to the next step.
     [FINISH, ("write_file", {"path": "b.txt", "content": "b"}), READ],
     [FINISH],
     [READ, FIX, FINISH],

@@ -1,4 +1,4 @@
-"""Calls behind a finish_step belong to the next step, so that one reply can do several steps."""
+"""Calls after a finish_step belong to the next step, so that one reply can do several steps."""
 
 from typing import Any
 

@@ -10,6 +10,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.phases import PhaseStatus
 from surefoot.core.transitions import StepStatus
 from surefoot.journal import events as e
+from surefoot.models.base import ModelTraits
 from surefoot.workspace.sandbox.sandbox import choose_sandbox
 
 UNREADABLE = ("submit_plan", {"steps": "first this, then that"})
@@ -66,6 +67,34 @@ async def test_output_of_a_finish_in_the_planning_reply_is_shown_once(bench: Ben
     assert any("# Step s1" in text for text in new)
 
 
+@pytest.mark.req("X11")
+async def test_what_failed_before_the_run_is_not_repeated_after_the_plan(bench: Bench) -> None:
+    """The work has begun in the reply with the plan: the old output would look as if it had not helped."""
+    bench.write(fails__py="raise SystemExit('the sum is odd')\n")
+    mend = ("write_file", {"path": "fails.py", "content": "pass\n"})
+    script = [[*submit(), mend], [("finish_step", {"summary": "done"})]]
+    state = await bench.talk("Mend it.", script, checks=["python3 fails.py"])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    first, second = bench.talker.requests
+    assert "- python3 fails.py (failed before the run)" in first.messages[1].content
+    assert "the sum is odd" in first.messages[1].content
+    new = "\n".join(item.content for item in second.messages[3:])
+    assert "- python3 fails.py (failed at the start of the step)" in new
+    assert "the sum is odd" not in new
+
+
+@pytest.mark.parametrize("edit_format", ["edit_file", "apply_patch"])
+async def test_the_system_text_names_the_tool_that_edits(
+    bench: Bench, edit_format: Literal["edit_file", "apply_patch"]
+) -> None:
+    traits = ModelTraits(tools="native", context_tokens=200_000, edit_format=edit_format)
+    await bench.talk("Write a.txt.", [submit(), WORK], traits=traits)
+    offered = {tool.name for tool in bench.talker.requests[0].tools}
+    assert f"{edit_format} for changes" in bench.talker.requests[0].messages[0].content
+    assert offered & {"edit_file", "apply_patch"} == {edit_format}
+
+
 FRUITLESS: dict[str, list[Any]] = {
     "no such tool": [("submit_planning", {"steps": []})],
     "no such argument": [("read_file", {"pth": "a.txt"})],
@@ -81,7 +110,7 @@ async def test_turns_that_bring_nothing_are_told_what_is_missing_and_end_soon(be
     state = await bench.talk("Write a.txt.", [turn] * 40)
     assert len(bench.talker.requests) <= 13, "three turns for each attempt at the phase"
     told = "\n".join(item.content for item in bench.talker.requests[2].messages)
-    assert "Still missing: submit_understanding" in told
+    assert "Still missing: submit_understanding and submit_plan. Look" in told
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
     assert "the model did not submit an understanding: it " in state.outcome.summary

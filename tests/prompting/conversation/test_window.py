@@ -1,5 +1,6 @@
 """A conversation never overflows: old results are masked, then a new window opens."""
 
+import re
 from typing import Any
 
 import pytest
@@ -52,6 +53,39 @@ async def test_old_results_are_masked_in_one_batch(calc: Bench) -> None:
     assert any("no longer shown" in text for text in texts)
     assert "line of file 11\n" * 100 in texts[-1]
     assert max(map(request_chars, calc.talker.requests)) / 3.5 < traits.context_tokens
+
+
+@pytest.mark.req("X14")
+async def test_a_masked_result_can_be_read_again_by_its_id(calc: Bench) -> None:
+    seen: list[str] = []
+
+    def recall(request: ModelRequest) -> Any:
+        masked = [i.text for i in request.messages if isinstance(i, ToolResultMessage) and "no longer shown" in i.text]
+        seen[:] = re.findall(r'read_result\("([^"]+)"\)', masked[0])
+        return [("read_result", {"action_id": seen[0]})]
+
+    traits = TALKING.with_(context_tokens=16_000, max_output_tokens=1_000)
+    state = await run(calc, [submit(), *reads(12), recall, [FIX, FINISH]], traits)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    texts = [item.text for item in calc.talker.requests[-1].messages if isinstance(item, ToolResultMessage)]
+    assert "line of file 0\n" * 100 in texts[-1]
+
+
+@pytest.mark.req("X14")
+async def test_results_that_the_model_has_not_seen_are_not_masked(calc: Bench) -> None:
+    """Five files in one reply are more than the newest results that are kept, and fit."""
+    traits = TALKING.with_(context_tokens=20_000, max_output_tokens=1_000)
+    batch = [call for turn in reads(5) for call in turn]
+    state = await run(calc, [submit(), *reads(3), batch, [FIX, FINISH]], traits)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    last = calc.talker.requests[-1]
+    turn = max(at for at, item in enumerate(last.messages) if isinstance(item, AssistantTurn))
+    results = [item for item in last.messages[turn:] if isinstance(item, ToolResultMessage)]
+    assert len(results) == 5
+    assert not [item.text for item in results if "no longer shown" in item.text]
+    assert any("no longer shown" in item.content for item in last.messages[:turn]), "older ones are"
 
 
 @pytest.mark.req("X14")

@@ -87,7 +87,7 @@ def refusal(result: CallToolResult) -> str:
     return str(getattr(result.content[0], "text", ""))
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_run_with_a_question_to_the_clients_user(site: Site) -> None:
     async with site.client(elicits=True) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -129,7 +129,7 @@ async def test_a_run_with_a_question_to_the_clients_user(site: Site) -> None:
         assert "task" in refusal(await client.call_tool("run", {"task": ""}))
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_waiting_run_is_answered_by_the_tool_and_a_run_is_cancelled(site: Site) -> None:
     async with site.client(elicits=False, mode="legacy") as client:
         run = data(await client.call_tool("run", {"task": TASK, "checks": [CHECK]}))
@@ -199,7 +199,7 @@ async def test_approvals_can_be_kept_from_the_clients_model(tmp_path: Path, appr
             await runs.answer("run", question, "perhaps", by_person=False)
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_client_that_goes_away_stops_no_run(site: Site) -> None:
     go_on, begun = site.home / "go on", asyncio.Event()
 

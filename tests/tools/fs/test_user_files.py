@@ -93,7 +93,7 @@ def test_folder_that_programs_start_from_is_no_workspace(name: str, home: Path, 
     for folder in (workspace(home / name, at), workspace(home / name / "user", at)):
         with pytest.raises(PathProtected):
             resolve(folder, "x.service", for_writing=True)
-        with pytest.raises(SandboxUnavailable, match="started from"):
+        with pytest.raises(SandboxUnavailable, match="executed automatically"):
             choose_sandbox("auto", folder, state_folders=[])
 
 

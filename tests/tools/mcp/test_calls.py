@@ -41,7 +41,7 @@ async def is_gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_calls_and_a_server_that_dies_or_hangs(
     bench: Bench, configure: Configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:

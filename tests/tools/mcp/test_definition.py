@@ -103,6 +103,7 @@ def test_everything_that_a_person_agreed_to_is_in_the_digest() -> None:
     assert len({one.digest, *(other.digest for other in others)}) == 4
 
 
+@pytest.mark.slow
 def test_a_killed_program_leaves_no_server_behind(tmp_path: Path) -> None:
     """The server never answers. It has started a process in a session of its own."""
     server = 'setsid sleep 1000 & echo "$$ $!" > started; sleep 1000'

@@ -25,7 +25,7 @@ def server_of_files(root: Path) -> ConfiguredServer:
 
 
 @pytest.mark.req("X8")
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_file_that_a_server_writes_is_approved_undone_and_written_again(bench: Bench) -> None:
     target, seen = bench.root / "total.txt", list[bool]()
 

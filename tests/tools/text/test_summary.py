@@ -1,6 +1,8 @@
 """Summaries of long output keep the lines that explain a failure."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -187,6 +189,98 @@ class TestOtherOutput:
             assert not cut or cut.count(family) * len(family) == len(cut) or len(cut) == limit
 
 
+NODE_TESTS = """\
+import test from 'node:test';
+import assert from 'node:assert/strict';
+const half = (n) => n / 3;
+test('numbers', async (t) => {
+  for (let i = 0; i < 60; i++) await t.test(`when ${i} is no number then error`, () => undefined);
+  await t.test('half of four', () => assert.equal(half(4), 2));
+  await t.test('not ready', { todo: true }, () => assert.equal(1, 2));
+});
+"""
+
+
+@pytest.mark.req("D5", "O6")
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("reporter", ["tap", "spec"])
+def test_of_node_only_the_failing_tests_are_shown_with_reason_and_place(tmp_path: Path, reporter: str) -> None:
+    (tmp_path / "half.test.mjs").write_text(NODE_TESTS)
+    words = ["node", "--test", f"--test-reporter={reporter}", "half.test.mjs"]
+    whole = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=False).stdout
+    summary = summarise(whole, failed=True, result_id="a7", limit=1_500)
+    assert "half of four" in summary
+    assert "half.test.mjs:6:" in summary
+    assert "Expected values to be strictly equal:" in summary
+    assert "1.3333333333333333" in summary
+    assert "is no number then error" not in summary
+    assert "node:internal" not in summary
+    assert 'read_result("a7") shows all]' in summary
+    assert len(summary) <= 1_500
+    if reporter == "tap":
+        assert "not ready" not in summary
+        assert summary.startswith("tests 63, pass 60, fail 2")
+
+
+@pytest.mark.req("D5", "O6")
+class TestTap:
+    def test_other_producers(self) -> None:
+        """Of bats, tape and prove: comments, keys without a block, no numbers."""
+        whole = (
+            "1..3\nok 1 a\nnot ok 2 adds up\n# (in test file t.bats, line 4)\n#   `[ 1 -eq 2 ]' failed\n"
+            "not ok 3 is there\n  ---\n    operator: ok\n    expected: true\n    actual: false\n"
+            "    at: Test.<anonymous> (/w/t.js:5:5)\n  ...\n"
+        )
+        text = "\n".join(f"# noise {n}" for n in range(200)) + "\n" + whole
+        summary = summarise(text, failed=True)
+        assert "not ok - adds up\n  # (in test file t.bats, line 4)\n  #   `[ 1 -eq 2 ]' failed" in summary
+        assert "not ok - is there\n  expected: true\n  actual: false\n  at: Test.<anonymous> (/w/t.js:5:5)" in summary
+        assert "noise" not in summary
+
+    def test_many_failures_are_counted(self) -> None:
+        rows = "\n".join(f"not ok {n} - test number {n}\n  ---\n  error: 'broken {n}'\n  ..." for n in range(500))
+        summary = summarise(f"TAP version 13\n{rows}\n1..500", limit=1_000, failed=True)
+        assert "not ok - test number 0\n  error: broken 0" in summary
+        assert re.search(r"^and \d+ more$", summary, re.MULTILINE)
+        assert len(summary) <= 1_000
+
+    def test_words_that_only_look_like_it_are_left_alone(self) -> None:
+        assert summarise("this is not ok\n", failed=True) == "this is not ok"
+
+
+@pytest.mark.req("D5", "O6")
+@pytest.mark.parametrize(
+    ("heading", "failure"),
+    [
+        ("  1 failing", "  1) adds:\n     AssertionError: 3 == 4\n      at Context.<anonymous> (test/a.js:3:5)"),
+        ("Summary of all failing tests", "FAIL test/a.test.js\n  ● adds\n    expect(received).toBe(expected)"),
+        ("⎯⎯⎯ Failed Tests 1 ⎯⎯⎯", " FAIL  a.test.ts > adds\nAssertionError: expected 3 to be 4\n ❯ a.test.ts:3:5"),
+        ("failures:", "---- tests::adds stdout ----\nthread panicked at src/lib.rs:9:9:\nassertion failed"),
+        ("Failures:", "  1) Sum adds\n     expected: 4\n          got: 3\n     # ./spec/sum_spec.rb:4"),
+        ("There was 1 failure:", "1) SumTest::testAdds\nFailed asserting that 3 matches expected 4.\n/w/SumTest.php:9"),
+    ],
+)
+def test_the_list_of_failures_at_the_end_is_what_is_shown(heading: str, failure: str) -> None:
+    passed = "\n".join(f"    ✓ when {n} is wrong then an error is raised" for n in range(300))
+    frames = "   at run (node_modules/mocha/runner.js:1:2)\n   at /rustc/5980/library/core/src/panic.rs:80\n"
+    whole = f"{passed}\n\n{heading}\n\n{failure}\n{frames}"
+    summary = summarise(whole, failed=True, limit=600)
+    assert failure in summary
+    assert "is wrong" not in summary
+    assert "node_modules" not in summary
+    assert "rustc" not in summary
+    assert len(summary) <= 600
+
+
+@pytest.mark.req("O6")
+def test_the_name_of_a_test_that_passed_is_no_error() -> None:
+    passed = [f"ok {n} - fails with error {'x' * n}" for n in range(50)]
+    others = [f"tests/test_a.py::test_error_{'x' * n} PASSED [ 10%]" for n in range(50)]
+    reason = "panic: index out of range"
+    summary = summarise("\n".join([*passed, *others, reason, *others, *passed]), limit=500, failed=True)
+    assert reason in summary
+
+
 ERROR_OUTPUT = """\
 error: x
 Traceback (most recent call last):
@@ -200,6 +294,13 @@ a.py:1: Error
 1 failed in 0.1s
 FAILED a.py::test_a - assert 1
 === short test summary info ===
+TAP version 13
+1..2
+not ok 1 - a
+  ---
+  error: x
+  ...
+✖ failing tests:
 """
 output_lines = st.one_of(st.text(max_size=60), st.sampled_from([*ERROR_OUTPUT.split("\n"), "\r", "\x1b[1m", "y" * 900]))
 

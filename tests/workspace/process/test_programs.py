@@ -122,6 +122,12 @@ def test_planted_pip_is_not_used(root: Path, monkeypatch: pytest.MonkeyPatch) ->
         weights_sources._pip()
 
 
+def test_programs_of_the_system_are_found_if_the_root_folder_is_the_workspace() -> None:
+    programs.never_run_from(Path("/"))
+    assert find_program("sh") is not None
+    assert find_program("sh", Path("/")) is not None
+
+
 @pytest.mark.parametrize(
     "argv",
     [

@@ -79,6 +79,7 @@ def test_a_file_that_is_no_longer_aside_is_reported(folder: Path, root: Path, sm
     assert (root / "b.txt").read_text() == "b\n"
 
 
+@pytest.mark.slow
 @pytest.mark.req("X2")
 def test_killed_restores_lose_no_file_that_is_not_stored(folder: Path, root: Path, small: Workspace) -> None:
     before, original = small.snapshot(), photograph(root)

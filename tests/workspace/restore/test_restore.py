@@ -218,6 +218,7 @@ def test_files_of_another_user_are_reported_as_not_restored(folder: Path, root: 
     assert (root / "theirs/file").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.req("X2")
 def test_temporary_files_of_killed_restores_have_random_names_and_are_removed(
     folder: Path, root: Path, workspace: Workspace

@@ -13,7 +13,7 @@ from support.trees import DISK_FAULTS, NIGHTLY, FailingCalls, assert_blobs_are_w
 from surefoot.errors import RestoreConflict, WorkspaceError
 from surefoot.workspace.snapshots.snapshot import Workspace
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 
 
 def fill(root: Path) -> None:

@@ -64,7 +64,7 @@ def check_restore(
 
 
 @pytest.mark.req("X2", "P13")
-@trees(700, nightly=18_000)
+@trees(250, nightly=18_000)
 @given(operations, operations, _flags)
 def test_restore_brings_back_an_identical_tree(
     before: list[Operation], after: list[Operation], flags: dict[str, bool]
@@ -73,7 +73,7 @@ def test_restore_brings_back_an_identical_tree(
 
 
 @pytest.mark.req("X2", "P13")
-@trees(100, nightly=2_000)
+@trees(50, nightly=2_000)
 @given(operations, operations, _flags)
 def test_restore_without_root_brings_back_an_identical_tree(
     before: list[Operation], after: list[Operation], flags: dict[str, bool]
@@ -127,7 +127,7 @@ _git_commands = st.lists(
 
 
 @pytest.mark.req("X2")
-@trees(40)
+@trees(20)
 @given(changes=operations, git_commands=_git_commands)
 def test_restore_keeps_refs_index_and_stash_of_a_repository(
     repository: Path, changes: list[Operation], git_commands: list[tuple[str, ...]]

@@ -22,11 +22,11 @@ def test_environment_is_an_allowlist() -> None:
         "MY_TOKEN": "chosen-by-the-user",
         "NODE_PATH": "sk-aaaaaaaaaaaaaaaa",
     }
-    env = command_env(["MY_SETTING", "MY_TOKEN", "OPENAI_API_KEY"], given_env)
+    env = command_env(given_env)
     assert env["PATH"].split(":")[:2] == ["/usr/bin", "/bin"]
     assert all(entry.startswith("/") for entry in env["PATH"].split(":"))
     assert (env["HOME"], env["LC_TIME"], env["LANG"]) == ("/home/u", "de_DE.UTF-8", "C.UTF-8")
-    assert (env["MY_SETTING"], env["MY_TOKEN"]) == ("1", "chosen-by-the-user")
+    assert not {"MY_SETTING", "MY_TOKEN"} & env.keys()
     assert not {"OPENAI_API_KEY", "GITHUB_TOKEN", "BASH_ENV", "LD_PRELOAD", "SSH_AUTH_SOCK", "NODE_PATH"} & env.keys()
     assert (env["NO_COLOR"], env["GIT_TERMINAL_PROMPT"]) == ("1", "0")
 

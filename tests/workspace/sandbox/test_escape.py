@@ -118,6 +118,7 @@ def test_every_group_has_a_trick_that_runs_without_a_sandbox() -> None:
         assert {trick.name for trick in kind} & set(ALSO_UNCONFINED)
 
 
+@pytest.mark.slow
 def test_suite_passes_as_an_ordinary_user() -> None:
     if os.geteuid() != 0:
         pytest.skip("these tests already run as an ordinary user")

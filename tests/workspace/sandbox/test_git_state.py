@@ -109,6 +109,7 @@ async def test_git_runs_nothing_that_a_command_left(attack: str, kind: str, repo
     assert any("git" in warning for warning in result.warnings), result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_git_would_run_it(attack: str, repository: Path, tmp_path: Path) -> None:
     """Without a sandbox the attacks work: otherwise the tests above would prove nothing."""

@@ -49,7 +49,7 @@ def test_auto_without_bubblewrap_falls_back_to_landlock_and_then_to_none(
     monkeypatch.setattr(sandbox_module, "landlock_problem", lambda _: "the kernel has none")
     sandbox, line = choose_sandbox("auto", workspace, state_folders=[])
     assert sandbox is None
-    assert "all your rights" in line
+    assert "your full permissions" in line
     assert "the kernel has none" in line
 
 
@@ -60,7 +60,7 @@ def test_auto_without_bubblewrap_falls_back_to_landlock_and_then_to_none(
         ("case $1 in --version) echo bubblewrap 0.11.0;; *) echo no permission >&2; exit 1;; esac", "no permission"),
         # ignores its options and just runs the command: the probe detects that nothing is protected
         ("[ $1 = --version ] && echo bubblewrap 9.0; while [ $1 != -- ]; do shift; done; shift; exec \"$@\"", "ended"),
-        ("exit 1", "version unknown"),
+        ("exit 1", "bwrap: it does not start, or does not say its version"),
     ],
     ids=["too old", "refused by the system", "does nothing", "broken"],
 )  # fmt: skip
@@ -75,6 +75,17 @@ def test_broken_bubblewrap_is_not_used(
         with pytest.raises(SandboxUnavailable, match=reason):
             choose_sandbox("strict", workspace, state_folders=[])
     assert len((tmp_path / "calls").read_text().split()) <= 2, "the probe runs once"
+
+
+def test_bubblewrap_that_cannot_start_is_not_called_too_old(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/does/not/exist\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sandbox_module, "_bubblewraps", lambda: [fake])
+    with pytest.raises(SandboxUnavailable, match="bwrap: it does not start, or does not say its version"):
+        choose_sandbox("strict", workspace, state_folders=[])
 
 
 def test_what_is_like_a_probed_workspace_is_not_probed_again(

@@ -56,6 +56,7 @@ def test_reported_files_are_on_the_list() -> None:
     assert set(REPORTED) <= set(AT_HOME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.attack("read")
 async def test_no_secret_of_the_home_can_be_read(kind: str, home: Path, workspace: Path) -> None:

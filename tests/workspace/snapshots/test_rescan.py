@@ -157,7 +157,7 @@ def all_settled() -> Iterator[None]:
 
 @pytest.mark.req("X2", "P13")
 @pytest.mark.usefixtures("all_settled")
-@trees(120)
+@trees(80)
 @given(st.lists(operation, max_size=6), _rounds)
 def test_quick_scan_equals_a_whole_scan(before: list[Operation], rounds: list[Any]) -> None:
     with scratch() as folder:
@@ -174,6 +174,16 @@ def test_quick_scan_without_root_equals_a_whole_scan(before: list[Operation], ro
             folder.chmod(0o777)
         with as_nobody():
             check_rounds(folder, before, rounds)
+
+
+@pytest.mark.req("X2")
+@pytest.mark.usefixtures("all_settled")
+@pytest.mark.parametrize("mode", [0o000, 0o200, 0o555])
+def test_folder_that_was_closed_needs_no_whole_scan(mode: int) -> None:
+    with scratch() as folder:
+        folder.chmod(0o777)
+        with as_nobody():
+            check_rounds(folder, [], [([("chmod", b"a", b"a", b"", mode)], [], False)] * 2)
 
 
 # --- what a watch does not see --------------------------------------------------------------------------------

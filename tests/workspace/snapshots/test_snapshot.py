@@ -198,6 +198,7 @@ def test_sparse_files_stay_sparse(root: Path, workspace: Workspace) -> None:
         assert file.read(14) == b"in the middle\0"
 
 
+@pytest.mark.slow
 @pytest.mark.req("X2")
 def test_tree_deeper_than_the_path_length_limit(root: Path, workspace: Workspace) -> None:
     depth, name = 1100, "folder"

@@ -9,6 +9,8 @@ export interface App {
   commands: Commands;
   /** Whether this page may command: a control token, and not a report. */
   readonly control: boolean;
+  /** Whether the server said that this page may only look. */
+  readonly viewOnly: boolean;
 }
 
 export const [getApp, setApp] = createContext<App>();

@@ -10,6 +10,8 @@ export type Sent = {
   readonly label: string;
   readonly target: string;
   readonly command: Command;
+  /** When it was first sent, in milliseconds. */
+  readonly at: number;
   readonly state: 'sending' | 'accepted' | 'queued' | 'refused' | 'lost';
   readonly seq: number | null;
   readonly reason: string;
@@ -18,6 +20,8 @@ export type Sent = {
 const KEEP = 6;
 /** How often it is asked what became of a command that waits for its run. */
 const ASK_MS = 5_000;
+/** The same command within this time is the second half of a double click. */
+const TWICE_MS = 1_000;
 
 export class Commands {
   sent = $state.raw<readonly Sent[]>([]);
@@ -31,7 +35,9 @@ export class Commands {
 
   send(run: string, label: string, target: string, fields: Omit<Command, 'commandId'>): Promise<Sent> {
     const command: Command = { ...fields, commandId: newId() };
-    return this.#deliver({ id: command.commandId, run, label, target, command, state: 'sending', seq: null, reason: '' });
+    const twin = this.latest(target);
+    if (twin?.run === run && isWanted(twin) && sameFields(twin.command, command)) return Promise.resolve(twin);
+    return this.#deliver({ id: command.commandId, run, label, target, command, at: Date.now(), state: 'sending', seq: null, reason: '' });
   }
 
   again(item: Sent): Promise<Sent> {
@@ -69,6 +75,15 @@ export class Commands {
     const rest = this.sent.filter((other) => other.id !== item.id);
     this.sent = [...rest, item].slice(-KEEP);
   }
+}
+
+/** Whether a command is under way, or was carried out a moment ago. */
+function isWanted({ state, at }: Sent): boolean {
+  return state === 'sending' || state === 'queued' || (state === 'accepted' && Date.now() - at < TWICE_MS);
+}
+
+function sameFields(a: Command, b: Command): boolean {
+  return JSON.stringify({ ...a, commandId: '' }) === JSON.stringify({ ...b, commandId: '' });
 }
 
 export function newId(): string {

@@ -6,12 +6,18 @@ export function duration(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return '';
   const whole = Math.max(0, seconds);
   if (whole < 0.1) return `${Math.round(whole * 1000)} ms`;
-  if (whole < 10) return `${whole.toFixed(1)} s`;
-  if (whole < 60) return `${Math.round(whole)} s`;
-  const minutes = Math.floor(whole / 60);
-  const rest = String(Math.floor(whole % 60)).padStart(2, '0');
+  if (whole < 9.95) return `${whole.toFixed(1)} s`;
+  if (whole < 59.5) return `${Math.round(whole)} s`;
+  const minutes = Math.floor(Math.max(60, whole) / 60);
+  const rest = String(Math.floor(Math.max(60, whole) % 60)).padStart(2, '0');
   if (minutes < 60) return `${minutes}:${rest}`;
   return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, '0')}:${rest}`;
+}
+
+/** A time that is counted on the page, in whole seconds. */
+export function seconds(value: number): string {
+  const whole = Math.max(0, Math.floor(value));
+  return whole < 60 ? `${whole} s` : duration(whole);
 }
 
 /** How long a run has worked, up to now if it is working. */

@@ -1,6 +1,7 @@
 // The connection to a server: one websocket for rows, HTTP for what is opened. Recovers by sequence numbers.
 
 import { io, type Socket } from 'socket.io-client';
+import { connection } from './connection.svelte';
 import { Http } from './http';
 import type { Command, CommandAnswer, Conversation, FileDiff, Info, NewRun, RunList, RunPage, RunError, RunRow, RunRows, RunSnapshot, StepDetail, StreamText } from './model';
 import type { RunView } from './run.svelte';
@@ -84,6 +85,7 @@ export class LiveSource implements Source {
     socket.on('connect', () => {
       this.#alive();
       this.link = 'live';
+      connection.times++;
       socket.emit('runs:watch', {}, () => undefined);
       for (const run of this.#views.keys()) void this.#watch(run);
     });
@@ -124,6 +126,8 @@ export class LiveSource implements Source {
       for (const id of data.removed) byId.delete(id);
       this.list = sorted([...byId.values()]);
       ack?.();
+      // A run that was not there when it was asked for has begun.
+      for (const row of data.upserts) if ([...(this.#views.get(row.id) ?? [])].some((view) => view.error)) void this.#watch(row.id);
     });
     socket.on('stream:text', (data) => {
       for (const view of this.#views.get(data.run) ?? []) view.text(data);
@@ -161,10 +165,8 @@ export class LiveSource implements Source {
       const known = [...(this.#views.get(run) ?? [])].map((view) => view.table.upto);
       const after = known.includes(null) ? null : Math.min(...(known as number[]));
       const answer = await this.#socket.timeout(ACK_MS).emitWithAck('run:watch', after === null ? { run } : { run, after });
-      if (answer.error !== undefined) {
-        const message = typeof answer.error === 'string' ? answer.error : (answer.error.message ?? '?');
-        for (const view of this.#views.get(run) ?? []) view.error = message;
-      }
+      const { error = '' } = answer;
+      for (const view of this.#views.get(run) ?? []) view.error = typeof error === 'string' ? error : (error.message ?? '?');
     } catch {
       // No answer: the connection is gone, and connecting again watches again.
     } finally {

@@ -475,6 +475,12 @@ export interface StepDocument {
   log: string;
 }
 
+export interface Push {
+  commit: string;
+  branch: string;
+  address: string;
+}
+
 export interface Report {
   v: number;
   run: string;
@@ -492,6 +498,7 @@ export interface Report {
   undone: Record<string, unknown> | null;
   branch: string;
   commits: string[];
+  pushes: Push[];
   recoveries: Recovery[];
   usage: Usage[];
   environment: Environment;

@@ -35,17 +35,35 @@ function decode(text: string): string {
 
 class Router {
   route = $state.raw<Route>({ page: 'runs' });
+  /** Whether the browser is on its way to the entry before this one. */
+  #returning = false;
 
   start(): void {
     this.route = parseRoute(location.hash);
-    window.addEventListener('hashchange', () => (this.route = parseRoute(location.hash)));
+    window.addEventListener('hashchange', () => {
+      if (!this.#returning) this.route = parseRoute(location.hash);
+      else {
+        this.#returning = false;
+        this.go(this.route);
+      }
+    });
   }
 
   go(route: Route, replace = false): void {
     const fragment = formatRoute(route);
-    if (replace) history.replaceState(null, '', fragment);
-    else if (location.hash !== fragment) history.pushState(null, '', fragment);
     this.route = route;
+    if (this.#returning) return;
+    if (replace) history.replaceState(history.state, '', fragment);
+    else if (location.hash !== fragment) history.pushState({ from: location.hash }, '', fragment);
+  }
+
+  /** Leave what was opened, so that Back does not open it again. */
+  leave(route: Route): void {
+    const from: unknown = (history.state as { from?: unknown } | null)?.from;
+    if (this.#returning || from !== formatRoute(route)) return this.go(route, true);
+    this.route = route;
+    this.#returning = true;
+    history.back();
   }
 }
 

@@ -1,6 +1,6 @@
 // Statistics over runs, as `GET /api/stats` answers them, and what the charts need of them.
 
-export const RESULTS = ['verified', 'own_test', 'done', 'failed', 'waiting', 'undone', 'cancelled', 'planned', 'unfinished'] as const;
+export const RESULTS = ['verified', 'own_test', 'done', 'failed', 'waiting', 'undone', 'partly_undone', 'cancelled', 'planned', 'unfinished'] as const;
 export type Result = (typeof RESULTS)[number];
 export type Results = Record<Result, number>;
 
@@ -77,7 +77,7 @@ const iso = (at: number): string => new Date(at).toISOString().slice(0, 10);
 export const sum = <T>(items: readonly T[], value: (item: T) => number): number => items.reduce((total, item) => total + value(item), 0);
 
 /** Runs that are over and were not taken back by a person: what shares are shares of. */
-export const ended = (results: Results): number => results.verified + results.own_test + results.done + results.failed + results.undone;
+export const ended = (results: Results): number => results.verified + results.own_test + results.done + results.failed + results.undone + results.partly_undone;
 
 /** Round marks for an axis from 0 to at least `most`: two to four steps. Counts get whole numbers. */
 export function ticks(most: number): number[] {

@@ -67,6 +67,22 @@ await test('the picture is drawn where the policy allows no worker', async () =>
   await strict.close();
 });
 
+await test('a run is fetched and drawn once, whatever is opened in it', async () => {
+  const page = await visit(`#/run/${ids.healed}`);
+  await page.waitForSelector('button.node');
+  const watched = mock.control.watched.length;
+  const drawn = await page.locator('button.node').first().elementHandle();
+  for (const tab of ['diff', 'talk', 'actions']) {
+    await page.locator(`[role=tab][id$="-${tab}"]`).click();
+    await page.locator('[role=tabpanel] :is(li, table, p)').first().waitFor();
+  }
+  await page.locator('button.node').nth(1).click();
+  await page.getByRole('tab', { selected: true }).first().waitFor();
+  assert.equal(mock.control.watched.length, watched);
+  assert.ok(await drawn.evaluate((node) => node.isConnected), 'the same picture');
+  await done(page);
+});
+
 await test('500 steps stay under 1,500 nodes, and scrolling and keys reach the last', async () => {
   for (const [width, height] of [[1440, 900], [390, 844]]) {
     const page = await visit(`#/run/${ids.many}`, { width, height });
@@ -196,6 +212,54 @@ await test('after the server was away nothing is missed and nothing doubled', as
   assert.ok(own.control.watched.length > watched);
   await page.context().close();
   await own.close();
+});
+
+await test('what could not be loaded while the server was away is loaded when it is back', async () => {
+  let own = await startMock();
+  const id = own.load('healed');
+  const page = await visit('#/', { base: own.base });
+  await page.getByRole('heading', { name: 'Runs' }).waitFor();
+  // The rows come by the connection; the scripts of the picture and of the statistics are fetched when they are first needed.
+  const scripts = /(layout\.worker|dagre|StatsPage)[^/]*\.js$/;
+  await page.context().route(scripts, (route) => route.abort());
+  await go(page, `#/run/${id}`);
+  await page.getByText('The picture could not be drawn').waitFor();
+  await go(page, `#/run/${id}/diff`);
+  await page.locator('[role=tabpanel] table').first().waitFor();
+  const port = own.port;
+  await own.close();
+  await page.waitForSelector('.link.stale');
+  await go(page, `#/run/${id}/talk`);
+  await page.getByRole('alert').getByText('This could not be loaded').waitFor();
+  await page.context().unroute(scripts);
+  own = await startMock({ port });
+  own.load('healed');
+  await page.waitForSelector('.link.live');
+  await page.waitForSelector('button.node');
+  assert.equal(await page.locator('button.node').count(), 3);
+  await page.locator('[role=tabpanel] li').first().waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await page.context().close();
+  await own.close();
+});
+
+await test('a picture or a page that could not be loaded is loaded at the next try', async () => {
+  const page = await visit('#/');
+  await page.getByRole('heading', { name: 'Runs' }).waitFor();
+  const scripts = /(layout\.worker|dagre|StatsPage)[^/]*\.js$/;
+  await page.context().route(scripts, (route) => route.abort());
+  await go(page, `#/run/${ids.healed}`);
+  await page.getByText('The picture could not be drawn').waitFor();
+  await page.context().unroute(scripts);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.waitForSelector('button.node');
+  await page.context().route(scripts, (route) => route.abort());
+  await go(page, '#/stats');
+  await page.getByRole('alert').getByText('This could not be loaded').waitFor();
+  await page.context().unroute(scripts);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('heading', { name: 'Statistics' }).waitFor();
+  await page.context().close();
 });
 
 await mock.close();

@@ -1,4 +1,5 @@
 // Runs every browser test: each file of this folder but the helpers named here, one after the other, as a program of its own.
+// `--only FILE,...` runs some of them, `--but FILE,...` all but those. Other words are handed on: they select tests by name.
 // A test file prints a line `ok   NAME` or `FAIL NAME` for each test and ends with 0 if none has failed (see support.mjs).
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -7,7 +8,11 @@ import { fileURLToPath } from 'node:url';
 
 const HELPERS = ['run.mjs', 'support.mjs', 'shots.mjs'];
 const here = dirname(fileURLToPath(import.meta.url));
-const files = readdirSync(here).filter((name) => name.endsWith('.mjs') && !HELPERS.includes(name)).sort();
+const words = process.argv.slice(2);
+const [choice, chosen] = /^--(only|but)$/.test(words[0] ?? '') ? words.splice(0, 2) : [];
+const files = readdirSync(here)
+  .filter((name) => name.endsWith('.mjs') && !HELPERS.includes(name) && (!choice || chosen.split(',').includes(name) === (choice === '--only')))
+  .sort();
 const total = { passed: 0, failed: 0 };
 for (const name of files) {
   const { code, out } = await run(join(here, name));
@@ -22,7 +27,7 @@ console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exit(total.failed > 0 ? 1 : 0);
 
 function run(path) {
-  const child = spawn(process.execPath, [path, ...process.argv.slice(2)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [path, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
   let out = '';
   child.stdout.on('data', (data) => {
     out += data;

@@ -8,7 +8,7 @@ import { chromium } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** For things that depend on other processes. Long, because only a real hang may end a test. */
-export const PATIENCE = Number(process.env.PATIENCE ?? 60_000);
+export const PATIENCE = Number(process.env.PATIENCE ?? 120_000);
 
 /** Starts the Chromium of the system. CHROMIUM names another one. */
 export async function open() {

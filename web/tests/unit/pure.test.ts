@@ -4,13 +4,22 @@ import { choicesOf, headline } from '../../src/lib/answers';
 import { foldContext, pairLines, parsePatch } from '../../src/lib/diff';
 import { foldPlan, reduce, type PlanNode } from '../../src/lib/graph/fold';
 import { placeNodes } from '../../src/lib/graph/dagre';
-import { elapsed } from '../../src/lib/format';
+import { duration, elapsed, seconds } from '../../src/lib/format';
 import { phaseSpan, stepLook, type Look } from '../../src/lib/look';
 import type { QuestionRow, RunRow, StepRow } from '../../src/lib/model';
 import { countFilters, planRows, windowOf } from '../../src/lib/planrows';
 import { formatRoute, parseRoute } from '../../src/lib/route.svelte';
 import { readFragment } from '../../src/lib/token';
 import { TURNING, hiddenCount, visibleParts } from '../../src/lib/visible';
+
+describe('times', () => {
+  it('are rounded to what the next unit is not yet', () => {
+    expect([0.05, 3.14, 9.97, 12.4, 59.7, 60, 3_661].map(duration)).toEqual(['50 ms', '3.1 s', '10 s', '12 s', '1:00', '1:00', '1:01:01']);
+  });
+  it('are whole seconds where they are counted', () => {
+    expect([-1, 0.4, 8.1, 59.9, 75.3].map(seconds)).toEqual(['0 s', '0 s', '8 s', '59 s', '1:15']);
+  });
+});
 
 describe('patches', () => {
   const patch = '--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,4 @@ def f\n a\n-b\n+c\n+d\n e\n\\ No newline at end of file\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+hello\n';

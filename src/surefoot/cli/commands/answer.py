@@ -1,4 +1,4 @@
-"""`answer`: answer the questions of a waiting run, from any terminal and at any later time."""
+"""`answer`: answers the questions of a waiting run, from any terminal and at any later time."""
 
 from typing import TYPE_CHECKING
 
@@ -60,7 +60,7 @@ def answer(run_id: str, question_id: str | None, text: str | None, all_folders: 
 
 
 def _draft(journal: "Journal", question: "Question") -> str:
-    """The text that may be edited; empty if there is none, or if secrets are left out of it."""
+    """The text that may be edited; empty if there is none, or if secrets were removed from it."""
     from surefoot.journal.redact import PLACEHOLDER
 
     draft = journal.get_blob(question.draft_key).decode() if question.draft_key else ""
@@ -68,7 +68,7 @@ def _draft(journal: "Journal", question: "Question") -> str:
 
 
 def _answer(journal: "Journal", run_id: str, question: "Question", text: str | None, yes: bool) -> bool:
-    """Send the answer to the run. False if there is none yet."""
+    """Send the answer to the run. Returns False if there is none yet."""
     import asyncio
     import sys
 

@@ -60,6 +60,7 @@ def doctor(workspace: str, model: str | None, as_json: bool) -> int:
 
 
 def examine(workspace: str, spec: str | None) -> Iterator[Finding]:
+    """Check every part of the installation. `spec` is the model of -m."""
     from surefoot.config.layers import load
     from surefoot.errors import SurefootError
 
@@ -81,6 +82,7 @@ def examine(workspace: str, spec: str | None) -> Iterator[Finding]:
         ("weights", _weights),
         ("disk", _disk),
         ("git", _git),
+        ("page", _page),
     ]
     if settings is not None:
         model_settings = settings.model
@@ -101,26 +103,26 @@ def examine(workspace: str, spec: str | None) -> Iterator[Finding]:
 
 
 def _extras(settings: "Settings | None") -> Iterator[Finding]:
-    """The optional parts: those that are installed in one line, and each of the others with how to install it."""
+    """The optional parts: the installed ones in one finding, and each of the others with how to install it."""
     from surefoot.config.extras import EXTRAS, install_command, is_installed
 
-    # A provider's SDK, the runtime of the embedded model and the journal's driver are looked at where they are used.
+    # The SDK of a provider, the runtime of the embedded model and the journal's driver are checked where they are used.
     configured = settings.integrations if settings else None
     needed = {
         "redis": configured is not None and configured.redis.url is not None,
         "otel": configured is not None and configured.telemetry.enabled,
     }
-    there = [name for name in EXTRAS if is_installed(name)]
-    if there:
-        yield Finding("extras", True, f"installed: {', '.join(there)}")
+    installed = [name for name in EXTRAS if is_installed(name)]
+    if installed:
+        yield Finding("extras", True, f"installed: {', '.join(installed)}")
     for name, extra in EXTRAS.items():
-        if name not in there:
+        if name not in installed:
             ok = False if needed.get(name) else None
             yield Finding("extra", ok, f"{name} is not installed: {extra.purpose}", install_command(name))
 
 
 def _mcp_server(server: "ConfiguredServer", folder: Path) -> Finding:
-    """An MCP server as it is configured. It is not started; `surefoot mcp tools` does that."""
+    """Check the configuration of an MCP server. It is not started; `surefoot mcp tools` does that."""
     import os
 
     from surefoot.config import paths
@@ -266,3 +268,11 @@ def _git() -> Finding:
 
     path = find_program("git")
     return Finding("git", True if path else None, str(path) if path else "not installed; runs work without it")
+
+
+def _page() -> Finding:
+    from surefoot.server.page import HOW_TO_BUILD, is_built
+
+    if is_built():
+        return Finding("page", True, "the live page and the HTML report are part of this installation")
+    return Finding("page", None, "the live page and the HTML report are not part of this installation", HOW_TO_BUILD)

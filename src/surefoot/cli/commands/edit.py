@@ -1,4 +1,4 @@
-"""`edit`: change the steps of a run that have not started, in an editor or from a file."""
+"""`edit`: changes the steps of a run that have not started, in an editor or from a file."""
 
 import sys
 from pathlib import Path
@@ -65,7 +65,7 @@ def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folder
 
 
 def _effect(state: "RunState") -> str:
-    """What becomes of the change, and the next command."""
+    """When the change takes effect, and the next command."""
     from surefoot.cli.session.status import current_status
 
     run_id, (status, live, *_) = state.run_id, current_status(state)
@@ -87,7 +87,10 @@ def _from_file(source: str, state: "RunState", why: str) -> "tuple[str, PlanRevi
 
 
 def _from_editor(state: "RunState", why: str) -> "tuple[str, PlanRevised | None]":
-    """Open the editor again after an error, with the text as it was written."""
+    """Let the user edit the steps. After an error the editor can be opened again, with the text as it was saved.
+
+    Returns the text, and the revision of the plan or None if nothing was changed.
+    """
     from surefoot.engine.planner.plan_toml import as_text, revision
 
     text = as_text(state)

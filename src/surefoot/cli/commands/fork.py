@@ -1,4 +1,4 @@
-"""`fork`: a new run in a new folder that starts in the middle of another one. `recover`: a run of another machine."""
+"""`fork` creates a run in a new folder that starts in the middle of another one. `recover` gets a run from Redis."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`list`, `show` and `stats`: all runs, everything about one run, figures over many. They only read the journal."""
+"""`list`, `show` and `stats`: all runs, everything about one run, and figures over many. They only read the journal."""
 
 import sys
 from pathlib import Path
@@ -52,8 +52,8 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
         from surefoot.cli.report.run_list import run_object
 
         for run, status in zip(runs, statuses, strict=True):
-            more = {"status": status, "continues": continues.get(run.run_id)}
-            click.echo(json.dumps({**run_object(run), **more, **usage[run.run_id].as_object()}))
+            current_fields = {"status": status, "continues": continues.get(run.run_id)}
+            click.echo(json.dumps({**run_object(run), **current_fields, **usage[run.run_id].as_object()}))
         return 0
     if runs:
         from surefoot.cli.report.run_list import run_table
@@ -312,9 +312,9 @@ def _print_diff(state: "RunState", records: "list[Record]", as_json: bool) -> No
 
 
 def _diff(state: "RunState", records: "list[Record]") -> str:
-    """The changes from before the run to after its last step; if the run did not end well, to the workspace now.
+    """The changes from before the run to after its last step. If the run did not end well, to the present workspace.
 
-    After a review they are those that were kept.
+    After a review, only the changes that were kept.
     """
     from surefoot.config import paths
     from surefoot.history.timeline import build_timeline, workspace_of

@@ -42,9 +42,9 @@ def mcp(context: click.Context, workspace: str, model: str | None, approvals: bo
 
     require_library()
     folder = resolve_workspace(workspace)
-    # Wrong settings are an error now, and not of every run.
+    # Wrong settings are reported now, and not by every run.
     load_settings(folder)
-    # Makes the journal if there is none yet.
+    # Creates the journal if there is none yet.
     open_journal().close()
     asyncio.run(serve(paths.state_home(), folder, model or "", approvals=approvals))
     return 0
@@ -186,9 +186,9 @@ def _summary(server: "ConfiguredServer") -> str:
     return f"{server.settings.kind} {server.settings}"
 
 
-def _print_line(text: str, more: str) -> None:
+def _print_line(text: str, details: str) -> None:
     from surefoot.cli.report.hiding import safe
 
     click.echo(safe(text))
-    if more:
-        click.echo(safe(more if more.startswith(" ") else f"  {more}"))
+    if details:
+        click.echo(safe(details if details.startswith(" ") else f"  {details}"))

@@ -63,7 +63,7 @@ def pull(name: str | None, source: str) -> int:
 
 
 def _warn_if_runtime_is_missing() -> None:
-    """Warn before a gigabyte is downloaded. Not an error: the runtime may be installed later."""
+    """Warn before a gigabyte is downloaded. It is not an error: the runtime may be installed later."""
     from surefoot.models.local.runtime import runtime_problem
 
     if problem := runtime_problem():
@@ -159,7 +159,7 @@ class _Bar:
 
 
 class _Lines:
-    """Lines for a log: one when a phase begins, and one every few seconds."""
+    """Progress lines, for a log: one when a phase begins, and one every few seconds."""
 
     EVERY_SECONDS = 10.0
 

@@ -1,4 +1,4 @@
-"""`replay`: plays a run once more from its journal, or makes its decisions again with the code of today."""
+"""`replay`: plays a run once more from its journal, or makes its decisions again with the present code."""
 
 import click
 
@@ -6,7 +6,7 @@ from surefoot.cli.options import all_option
 from surefoot.errors import UsageError
 
 OTHER_DECISION = 1
-"""The exit code of --verify if a decision is another one now."""
+"""The exit code of --verify if a decision differs now."""
 
 
 @click.command()
@@ -29,8 +29,8 @@ def replay(
     """Play a run once more from its journal, with no model, no tools and no workspace.
 
     RUN is the beginning of its id; the default is the newest run of the current folder. With --verify, nothing is
-    played: the engine decides again, with the recorded answers and results, and the first decision that is another one
-    than recorded is named.
+    played: the engine decides again, with the recorded answers and results, and the first decision that differs from
+    the recorded one is named.
     """
     import asyncio
 

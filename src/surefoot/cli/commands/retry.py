@@ -1,4 +1,4 @@
-"""`retry`: repeat one step of a run, with other parameters or another tool, and continue from there."""
+"""`retry`: repeats one step of a run, with other parameters or another tool, and continues from there."""
 
 import json
 from typing import Any
@@ -56,9 +56,9 @@ def retry(
             raise UsageError(f"run {run_id} is running", remedy=f"stop it first: surefoot pause {run_id}")
         confirm_where(found, "repeating a step of", yes=options["yes"])
         return request_control(run_id, "retry", step_id=step_id, as_json=options["as_json"])
-    # Refuses an invalid request before a model is looked for.
     settings = load_settings(state.task.folder)
     servers = tuple(settings.mcp_servers.values())
+    # An invalid request is refused before a model is chosen.
     step_again(state, known_toolbox(servers, state.task.folder, state_home()), step_id, parameters, tool)
     confirm_where(found, "repeating a step of", yes=options["yes"])
     prepared = PreparedRun(

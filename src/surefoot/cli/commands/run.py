@@ -1,4 +1,4 @@
-"""`run`, `plan` and `resume`: start a run, or continue one."""
+"""`run`, `plan` and `resume`: start or continue a run."""
 
 from typing import Any
 

@@ -1,6 +1,9 @@
-"""`serve`: the page, the socket and the HTTP interface. `acp`: in an editor. `watch`: a run in another terminal.
-`schema`: for programs."""
+"""Commands that show runs elsewhere: `serve` on a page, `acp` in an editor, `watch` in another terminal.
 
+`schema` prints the JSON schemas for programs.
+"""
+
+import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
 @click.option("--open/--no-open", "open_page", default=True, help="Whether to open the page in a browser.")
 @click.option("--run", "run_id", default="", metavar="RUN", help="Begin with the page of this run.")
 @click.option("--view-token", is_flag=True, help="Also print a link that may only look.")
-@click.option("--new-tokens", is_flag=True, help="Replace both tokens; who has the old ones is out.")
+@click.option("--new-tokens", is_flag=True, help="Replace both tokens; the old ones no longer work.")
 @model_option
-@click.option("--allow-host", "allow_hosts", multiple=True, metavar="NAME", help="A name by which it is reached.")
+@click.option("--allow-host", "allow_hosts", multiple=True, metavar="NAME", help="A name by which the page is reached.")
 @click.option("--tls-cert", default="", metavar="FILE", help="The certificate, for an address that others reach.")
 @click.option("--tls-key", default="", metavar="FILE", help="The key of the certificate.")
 @click.option("--behind-proxy", is_flag=True, help="A proxy with TLS is in front; it is reached by --allow-host.")
@@ -44,17 +47,16 @@ def serve(
 ) -> int:
     """Show all runs in a browser, and start, answer, pause, skip, retry, edit, cancel, fork and undo them there.
 
-    Runs are processes of their own: they go on when this ends, and runs of terminals are shown too. The link holds a
-    secret in its last part; whoever has it can do what you can.
+    Runs are processes of their own: they go on when the server ends, and runs of terminals are shown too. The link
+    holds a secret in its last part; whoever has it can do what you can.
     """
     import asyncio
-    import sys
 
     from surefoot.cli.session.prepare import load_settings
     from surefoot.config import paths
     from surefoot.server.app import Server, ServerOptions
 
-    page = f"&run={_found(run_id)}" if run_id else ""
+    page = f"&run={_full_id(run_id)}" if run_id else ""
     settings = load_settings(Path.cwd())
     default = settings.model.model
     server = Server(
@@ -73,22 +75,34 @@ def serve(
             redis=settings.integrations.redis,
         )
     )
-    if sys.stdout.isatty():
-        click.echo("Open this in a browser:", err=True)
-    click.echo(server.url() + page)
-    if view_token:
-        click.echo(f"only to look: {server.url('view')}{page}")
-    click.echo("Ctrl-C ends the server; runs go on", err=True)
-    sys.stdout.flush()
-    if open_page and sys.stdout.isatty():
-        import webbrowser
-
-        webbrowser.open(server.url() + page)
+    _show_links(server.url() + page, server.url("view") + page if view_token else "", open_page)
     asyncio.run(server.serve())
     return 0
 
 
-def _found(run_id: str) -> str:
+def _show_links(link: str, view_link: str, open_page: bool) -> None:
+    from surefoot.server.page import HOW_TO_BUILD, is_built
+
+    if not is_built():
+        click.echo(
+            f"the page is not part of this installation; {HOW_TO_BUILD}. "
+            "The HTTP interface works without it, and surefoot watch RUN shows a run in a terminal",
+            err=True,
+        )
+    elif sys.stdout.isatty():
+        click.echo("Open this in a browser:", err=True)
+    click.echo(link)
+    if view_link:
+        click.echo(f"only to look: {view_link}")
+    click.echo("Ctrl-C ends the server; runs go on", err=True)
+    sys.stdout.flush()
+    if open_page and is_built() and sys.stdout.isatty():
+        import webbrowser
+
+        webbrowser.open(link)
+
+
+def _full_id(run_id: str) -> str:
     from surefoot.cli.session.runs import load_run
 
     return load_run(run_id).state.run_id
@@ -132,7 +146,7 @@ async def _open_session(
     journal: "Journal",
     stack: AsyncExitStack,
 ) -> "Opened":
-    """An agent for one session of an editor, with the settings of its folder. Its model ends with the stack."""
+    """An agent for one session of an editor, with the settings of its folder. The stack closes its model."""
     from surefoot.api import Agent
     from surefoot.cli.session.prepare import load_settings
     from surefoot.cli.session.resources import resolve_workspace

@@ -54,7 +54,7 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
         committed = committed_in(journal, run_id)
         for line in before_undo(committed):
             click.echo(line, err=True)
-        confirm = _confirmation("These files will be restored", yes)
+        confirm = _confirmation("These files will be restored", found, yes)
         given = f" --step {step}" if step else f" --to {to}" if to else ""
         by = who(f"surefoot undo {run_id}{given}")
         plan = asyncio.run(
@@ -71,10 +71,12 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
             again = f"surefoot apply {run_id}" if earlier.folder else f"surefoot undo {run_id} --to {earlier.redo[:12]}"
             redo = f"; to redo it: {again}" if earlier.redo else ""
             click.echo(f"run {run_id} is already undone{redo}", err=True)
-        click.echo(f"{plan.folder} is {'now' if plan.report else 'already'} in that state")
+        where = _other_folder(plan, found) or "the folder"
+        click.echo(f"{where} is {'now' if plan.report else 'already'} in that state")
         return 0
     click.echo(f"done; to undo this: surefoot undo {run_id} --to {plan.current[:12]}")
-    for line in after_undo(run_id, committed):
+    # A redo brings the changes back that are in the commit.
+    for line in () if plan.redoes else after_undo(run_id, committed):
         click.echo(line)
     return 0
 
@@ -104,8 +106,8 @@ def diff(run_id: str, step: str, stat: bool, all_folders: bool) -> int:
     if caches:
         click.echo(f"{fmt.count(caches, 'path')} in caches of tools left out", err=True)
     elif not text:
-        what = f"step {step} of run" if step else "run"
-        click.echo(f"{what} {stored.run_id} changed nothing", err=True)
+        subject = f"step {step} of run" if step else "run"
+        click.echo(f"{subject} {stored.run_id} changed nothing", err=True)
     if stat:
         print_lines(stat_lines(text))
     else:
@@ -136,7 +138,7 @@ def apply(run_id: str, all_folders: bool, yes: bool) -> int:
     try:
         found = find_run(journal, run_id, all_folders=all_folders)
         _name_folder(found, "applying", yes)
-        confirm = _confirmation("These files will be changed", yes)
+        confirm = _confirmation("These files will be changed", found, yes)
         by = who(f"surefoot apply {found.run_id}")
         bring_remote(list(journal.read(found.run_id)))
         plan = asyncio.run(apply_worktree(journal, paths.state_home(), found.run_id, by=by, confirm=confirm))
@@ -146,7 +148,7 @@ def apply(run_id: str, all_folders: bool, yes: bool) -> int:
         click.echo("nothing was changed", err=True)
         return 1
     if not plan.changes:
-        click.echo(f"{plan.folder} is already in that state")
+        click.echo(f"{_other_folder(plan, found) or 'the folder'} is already in that state")
         return 0
     _print_incidents(plan)
     click.echo(f"done; to undo this: surefoot undo {found.run_id}")
@@ -203,7 +205,7 @@ def gc(older_than: float, keep: int, dry_run: bool, all_folders: bool, yes: bool
             keep=keep,
             dry_run=dry_run,
         )
-        # What has expired is of no use to any run, whatever folder it belongs to.
+        # Expired results are of no use to any run, so those of all folders are removed.
         expired = 0 if dry_run else expire_artifacts(journal)
     finally:
         journal.close()
@@ -217,22 +219,29 @@ def gc(older_than: float, keep: int, dry_run: bool, all_folders: bool, yes: bool
 
 
 def _print_incidents(plan: "RestorePlan") -> None:
-    """Print which files were moved aside, left, or not restored."""
+    """Print which files were moved aside, left as they are, or not restored."""
     from surefoot.workspace.restore.restore import describe_incidents
 
     for line in describe_incidents(plan.report) if plan.report else ():
         click.echo(line)
 
 
-def _confirmation(title: str, yes: bool) -> "Callable[[RestorePlan], bool]":
-    """A function that lists the changes and asks for confirmation on the terminal."""
+def _other_folder(plan: "RestorePlan", found: "FoundRun") -> str:
+    """The folder whose files change; empty if it is that of the run, which was printed already."""
+    from surefoot.workspace.errors import printable
+
+    return "" if str(plan.folder) == found.folder else printable(plan.folder)
+
+
+def _confirmation(title: str, found: "FoundRun", yes: bool) -> "Callable[[RestorePlan], bool]":
+    """Return a function that lists the changes and asks for confirmation on the terminal."""
 
     def confirm(plan: "RestorePlan") -> bool:
         from surefoot.cli.report.diff import change_lines
         from surefoot.cli.report.stdout import print_lines
-        from surefoot.workspace.errors import printable
 
-        click.echo(f"{title} in {printable(plan.folder)}:")
+        where = _other_folder(plan, found)
+        click.echo(f"{title} in {where}:" if where else f"{title}:")
         print_lines(change_lines(plan.changes))
         return _agrees(yes)
 
@@ -248,7 +257,7 @@ def _agrees(yes: bool) -> bool:
 
 
 def _name_folder(found: "FoundRun", action: str, yes: bool) -> None:
-    """Name the folder. Without --yes, the list of changed files is confirmed anyway."""
+    """Print the folder. Ask about another folder only with --yes: without it, the list of files is confirmed anyway."""
     from surefoot.cli.session.runs import confirm_where, say_where
 
     if yes:

@@ -1,4 +1,4 @@
-"""Plays the demo in a temporary folder: the run is a process of its own, the server is in this one."""
+"""Plays the demo in a temporary folder. The run is a process of its own; the server is part of this process."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ NEXT = """The demo has ended, and its folder is removed. Next, in a project of y
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The folder of a demo, with what the run needs in it."""
+    """The folder of a demo, with the files that its run needs."""
 
     folder: Path
     task: str
@@ -50,29 +50,31 @@ class Stage:
     def answers(self) -> Path:
         return self.folder / "answers.json"
 
-    def words(self, *more: str) -> list[str]:
-        words = [sys.executable, "-P", "-m", "surefoot", "run", self.task, "-C", str(self.project), *more]
+    def words(self, *options: str) -> list[str]:
+        """The command line of the run."""
+        words = [sys.executable, "-P", "-m", "surefoot", "run", self.task, "-C", str(self.project), *options]
         return [*words, "-m", f"scripted:{self.answers}", "--check", self.check, "--no-hints"]
 
     def environ(self) -> dict[str, str]:
-        """The user's runs and settings stay out of it."""
+        """The environment of the run, without the user's own runs and settings."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("SUREFOOT_")}
         return {**others, "SUREFOOT_HOME": str(self.home), "XDG_CONFIG_HOME": str(self.folder / "config")}
 
 
 async def play(speed: float, *, open_page: bool, exit_after: bool) -> int:
-    """Play the demo until it is ended by a signal, or with `exit_after` until the run ends. Returns its exit code."""
+    """Play the demo until a signal ends it, or with `exit_after` until the run ends. Returns the run's exit code."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     with _stage(speed) as stage:
         click.echo(f"Everything of this demo is in {stage.folder}, which is removed at the end.", err=True)
-        missing = no_page()
-        if not missing:
+        click.echo(f"The model's answers come at {speed:g} times the speed at which they were recorded.", err=True)
+        problem = no_page()
+        if not problem:
             code = await _with_page(stage, stop, open_page, exit_after)
         else:
-            click.echo(f"{missing}\nHere is the run in the terminal.", err=True)
+            click.echo(f"{problem}\nHere is the run in the terminal.", err=True)
             async with _running(stage) as run:
                 await _first(stop.wait(), run.wait())
             code = _exit_code(run)
@@ -81,13 +83,13 @@ async def play(speed: float, *, open_page: bool, exit_after: bool) -> int:
 
 
 def no_page() -> str:
-    """Say why the page cannot be shown, and what to do about it; empty if it can."""
+    """Why the page cannot be shown, and what to do about it; empty if it can."""
     from surefoot.config.extras import install_command, is_installed
-    from surefoot.server.page import FOLDER
+    from surefoot.server.page import HOW_TO_BUILD, is_built
 
     if not is_installed("server"):
         return f"The page needs the extra server: {install_command('server')}"
-    return "" if (FOLDER / "index.html").is_file() else "The page is not built. In a checkout: make web"
+    return "" if is_built() else f"The page is not part of this installation; {HOW_TO_BUILD}."
 
 
 async def _with_page(stage: Stage, stop: asyncio.Event, open_page: bool, exit_after: bool) -> int:
@@ -105,7 +107,7 @@ async def _with_page(stage: Stage, stop: asyncio.Event, open_page: bool, exit_af
                 await _first(stop.wait(), asyncio.shield(serving))
         finally:
             server.stop()
-            # The server takes signals itself, and raises them again when it has ended.
+            # The server handles signals itself, and raises them again when it has ended.
             with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
                 await serving
     return _exit_code(run)
@@ -123,7 +125,7 @@ async def _show_link(stage: Stage, server: "Server", run: asyncio.subprocess.Pro
 
 
 async def _run_id(stage: Stage, run: asyncio.subprocess.Process) -> str:
-    """The id of the run, once it is in the journal."""
+    """Wait until the run is in the journal, and return its id. Raises SurefootError if it does not start."""
     from surefoot.journal.store.reading import JournalReader
 
     deadline = asyncio.get_running_loop().time() + START_SECONDS
@@ -157,8 +159,8 @@ def _stage(speed: float) -> Iterator[Stage]:
 
 
 @contextlib.asynccontextmanager
-async def _running(stage: Stage, *more: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    run = await asyncio.create_subprocess_exec(*stage.words(*more), env=stage.environ(), cwd=stage.project)
+async def _running(stage: Stage, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    run = await asyncio.create_subprocess_exec(*stage.words(*options), env=stage.environ(), cwd=stage.project)
     try:
         yield run
     finally:
@@ -176,7 +178,7 @@ def _exit_code(run: asyncio.subprocess.Process) -> int:
 
 
 async def _first(*waiting: Any) -> None:
-    """Wait for the first of several; the others are no longer waited for."""
+    """Wait until the first of several is done, and cancel the others."""
     tasks = [asyncio.ensure_future(each) for each in waiting]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

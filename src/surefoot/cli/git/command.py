@@ -1,4 +1,4 @@
-"""`review`, `commit` and `pr`: what one does with the result of a run before others see it."""
+"""`review`, `commit` and `pr`: check the result of a run, and prepare it for others."""
 
 from pathlib import Path
 

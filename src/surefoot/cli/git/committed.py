@@ -1,4 +1,4 @@
-"""What `undo` says about a run whose changes were committed: the commit stays, and how to take it back in git."""
+"""The hints of `undo` for a run whose changes were committed: the commit stays, and how to revert it in git."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ _MAX_PATHS = 50
 
 
 def committed_in(journal: Journal, run_id: str) -> list[Committed]:
-    """The commits with changes of a run."""
+    """The commits that hold changes of a run."""
     return fold(list(journal.read(run_id))).commits
 
 
@@ -26,7 +26,7 @@ def before_undo(commits: Sequence[Committed]) -> Iterator[str]:
 
 
 def after_undo(run_id: str, commits: Sequence[Committed]) -> Iterator[str]:
-    """How to let git know of the undo too. `git revert` would refuse now, because the files are changed already."""
+    """How to commit the undo. `git revert` would refuse now, because the files are changed already."""
     if not commits:
         return
     paths = sorted({as_path(path) for commit in commits for path in commit.paths})

@@ -27,27 +27,27 @@ Ctrl-C leaves the review: then everything is kept.
 """
 
 
-class _Left(Exception):
-    """The person wants no more questions."""
+class _Quit(Exception):
+    """The person wants no more questions; everything that is left is kept."""
 
 
 def ask_about(files: Sequence[ChangedFile]) -> dict[str, Decision]:
-    """What a person wants of each file; files that stay as they are, are not among it."""
+    """Ask a person about each file. Returns the decisions by path; files that are kept have none."""
     decisions: dict[str, Decision] = {}
-    whole = _Whole(files)
+    all_files = _WholeDiff(files)
     print_lines(overview(files))
     try:
         for number, file in enumerate(files, 1):
             click.echo()
             print_lines([Text.assemble((f"file {number} of {len(files)}: ", "dim"), title(file))])
-            talk = _Talk(file, whole)
+            dialogue = _FileDialogue(file, all_files)
             try:
-                talk.ask()
+                dialogue.ask()
             finally:
-                if (decision := talk.decision()) is not None:
+                if (decision := dialogue.decision()) is not None:
                     decisions[file.path] = decision
-    except _Left:
-        if not whole.was_shown and (unseen := _unseen(talk, files[number:])):
+    except _Quit:
+        if not all_files.was_shown and (unseen := _unseen(dialogue, files[number:])):
             click.echo(f"keeps {unseen}")
     except (EOFError, KeyboardInterrupt):
         click.echo("\nreview left", err=True)
@@ -56,7 +56,7 @@ def ask_about(files: Sequence[ChangedFile]) -> dict[str, Decision]:
 
 
 @dataclass(slots=True)
-class _Whole:
+class _WholeDiff:
     """The diff of all files."""
 
     files: Sequence[ChangedFile]
@@ -67,9 +67,9 @@ class _Whole:
         self.was_shown = True
 
 
-def _unseen(talk: "_Talk", later: Sequence[ChangedFile]) -> str:
-    """What was never shown: parts of the file that is asked about, and the files behind it."""
-    parts = f"{fmt.count(talk.left, 'part')} of {fmt.path(talk.file.path)}" if talk.left else ""
+def _unseen(dialogue: "_FileDialogue", later: Sequence[ChangedFile]) -> str:
+    """Name the parts of the current file and the later files that were not shown. Empty if there are none."""
+    parts = f"{fmt.count(dialogue.left, 'part')} of {fmt.path(dialogue.file.path)}" if dialogue.left else ""
     if not later:
         return f"{parts} unseen" if parts else ""
     named = fmt.join_limited([fmt.path(file.path) for file in later])
@@ -77,19 +77,18 @@ def _unseen(talk: "_Talk", later: Sequence[ChangedFile]) -> str:
 
 
 @dataclass(slots=True)
-class _Talk:
+class _FileDialogue:
     """The questions about one file."""
 
     file: ChangedFile
-    all_files: _Whole
-    whole: bool = False
-    """Whether the whole file is undone."""
+    all_files: _WholeDiff
+    undo_whole: bool = False
     left: int = 0
-    """How many of its parts are still to be shown."""
+    """The number of its parts that were not shown yet."""
     replacements: list[Replacement] = field(default_factory=list)
 
     def decision(self) -> Decision | None:
-        if self.whole:
+        if self.undo_whole:
             return Decision()
         if self.replacements and self.file.text is not None:
             return Decision(self.file.text.with_(self.replacements))
@@ -104,14 +103,14 @@ class _Talk:
         number = 0
         while hunks:
             hunk = hunks.pop(0)
-            # The parts of one that was split are shown already.
+            # Smaller parts of a split one do not count as unseen: it was shown as a whole.
             number, self.left = number + 1, min(self.left, len(hunks))
             print_lines(hunk_lines(self.file.text, hunk))
             match self._choose(f"part {number} of {total}", "kuesKUdq?" if len(hunk) > 1 else "kueKUdq?"):
                 case "u":
                     self.replacements += self.file.text.undone(hunk)
                 case "U":
-                    self.whole = True
+                    self.undo_whole = True
                     return
                 case "K":
                     return
@@ -122,7 +121,7 @@ class _Talk:
                     self._edit(self.file.text, hunk)
 
     def _ask_whole(self) -> None:
-        """Ask about a file that has no parts: a new or a deleted one, or one that is not text."""
+        """Ask about a file that has no parts: a new one, a deleted one, or one that is not text."""
         change = self.file.text
         hunks = change.hunks() if change is not None else []
         if change is not None:
@@ -130,27 +129,27 @@ class _Talk:
         may_edit = change is not None and hunks and self.file.kind == "added"
         match self._choose("this file", "kuedq?" if may_edit else "kudq?"):
             case "u":
-                self.whole = True
+                self.undo_whole = True
             case "e" if change is not None:
                 self._edit(change, hunks[0])
 
     def _edit(self, change: TextChange, hunk: Hunk) -> None:
-        """Let the person write other lines for a hunk. It is kept as it is if they save nothing."""
+        """Let the person edit the new lines of a hunk. The hunk is kept if nothing is saved."""
         edited = click.edit(change.new_lines(hunk), extension=PurePosixPath(self.file.path).suffix or ".txt")
         if edited is None:
             click.echo("not changed in the editor: kept as it is")
         else:
             self.replacements += change.edited(hunk, edited)
 
-    def _choose(self, what: str, keys: str) -> str:
-        """One of the keys that are possible here; the words for them are understood too."""
+    def _choose(self, subject: str, keys: str) -> str:
+        """Ask until one of the keys is given, or the word for it. Shows the diff on `d`; raises `_Quit` on `q`."""
         words = {"keep": "k", "undo": "u", "edit": "e", "split": "s", "diff": "d", "quit": "q", "help": "?"}
         while True:
-            click.echo(f"{what} [{','.join(keys)}]? ", nl=False)
+            click.echo(f"{subject} [{','.join(keys)}]? ", nl=False)
             given = wait_for_line(sys.stdin).strip()
             answer = words.get(given.lower(), given)
             if answer == "q":
-                raise _Left
+                raise _Quit
             if answer == "d":
                 self.all_files.show()
                 continue

@@ -10,14 +10,14 @@ from surefoot.cli.options import combine
 from surefoot.errors import UsageError
 
 _VALUES = {"--branch": "--branch=", "--commit": "--commit=run"}
-"""What an option means that is given without a value."""
+"""The meaning of an option that is given without a value."""
 
 
 class WithOptionalValues(click.Command):
     """A command with options whose value is optional. As in git, the value is part of the same word: `--branch=NAME`.
 
-    The word after `--branch` is taken for a name only if it cannot well be a part of the task: the task is one quoted
-    text, and the word looks like a name. Any other word beside a quoted task is refused.
+    The word after `--branch` is taken for a name only if it is unlikely to be a part of the task: the task is one
+    quoted text, and the word looks like a name. Any other word beside a quoted task is refused.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -25,7 +25,7 @@ class WithOptionalValues(click.Command):
         words = [*(_VALUES.get(word, word) for word in args[:end]), *args[end:]]
         task: tuple[str, ...] = self.make_parser(ctx).parse_args(list(words))[0].get("task") or ()
         for place, (option, value) in enumerate(pairwise(args[:end])):
-            # The task is one quoted word, and this is another: it was meant as the value.
+            # The task is a quoted text, and this is a word beside it: it was meant as the value.
             if option not in _VALUES or value not in task or " " in value or not any(" " in word for word in task):
                 continue
             if option == "--branch" and len(task) == 2 and _looks_like_branch(value):
@@ -39,7 +39,7 @@ class WithOptionalValues(click.Command):
 
 
 def _looks_like_branch(word: str) -> bool:
-    """Whether a word is like `fix/minus` or `issue-12`: neither a word of a sentence nor a file."""
+    """Whether a word looks like `fix/minus` or `issue-12`: neither a word of a sentence nor a file."""
     return bool(re.search(r"[/_\d-]", word)) and not Path(word).exists()
 
 

@@ -1,4 +1,4 @@
-"""The review of a run's result: what a person decides about each part, carrying it out, and checking what is left."""
+"""The review of a run's result: asks about each part, carries out the decisions, and checks what is left."""
 
 import signal
 import sys
@@ -31,7 +31,7 @@ from surefoot.workspace.process.programs import never_run_from
 
 
 def require_terminal(as_json: bool = False, *, run_id: str = "") -> None:
-    """Raise UsageError if nobody can be asked. `run_id` is for `surefoot review`; without it, it is `run --review`."""
+    """Raise UsageError if nobody can be asked. `run_id` is empty for `run --review`."""
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         ways = f"surefoot review {run_id or 'RUN'} --list, --undo FILE or --undo FILE:HUNK"
         raise UsageError(
@@ -41,18 +41,18 @@ def require_terminal(as_json: bool = False, *, run_id: str = "") -> None:
 
 
 async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[str] = ()) -> RunState:
-    """Review the result of a run: as `undo` says, or in a dialogue. Returns the state after that."""
+    """Review the result of a run: undo the parts in `undo`, or ask in a dialogue. Returns the new state."""
     records = list(journal.read(run_id))
     state = fold(records)
     require_reviewable(state)
     if state.task is not None:
-        never_run_from(state.task.folder)  # a pager
+        never_run_from(state.task.folder)  # such as a pager
     files = changed_files(records, home)
     if not files:
         click.echo("nothing that the run changed is left: there is nothing to review", err=True)
         return fold(records)
     with _interruptible():
-        decisions = _as_told(files, undo) if undo else ask_about(files)
+        decisions = _undo_decisions(files, undo) if undo else ask_about(files)
     if not decisions:
         click.echo("everything is kept", err=True)
         return fold(records)
@@ -64,8 +64,8 @@ async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[s
         return fold(list(journal.read(run_id)))
     undone = sum(decision.content is None for decision in decisions.values())
     counts = [(undone, "undone"), (len(decisions) - undone, "changed")]
-    said = ", ".join(f"{fmt.count(number, 'file')} {what}" for number, what in counts if number)
-    click.echo(f"{said}; to take this back: surefoot undo {run_id} --to {plan.current[:12]}", err=True)
+    counted = ", ".join(f"{fmt.count(number, 'file')} {label}" for number, label in counts if number)
+    click.echo(f"{counted}; to take this back: surefoot undo {run_id} --to {plan.current[:12]}", err=True)
     await _check_again(journal, home, run_id)
     await record_nothing_left(journal, home, run_id, by)
     return fold(list(journal.read(run_id)))
@@ -73,7 +73,7 @@ async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[s
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end a prompt. Within asyncio it would only be noticed after the prompt."""
+    """Let Ctrl-C interrupt a prompt. With the handler of asyncio it would take effect only after the prompt."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -82,7 +82,7 @@ def _interruptible() -> Iterator[None]:
 
 
 async def _check_again(journal: Journal, home: Path, run_id: str) -> None:
-    """Run the checks on what is left, if the run had come to its end."""
+    """Run the checks on what is left, if every step of the run is done."""
     records = list(journal.read(run_id))
     if not can_recheck(fold(records)):
         click.echo("the checks do not run again, because not every step of the run is done", err=True)
@@ -92,8 +92,8 @@ async def _check_again(journal: Journal, home: Path, run_id: str) -> None:
     await recheck(services, run_id)
 
 
-def _as_told(files: Sequence[ChangedFile], undo: Sequence[str]) -> dict[str, Decision]:
-    """The decisions that options name: FILE, or FILE:HUNK."""
+def _undo_decisions(files: Sequence[ChangedFile], undo: Sequence[str]) -> dict[str, Decision]:
+    """The decisions for the values of --undo: FILE or FILE:HUNK. Raises UsageError if there is no such part."""
     by_path = {file.path: file for file in files}
     whole: set[str] = set()
     parts: dict[str, list[Replacement]] = {}

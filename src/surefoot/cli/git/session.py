@@ -41,7 +41,7 @@ from surefoot.workspace.git.repository import (
 
 
 def with_git(prepared: PreparedRun, options: Mapping[str, Any]) -> PreparedRun:
-    """The same run with what the options ask for before and after it. Raises UsageError if that is not possible."""
+    """The run with the branch, review and commit that the options ask for. Raises UsageError if one is impossible."""
     wants_branch, wants_commit = options.get("branch") is not None, options.get("commit") is not None
     for name in ("branch", "commit"):
         if options.get("worktree") and options.get(name) is not None:
@@ -60,7 +60,7 @@ def with_git(prepared: PreparedRun, options: Mapping[str, Any]) -> PreparedRun:
         if wants_branch:
             return session.on_branch(repository, options["branch"] or _branch_name(prepared))
     if not options.get("worktree"):
-        _say_state(prepared.folder, commits=wants_commit)
+        _print_changes(prepared.folder, commits=wants_commit)
     return session.prepared_run() if wants_commit or options.get("review") else prepared
 
 
@@ -69,7 +69,7 @@ def _branch_name(prepared: PreparedRun) -> str:
 
 
 def describe_changes(folder: Path) -> str:
-    """What the user has changed and what that means for a run; empty if nothing, or if git cannot tell."""
+    """The user's own changes and what a run does with them; empty if there are none, or if git cannot tell."""
     try:
         repository = find_repository(folder)
         changes = count_changes(changes_of_user(repository, folder)) if repository else None
@@ -78,7 +78,7 @@ def describe_changes(folder: Path) -> str:
     return f"{changes.as_text()}: your changes stay, and undo restores the state that has them" if changes else ""
 
 
-def _say_state(folder: Path, *, commits: bool) -> None:
+def _print_changes(folder: Path, *, commits: bool) -> None:
     if changes := describe_changes(folder):
         only = "; --commit commits only what the run changes" if commits else ""
         click.echo(f"git: {changes}{only}", err=True)
@@ -92,9 +92,9 @@ class _Session:
     branch: tuple[str, str] = ("", "")
 
     def on_branch(self, repository: Repository, name: str) -> PreparedRun:
-        """The run on a new branch. It is made as soon as there is a model."""
+        """The run on a new branch, which is made as soon as there is a model."""
         require_new_branch(repository, name)
-        _say_state(self.prepared.folder, commits=bool(self.commit))
+        _print_changes(self.prepared.folder, commits=bool(self.commit))
         session = replace(self, branch=(name, repository.place))
 
         click.echo(f"git: the run works on a new branch, {fmt.line(name)}", err=True)
@@ -102,7 +102,7 @@ class _Session:
             session.prepared_run(),
             drive=session.drive,
             before=partial(make_branch, repository, name),
-            after=None if self.prepared.display.as_json else session.say_way_back,
+            after=None if self.prepared.display.as_json else session.print_way_back,
         )
 
     def prepared_run(self) -> PreparedRun:
@@ -115,7 +115,7 @@ class _Session:
             error.add_note(f"the branch {self.branch[0]} was made; {self._way_back()}")
             raise
 
-    def say_way_back(self) -> None:
+    def print_way_back(self) -> None:
         with _opened_journal(read_only=True) as journal:
             state = fold(list(journal.read(self.prepared.run_id)))
         if state.outcome is None or not (state.outcome.verdict is Verdict.VERIFIED or state.outcome.accepted):
@@ -126,7 +126,7 @@ class _Session:
         return f"back to where you were: git switch {origin} && git branch -d {name}"
 
     async def settle(self, state: RunState) -> Settled:
-        """The review, then the commit. A problem with either leaves the result of the run as it is."""
+        """Review, then commit. If either fails, the result of the run stays as it is."""
         seq, code = state.seq, 0
         with _opened_journal() as journal:
             if self.review and state.outcome is not None:
@@ -134,7 +134,7 @@ class _Session:
                 try:
                     await review_run(journal, paths.state_home(), state.run_id)
                 except SurefootError as error:
-                    code = await _note(journal, state.run_id, "not reviewed", error)
+                    code = await _warn(journal, state.run_id, "not reviewed", error)
             if self.commit and not code:
                 code = await self._commit(journal, state)
             records = list(journal.read(state.run_id))
@@ -150,7 +150,7 @@ class _Session:
                 journal, paths.state_home(), state.run_id, by_step=self.commit == "step", by=by, hide=hide
             )
         except SurefootError as error:
-            code = await _note(journal, state.run_id, "not committed", error)
+            code = await _warn(journal, state.run_id, "not committed", error)
             return 0 if isinstance(error, NothingToCommit) else code
         for line in left_out_lines(done.nested, done.notes):
             click.echo(line, err=True)
@@ -158,7 +158,7 @@ class _Session:
 
 
 def left_out_lines(nested: tuple[str, ...], notes: tuple[str, ...]) -> list[str]:
-    """What a commit does not have, and what else there is to know about it."""
+    """The notes on a commit, and the files that it leaves out."""
     lines = [f"git: {fmt.line(note, 400)}" for note in notes]
     if nested:
         named = fmt.join_limited([fmt.path(path) for path in nested])
@@ -166,17 +166,17 @@ def left_out_lines(nested: tuple[str, ...], notes: tuple[str, ...]) -> list[str]
     return lines
 
 
-async def _note(journal: Journal, run_id: str, what: str, error: SurefootError) -> int:
-    """Record why something that was asked for was not done; the summary of the run shows it."""
+async def _warn(journal: Journal, run_id: str, problem: str, error: SurefootError) -> int:
+    """Record why the review or the commit failed; the summary of the run shows it. Returns the exit code."""
     remedy = "; ".join(part for part in (error.remedy, *error.notes) if part)
-    message = f"{what}: {error}" + (f" ({remedy})" if remedy else "")
+    message = f"{problem}: {error}" + (f" ({remedy})" if remedy else "")
     await journal.append(run_id, [e.Warned(message=safe(redactor().redact(message)))])
     return 1
 
 
 @contextmanager
 def _opened_journal(*, read_only: bool = False) -> Iterator[Journal]:
-    """The journal, open for a moment. The run itself has closed it."""
+    """Open the journal, which the run itself has closed."""
     journal = open_journal(read_only=read_only)
     try:
         yield journal

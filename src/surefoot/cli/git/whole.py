@@ -1,4 +1,4 @@
-"""The whole result of a run for a review: an overview of its files, and the diff of all of them, in a pager."""
+"""The whole result of a run for a review: an overview of its files, and the diff of all of them in a pager."""
 
 import os
 import shlex
@@ -17,11 +17,11 @@ from surefoot.workspace.process.programs import find_program
 
 _KINDS = {"added": "new", "removed": "deleted", "modified": "changed", "mode": "mode changed", "type": "replaced"}
 _LESS = "FRX"
-"""As git has it: nothing to leave if it fits the screen, colours, and the text stays there afterwards."""
+"""The default of git: end at once if the text fits the screen, show colours, and leave the text on the screen."""
 
 
 def overview(files: Sequence[ChangedFile]) -> Iterator[Text]:
-    """One line for each file with the numbers of its added and removed lines, and one for all of them."""
+    """One line for each file with the numbers of its added and removed lines, and one with the totals."""
     return count_lines([_count(file) for file in files])
 
 
@@ -36,7 +36,7 @@ def _count(file: ChangedFile) -> Count:
 
 
 def title(file: ChangedFile) -> Text:
-    """What happened to a file, in one line."""
+    """The path of a file and the kind of its change, on one line."""
     note = "" if file.text or file.kind in ("added", "removed") else "  (only as a whole)"
     return Text.assemble((fmt.path(file.path), "bold"), f"  {_kind(file)}", (note, "dim"))
 
@@ -50,7 +50,7 @@ def hunk_lines(change: TextChange, hunk: Hunk) -> Iterator[Text]:
 
 
 def whole_diff(files: Sequence[ChangedFile], *, numbered: bool = False) -> Iterator[Text]:
-    """Every file with its hunks; if `numbered`, under the names that --undo takes."""
+    """Every file with its hunks. With `numbered`, each hunk has the name that --undo takes."""
     for file in files:
         yield title(file)
         for number, hunk in enumerate(file.text.hunks() if file.text else (), 1):
@@ -61,7 +61,7 @@ def whole_diff(files: Sequence[ChangedFile], *, numbered: bool = False) -> Itera
 
 
 def show_paged(lines: Iterable[Text]) -> None:
-    """Show lines in the user's pager (`PAGER`, else `less`); print them if there is none, or no capable terminal."""
+    """Show lines in the user's pager (`PAGER`, else `less`). Without a pager or a capable terminal, print them."""
     try:
         words = shlex.split(os.environ.get("PAGER", "less"))
     except ValueError:

@@ -1,6 +1,6 @@
-"""What can stand at a place of a command line: runs, steps, models, files. Asked by the shell while somebody types.
+"""The completions of parameters: runs, steps, models, files.
 
-A shell waits for the answer, so only entries of the list of runs are read, and for steps the plan of one run.
+The shell waits for them, so only the list of runs is read, and for steps the plan of one run.
 """
 
 import json
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_RUNS = 50
 _HELP_CHARS = 60
 _HARMLESS = re.compile(r"[\w./:@#+-]+", re.ASCII)
-"""What a shell takes as it is. Anything else is not offered: bash expands the words of a completion."""
+"""Text that means itself in a shell. Anything else is not offered, because bash expands the words of a completion."""
 
 
 class Candidate(NamedTuple):
@@ -30,7 +30,7 @@ class Candidate(NamedTuple):
 
 
 class AnyText(click.ParamType[str]):
-    """Used only while completing: a command that runs takes any text."""
+    """A parameter type that accepts any text. It is used only for completion."""
 
     name = "text"
 
@@ -39,7 +39,7 @@ class AnyText(click.ParamType[str]):
 
 
 class Completed(AnyText, ABC):
-    """A text with candidates."""
+    """A parameter type with candidates."""
 
     @abstractmethod
     def candidates(self, ctx: click.Context, incomplete: str) -> Iterator[Candidate]: ...
@@ -66,19 +66,19 @@ class RunName(Completed):
 
         journal = open_run_list()
         try:
-            here = None if ctx.params.get("all_folders") else current_folder(journal).workspaces
-            runs = journal.summaries(MAX_RUNS, here)
+            workspaces = None if ctx.params.get("all_folders") else current_folder(journal).workspaces
+            runs = journal.summaries(MAX_RUNS, workspaces)
             if not any(run.run_id.startswith(incomplete) for run in runs):
                 runs = journal.summaries(MAX_RUNS)
         finally:
             journal.close()
         for run in runs:
-            yield Candidate(run.run_id, f"{_standing(run)}: {run.task}")
+            yield Candidate(run.run_id, f"{_status(run)}: {run.task}")
         if runs:
             yield Candidate("last", "the newest run of the current folder")
 
 
-def _standing(run: "RunSummary") -> str:
+def _status(run: "RunSummary") -> str:
     return run.undone or str(run.verdict or f"in {run.stage}")
 
 
@@ -94,8 +94,8 @@ class StepName(Completed):
             if name != "last":
                 run_id = journal.find(name)
             else:
-                here = None if ctx.params.get("all_folders") else current_folder(journal).workspaces
-                run_id = journal.summaries(1, here)[0].run_id
+                workspaces = None if ctx.params.get("all_folders") else current_folder(journal).workspaces
+                run_id = journal.summaries(1, workspaces)[0].run_id
             steps = _steps(journal, run_id)
         finally:
             journal.close()
@@ -104,7 +104,7 @@ class StepName(Completed):
 
 
 def _steps(journal: "Reader", run_id: str) -> dict[str, str]:
-    """The names of a run's steps by their ids, as its plan is now."""
+    """The names of the steps in a run's current plan, by their ids."""
     steps: dict[str, str] = {}
     for _, kind, body in journal.bodies([run_id], ["plan_made", "plan_revised"]):
         event = json.loads(body)
@@ -119,7 +119,7 @@ def _steps(journal: "Reader", run_id: str) -> dict[str, str]:
 
 
 class ModelName(Completed):
-    """The models of earlier runs, the defaults of the providers, and all models with a known price."""
+    """The embedded model, the models of earlier runs, the defaults of the providers, and models with a known price."""
 
     def candidates(self, ctx: click.Context, incomplete: str) -> Iterator[Candidate]:
         import tomllib
@@ -141,7 +141,7 @@ class ModelName(Completed):
 
 
 def _used_models() -> list[str]:
-    """The models of the newest runs that can be named again; none if the journal cannot be read."""
+    """The models of the newest runs that can be named with -m again. Empty if the journal cannot be read."""
     from surefoot.cli.session.runs import open_run_list
     from surefoot.models.providers.catalog import PROVIDERS
 
@@ -169,7 +169,7 @@ TYPES: dict[str, AnyText] = {
     "NEWDIR": Place("dir"),
     "FILE": Place("file"),
 }
-"""The candidates for a parameter by what its help calls it."""
+"""The type of a parameter, by its metavar."""
 
 
 def add_candidates(command: click.Command) -> None:

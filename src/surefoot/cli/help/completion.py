@@ -1,4 +1,4 @@
-"""`completion`: the script that lets a shell complete commands, options, runs, steps and models."""
+"""`completion`: the script with which a shell completes commands, options, runs, steps and models."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ import os
 import click
 
 VARIABLE = "_SUREFOOT_COMPLETE"
-"""The variable by which the script asks, with the shell and what it wants: `bash_complete`."""
+"""The environment variable by which the script asks for candidates, with a value such as `bash_complete`."""
 
 _INSTALL = {
     "bash": """\
@@ -47,19 +47,19 @@ def script(shell: str) -> str:
 
     found = get_completion_class(shell)
     assert found is not None
-    # Its own method would start the first bash in the PATH to ask for its version.
+    # The subclass for bash would start the first bash in the PATH to ask for its version.
     text = ShellComplete.source(found(click.Group("surefoot"), {}, "surefoot", VARIABLE))
-    # Runs stay in the order of their time, as in the other shells.
+    # Keeps runs in the order of their time, as in the other shells.
     text = text.replace("complete --no-files ", "complete --no-files --keep-order ")
-    # A file in $fpath is read at the first completion, and is a function from the second on, which would do nothing.
+    # A file in $fpath is loaded at the first completion. From the second on it is a function, which would do nothing.
     text = text.replace("== loadautofunc ]]", "== (loadautofunc|shfunc) ]]")
     first, _, rest = text.partition("\n")
-    # zsh reads what a file is for from its first line.
+    # zsh reads the purpose of a file from its first line.
     return f"{first}\n{_INSTALL[shell]}{rest}" if first.startswith("#compdef") else _INSTALL[shell] + text
 
 
 def answer_shell(cli: click.Command) -> int:
-    """Print the candidates that the script asks for. If anything goes wrong there are none, and no message either."""
+    """Print the candidates that the script asks for; after any error, nothing at all. Returns the exit code."""
     from click.shell_completion import shell_complete
 
     from surefoot.cli.help.candidates import add_candidates

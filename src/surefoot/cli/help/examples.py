@@ -1,9 +1,9 @@
-"""The examples at the end of each command's help. A test reads every one of them with the real parser."""
+"""The examples at the end of each command's help. A test parses every one of them with the real parser."""
 
 import click
 
 Example = tuple[str, str]
-"""What it does, and the command line."""
+"""A description, and the command line."""
 
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     # -- start
@@ -195,6 +195,6 @@ def add_examples(group: click.Group, prefix: str = "") -> None:
 
 def _block(examples: tuple[Example, ...]) -> str:
     rows = ["\b", "Examples:"]
-    for what, line in examples:
-        rows += [f"  # {what}", f"  {line}"] if what else [f"  {line}"]
+    for description, line in examples:
+        rows += [f"  # {description}", f"  {line}"] if description else [f"  {line}"]
     return "\n".join(rows)

@@ -1,4 +1,4 @@
-"""The list of commands in `surefoot --help`, by what people want to do."""
+"""The list of commands in `surefoot --help`, grouped by purpose."""
 
 import click
 
@@ -55,7 +55,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "schema": "JSON schemas for programs",
     },
 }
-"""Each command under a title, with a few words. A command that is not here is listed last, by its own help."""
+"""The commands under their titles, with short descriptions. Commands that are missing here are listed last, with the
+first sentence of their own help."""
 _OTHERS = "More"
 
 

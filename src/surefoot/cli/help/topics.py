@@ -1,4 +1,4 @@
-"""`help`: the help of a command, and what belongs to no single command."""
+"""`help`: the help of a command, and topics that belong to no single command."""
 
 import click
 
@@ -104,7 +104,7 @@ TOPICS: dict[str, tuple[str, str]] = {
 
 
 class _TopicName(click.ParamType[str]):
-    """A topic or a command. Any text is taken: the command says what there is."""
+    """A topic or a command. Any text is accepted here: the command itself refuses an unknown one."""
 
     name = "text"
 
@@ -140,7 +140,7 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> int:
 
 
 def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
-    """The help of a command, which may be one of a group."""
+    """The help of a command or a subcommand. Raises UsageError if there is no such command."""
     context, command = root, root.command
     for word in words:
         found = command.get_command(context, word) if isinstance(command, click.Group) else None

@@ -1,4 +1,4 @@
-"""The commands of a session, which begin with a slash."""
+"""The slash commands of a session."""
 
 import shlex
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from surefoot.errors import UsageError
 
 
 class Quit(Exception):
-    """The session ends."""
+    """Ends the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Slash:
 
 
 def dispatch(session: Session, line: str) -> None:
-    """Carry out a line that begins with a slash. The beginning of a name is enough if no other begins so."""
+    """Carry out a line that begins with a slash. A name can be shortened as long as it fits only one command."""
     name, _, argument = line[1:].strip().partition(" ")
     names = [command.name for command in COMMANDS]
     matching = [known for known in names if known == name] or [known for known in names if known.startswith(name)]
@@ -55,13 +55,13 @@ def help_lines() -> Iterator[Text]:
 # -- runs ----------------------------------------------------------------------------------------------------------
 
 
-def _about_run(name: str) -> Callable[[Session, str], None]:
-    """The command of this name, as from the shell."""
-    return lambda session, argument: session.invoke(name, *_of_run(session, argument))
+def _shell_command(name: str) -> Callable[[Session, str], None]:
+    """A slash command that calls the shell command of this name with a run."""
+    return lambda session, argument: session.invoke(name, *_run_arguments(session, argument))
 
 
-def _of_run(session: Session, argument: str) -> list[str]:
-    """The words of a command about a run: the last one, unless another is named."""
+def _run_arguments(session: Session, argument: str) -> list[str]:
+    """The arguments of a command about a run. If they name no run, it is the last one."""
     try:
         words = shlex.split(argument)
     except ValueError as error:
@@ -107,7 +107,7 @@ def _new(session: Session, _argument: str) -> None:
 
 
 def _model(session: Session, argument: str) -> None:
-    """Show the model, or use another one. One that cannot be used changes nothing."""
+    """Show the model, or use another one. If that one cannot be used, the model stays the same."""
     described = describe_model(session.folder, argument or session.model)
     if argument:
         session.model = argument
@@ -147,11 +147,11 @@ def _quit(_session: Session, _argument: str) -> None:
 
 
 COMMANDS = (
-    Slash("diff", "[RUN]", "Show what the last run changed.", _about_run("diff")),
-    Slash("review", "[RUN]", "Keep, edit or undo parts of what the last run changed.", _about_run("review")),
-    Slash("commit", "[RUN]", "Commit what the last run changed, if it is verified.", _about_run("commit")),
-    Slash("undo", "[RUN]", "Put the files back as they were before the last run.", _about_run("undo")),
-    Slash("show", "[RUN]", "Show the last run: plan, steps, checks, costs.", _about_run("show")),
+    Slash("diff", "[RUN]", "Show what the last run changed.", _shell_command("diff")),
+    Slash("review", "[RUN]", "Keep, edit or undo parts of what the last run changed.", _shell_command("review")),
+    Slash("commit", "[RUN]", "Commit what the last run changed, if it is verified.", _shell_command("commit")),
+    Slash("undo", "[RUN]", "Put the files back as they were before the last run.", _shell_command("undo")),
+    Slash("show", "[RUN]", "Show the last run: plan, steps, checks, costs.", _shell_command("show")),
     Slash("plan", "[TASK]", "Plan a task without changing anything; without a task, show the last plan.", _plan),
     Slash("go", "", "Carry out the plan that was made last.", _go),
     Slash("resume", "", "Go on with a run that was stopped or waits.", _resume),

@@ -1,4 +1,4 @@
-"""The lines that were typed, kept between sessions. Secrets are removed before a line is stored."""
+"""The input history, kept between sessions. Secrets are removed before a line is stored."""
 
 import json
 import os
@@ -9,11 +9,11 @@ from surefoot.workspace.durable import replace_file
 
 FILE_NAME = "session-history.jsonl"
 MAX_LINES = 1_000
-"""More than twice as many are cut to this number when a session begins."""
+"""A history of more than twice as many lines is cut to this number when a session begins."""
 
 
 class StoredLines:
-    """A file with one JSON string for each line, which only its owner can read."""
+    """A file with one JSON string per line, readable only by its owner."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / FILE_NAME
@@ -30,7 +30,7 @@ class StoredLines:
         return [line for row in rows if (line := _parsed(row))]
 
     def append(self, line: str) -> None:
-        """Store a line. A disk that is full must not end the session."""
+        """Store a line. Errors are ignored: a full disk must not end the session."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -35,11 +35,17 @@ def open_session(group: click.Group, report_error: ReportError) -> int:
     return 0
 
 
+WORDS = {"exit": "/quit", "quit": "/quit", "help": "/help", "?": "/help"}
+"""Lines that are commands in most programs, and no tasks."""
+
+
 def carry_out(session: Session, line: str) -> None:
     """Carry out a command or a task. Errors are printed, and the session goes on."""
     try:
         if line.startswith("/"):
             dispatch(session, line)
+        elif line.strip() in WORDS:
+            dispatch(session, WORDS[line.strip()])
         else:
             session.run_task(line)
     except Quit:

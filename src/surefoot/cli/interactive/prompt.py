@@ -1,4 +1,4 @@
-"""Reads what the user types: with prompt_toolkit on a capable terminal, else with `input()`."""
+"""Reads the user's input: with prompt_toolkit on a capable terminal, else with `input()`."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 PROMPT, CONTINUATION = "> ", ". "
 SEPARATOR = "  ·  "
 MIN_FOLDER = 8
-"""A shorter end of the folder says nothing."""
+"""With fewer cells for the folder, the toolbar shows less of the rest."""
 MAX_RUNS = 20
-"""How many runs are offered as completions."""
+"""The number of runs that are offered as completions."""
 
 
 class LineReader(Protocol):
     def read(self) -> str:
-        """The next task or command, perhaps of several lines. Raises EOFError on Ctrl-D, KeyboardInterrupt on Ctrl-C
-        if nothing is typed."""
+        """Return the next task or command, which may have several lines.
+
+        Raises EOFError on Ctrl-D, and KeyboardInterrupt on Ctrl-C if nothing is typed.
+        """
         ...
 
 
@@ -44,7 +46,7 @@ def choose_reader(session: Session) -> LineReader:
 
 
 class PlainReader:
-    """One line after the other. A backslash at the end of a line goes on in the next one."""
+    """Reads with `input()`. A line that ends with a backslash continues on the next one."""
 
     def __init__(self, lines: StoredLines, ask: Callable[[str], str] = input) -> None:
         self._lines = lines
@@ -99,7 +101,7 @@ def _history(lines: StoredLines) -> "History":
 
 
 def _keys() -> "KeyBindings":
-    """Enter sends, Alt-Enter begins a new line, Ctrl-C clears what is typed."""
+    """Enter sends, Alt-Enter begins a new line, Ctrl-C clears the input."""
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
@@ -133,7 +135,7 @@ def _keys() -> "KeyBindings":
 
 
 def completions(session: Session, text: str) -> list[tuple[str, str]]:
-    """What could stand instead of the last word of a command, each with a few words about it."""
+    """The completions of a command or its argument, each with a short description."""
     if not text.startswith("/") or "\n" in text:
         return []
     name, space, argument = text[1:].partition(" ")
@@ -185,7 +187,7 @@ def _completer(session: Session) -> Any:
 
 
 def toolbar(session: Session, columns: int) -> str:
-    """Folder, model, checks, and what was used so far, in one line. A narrow terminal shows less of it."""
+    """The folder, the model, the checks and the usage so far, on one line. A narrow terminal shows less of it."""
     total = session.total
     checks = session.checks or session.found_checks
     share = max(columns // 4, 16)

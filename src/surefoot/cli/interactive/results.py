@@ -1,4 +1,4 @@
-"""What a session prints when a run has ended: one line, and the reason if it did not go well."""
+"""The short result that a session prints when a run has ended."""
 
 import shutil
 import textwrap
@@ -18,10 +18,10 @@ MAX_FILES = 6
 
 
 def short_result(state: RunState, verdict: Verdict) -> list[Text]:
-    # A Ctrl-C that interrupts a question leaves the cursor behind the question.
-    asked = [Text()] if verdict is Verdict.INTERRUPTED and state.open_questions else []
+    # A Ctrl-C that interrupts a question leaves the cursor on the line of the question.
+    line_break = [Text()] if verdict is Verdict.INTERRUPTED and state.open_questions else []
     return [
-        *asked,
+        *line_break,
         _headline(state, verdict),
         *_why(state.outcome, verdict),
         *_checks(state.outcome),
@@ -84,7 +84,7 @@ def _files(outcome: Outcome | None) -> Iterator[Text]:
 
 def _questions(state: RunState) -> Iterator[Text]:
     for question in state.open_questions:
-        # It was asked in full a moment ago.
+        # Shortened, because it was asked in full a moment ago.
         yield Text(f"  ? {fmt.line(question.text.partition(chr(10))[0], 100)}")
 
 

@@ -1,4 +1,4 @@
-"""The state of an interactive session, and the runs that it starts: the same functions as `surefoot run`."""
+"""The state of an interactive session. Its runs are started by the same functions as those of `surefoot run`."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,22 +29,22 @@ class Session:
     report_error: ReportError
     folder: Path
     model: str | None = None
-    """The spec that `/model` gave; None for what the settings say."""
+    """The model given with `/model`; None for the one of the settings."""
     model_name: str = ""
     """The name of the model for the toolbar; empty if there is none."""
     checks: list[str] = field(default_factory=list)
-    """The checks that `/check` gave, or that a continued run had."""
+    """The checks given with `/check`, or those of a continued run."""
     found_checks: tuple[str, ...] = ()
-    """The checks of a run for which none are given: those of the settings, or of the project's own tests."""
+    """The checks of a run to which none are given: those of the settings, or the project's own tests."""
     last: str = ""
-    """The run that a follow-up continues."""
+    """The run that the next task continues; empty if there is none."""
     usage: dict[str, RunUsage] = field(default_factory=dict)
-    """What the runs of this session used, by id, in order."""
+    """The usage of each run of this session by its id, in order."""
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def run_task(self, text: str, *, only_plan: bool = False) -> None:
-        """Carry out a task, with the last run as context; or only plan it."""
+        """Carry out a task with the last run as context, or only plan it."""
         if text.strip() == "-":
             raise UsageError("- is no task", remedy="describe what to do in a few words")
         options = self._options(checks=tuple(self.checks), continues=self.last or None)
@@ -60,7 +60,7 @@ class Session:
         self._drive(prepare_start((), self._options(checks=tuple(self.checks), based_on=stored.run_id)))
 
     def resume(self) -> None:
-        """Go on with the last run, if it was stopped or waits."""
+        """Continue the last run, if it was stopped or waits."""
         stored = self.stored()
         if stored.state.stage is Stage.COMPLETED and stored.state.outcome is not None:
             raise UsageError(f"run {stored.run_id} is finished", remedy="type what to do next; it is the context")
@@ -70,7 +70,7 @@ class Session:
         self._drive(prepare_resume(stored, self.model, {**shown, **limits}))
 
     def go_on_from(self, name: str) -> StoredRun:
-        """Let the next task continue a run of this folder. Its checks become those of the session."""
+        """Let the next task continue a run of this folder. A session without checks takes over those of the run."""
         from surefoot.cli.session.prepare import continued_run
 
         stored = continued_run({"continues": name}, self.folder)
@@ -92,21 +92,21 @@ class Session:
         try:
             state = load_run(prepared.run_id).state
         except UnknownRun:
-            return  # it ended before it began
+            return  # It ended before anything was recorded.
         self.last = prepared.run_id
         self.look_for_checks()
         self.usage[prepared.run_id] = usage_of_state(state)
 
     def _options(self, **given: Any) -> dict[str, Any]:
-        """The options of `surefoot run` as they are without arguments, with some of them given."""
+        """The defaults of the options of `surefoot run`, with the given ones replaced."""
         context = self.group.commands["run"].make_context("run", [], resilient_parsing=False)
         options = {name: value for name, value in context.params.items() if name != "task"}
         return {**options, "workspace": str(self.folder), "model": self.model, "inherits_checks": False, **given}
 
-    # -- what is known ---------------------------------------------------------------------------------------------
+    # -- helpers of the commands -----------------------------------------------------------------------------------
 
     def look_for_checks(self) -> None:
-        """Read again which checks the project has: the settings or the files may be others by now."""
+        """Find the checks of the project again, because its settings or files may have changed."""
         self.found_checks = default_checks(self.folder)
 
     def stored(self) -> StoredRun:

@@ -1,4 +1,4 @@
-"""What a session says at its start: the folder, the model and how it is asked, the sandbox, the checks, git."""
+"""The lines at the start of a session: the folder, the model and how it is asked, the sandbox, the checks, git."""
 
 import asyncio
 import re
@@ -16,8 +16,8 @@ from surefoot.config.layers import Settings, load
 from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.errors import NoModel, SurefootError
 from surefoot.models.select import choose_model
+from surefoot.project.folder import is_test, list_files
 from surefoot.prompting.choose import how_asked
-from surefoot.prompting.project.folder import is_test, list_files
 
 NO_MODEL = (
     ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY ...; then start surefoot again"),
@@ -29,12 +29,13 @@ NO_MODEL = (
 def ways_to_a_model() -> list[str]:
     """The quickest ways to get a model, from inside a session."""
     width = max(len(way) for way, _ in NO_MODEL)
-    return [f"{way:<{width}}  {what}" for way, what in NO_MODEL]
+    return [f"{way:<{width}}  {note}" for way, note in NO_MODEL]
 
 
 class DescribedModel(NamedTuple):
     name: str
     how: str
+    """How the model is asked, in words."""
 
 
 def describe_model(folder: Path, spec: str | None, settings: Settings | None = None) -> DescribedModel:
@@ -52,7 +53,7 @@ def describe_model(folder: Path, spec: str | None, settings: Settings | None = N
 
 
 def default_checks(folder: Path, settings: Settings | None = None) -> tuple[str, ...]:
-    """The commands that a run uses if no checks are given: those of the settings, else that of the project's tests."""
+    """The checks of a run to which none are given: those of the settings, else the commands of the project's tests."""
     settings = settings or load(folder)
     if settings.execution.checks:
         return settings.execution.checks
@@ -82,8 +83,8 @@ def welcome(folder: Path) -> Welcome:
     except SurefootError as error:
         lines.append(_row("sandbox", fmt.line(f"{error}; {error.remedy}", 300), "yellow"))
     checks = default_checks(folder, settings)
-    said = ", ".join(map(fmt.line, checks)) or "none found; /check COMMAND gives one that proves the work"
-    lines += [_row("checks", said, "" if checks else "dim")]
+    listed = ", ".join(map(fmt.line, checks)) or "none found; /check COMMAND gives one that proves the work"
+    lines += [_row("checks", listed, "" if checks else "dim")]
     if changes := describe_changes(folder):
         lines.append(_row("git", changes))
     lines.append(Text())
@@ -92,7 +93,7 @@ def welcome(folder: Path) -> Welcome:
 
 
 def _without_reason(how: str) -> str:
-    """How a model is asked, without the reason, which `/model` tells."""
+    """How a model is asked, without the reason, which `/model` shows."""
     return re.sub(r", because [^;]*", "", how)
 
 

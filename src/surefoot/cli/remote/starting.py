@@ -1,4 +1,4 @@
-"""Remote runs from the command line: start one, go on with one, and bring its files here."""
+"""Remote runs from the command line: starts and resumes them, and downloads their files."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LOCAL_ONLY = {
     "worktree": "--worktree",
     "until_phase": "--until-phase",
-    "cassette": "--cassette",
+    "cassette": "--record",
     "branch": "--branch",
     "commit": "--commit",
     "review": "--review",
@@ -26,7 +26,7 @@ _LOCAL_ONLY = {
 
 
 def run_remotely(words: tuple[str, ...], options: Mapping[str, Any]) -> int:
-    """`run --remote`: store the files and the task, hand the run over, and print its id."""
+    """`run --remote`: store the files and the task, hand the run over to the workers, and print its id."""
     from surefoot.cli.session.resources import resolve_workspace
     from surefoot.integrations.temporal.starting import clone
 
@@ -75,7 +75,7 @@ def _start(words: tuple[str, ...], options: Mapping[str, Any], folder: Path, clo
 
 
 def resume_remotely(state: "RunState", *, until_phase: str | None, model: str | None, as_json: bool = False) -> int:
-    """`resume` of a remote run: let the workers go on, also if it has failed or is paused."""
+    """`resume` of a remote run: hand it over to the workers again, even if it has failed or is paused."""
     from surefoot.integrations.temporal.client import hand_over
 
     if until_phase or model:
@@ -91,7 +91,7 @@ def resume_remotely(state: "RunState", *, until_phase: str | None, model: str | 
 
 
 def tell_workers(run_id: str) -> bool:
-    """Tell the workers of a remote run that a message waits for it. False if it is no remote run."""
+    """Tell the workers that an answer waits for a remote run. Returns False if the run is not remote."""
     from surefoot.cli.session.resources import open_journal
     from surefoot.integrations.temporal.client import hand_over
     from surefoot.journal.events import RunCreated
@@ -109,7 +109,7 @@ def tell_workers(run_id: str) -> bool:
 
 
 def bring_remote(records: "Sequence[Record]") -> None:
-    """Bring the snapshots of a remote run here. Nothing happens for another run."""
+    """Download the snapshots of a remote run to this machine. Does nothing for a run that is not remote."""
     from surefoot.config import paths
     from surefoot.integrations.temporal.files import bring_snapshots
     from surefoot.journal.events import RunCreated

@@ -1,4 +1,4 @@
-"""`worker`: drive runs that were started with `run --remote`."""
+"""`worker`: drives runs that were started with `run --remote`."""
 
 import click
 
@@ -31,12 +31,12 @@ def worker(runs: int, model: str | None) -> int:
     from surefoot.config.workers import read_workers
     from surefoot.integrations.temporal.worker import WorkerOptions, work
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         click.echo(line)
         sys.stdout.flush()
 
-    def tell(message: str) -> None:
+    def print_notice(message: str) -> None:
         click.echo(safe(message), err=True)
 
-    asyncio.run(work(WorkerOptions(workers=read_workers(), runs=runs, model=model), say, tell))
+    asyncio.run(work(WorkerOptions(workers=read_workers(), runs=runs, model=model), print_line, print_notice))
     return 0

@@ -13,7 +13,7 @@ from surefoot.cli.report.summary import summary
 from surefoot.cli.report.symbols import Marks
 from surefoot.core.outcome import count_checks
 from surefoot.core.phases import ExecutionStatus, PhaseResult, PhaseStatus
-from surefoot.core.transitions import READY, StepStatus
+from surefoot.core.transitions import READY, Rung, StepStatus
 from surefoot.errors import JournalError
 from surefoot.history.status import RunStatus, status_of
 from surefoot.journal import events as e
@@ -126,7 +126,7 @@ def _label(run: StepRun, ended: bool) -> str:
 def _step(
     number: int, run: StepRun, state: RunState, marks: Marks, *, ready: bool, status: RunStatus
 ) -> Iterator[Text]:
-    # In a run that has ended, no step is running or waiting; in one without a process, none is running.
+    # In a run that has ended, no step is running or waiting. In a run that no process drives, none is running.
     ended = state.outcome is not None and state.outcome.diagnosis is not None
     interrupted = run.status is StepStatus.RUNNING and (ended or status in ("paused", "interrupted", "queued"))
     mark, style = marks.of_step(StepStatus.FAILED if interrupted else run.status)
@@ -142,12 +142,12 @@ def _step(
     if needs:
         yield Text(f"     after {fmt.join_limited(needs)}", style="dim")
     yield from (Text(f"     {line}", style="dim") for line in fmt.step_facts(run))
-    # A check that passed when it was repeated has a failure without a reflection; then they cannot be paired.
+    # A check that passed when it was repeated leaves a failure without a reflection. Then they cannot be paired.
     reflections = run.reflections if len(run.reflections) == len(run.failures) else ()
     for failure, reflection, rung in zip_longest(run.failures, reflections, run.rungs):
         if failure is None:
             continue
-        response = f"  {marks.arrow} {rung.replace('_', ' ')}" if rung else ""
+        response = f"  {marks.arrow} {fmt.RUNG_LABELS[Rung(rung)]}" if rung else ""
         yield Text(f"     {marks.failed} {fmt.line(failure.message, 200)}{response}", style="yellow")
         if reflection is not None:
             yield Text(f"       why: {fmt.reflection(reflection)}", style="dim")

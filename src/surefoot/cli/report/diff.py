@@ -1,4 +1,4 @@
-"""Changed files as a diff, as statistics, or as a list of what will change."""
+"""Changed files as a diff, as statistics, or as a list of paths."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,11 +27,11 @@ _NOTES = {
     "owner ": "owner",
 }
 SHORT = 200
-"""A diff of up to so many lines is printed after a run with --worktree."""
+"""After a run with --worktree, a diff of up to this many lines is printed in full."""
 
 
 def print_diff(text: str) -> None:
-    """Print in colour and neutralised on a terminal, byte for byte into a pipe for `git apply`."""
+    """Print a diff: in colour and neutralised on a terminal, byte for byte in a pipe, for `git apply`."""
     if sys.stdout.isatty():
         print_lines(diff_lines(text))
         return
@@ -40,7 +40,7 @@ def print_diff(text: str) -> None:
 
 
 def without_caches(text: str) -> tuple[str, int]:
-    """The diff without the caches of tools, and how many paths are left out."""
+    """The diff without the caches of tools, and the number of paths left out."""
     parts = list(_parts(text.split("\n")[:-1]))
     kept = [part for part in parts if not is_cache(_name(part[0]).removeprefix("Folder "))]
     return "".join(f"{line}\n" for part in kept for line in part), len(parts) - len(kept)
@@ -65,12 +65,12 @@ def _style(line: str, in_hunk: bool) -> str:
 
 
 def stat_lines(text: str) -> Iterator[Text]:
-    """One line per file: how many lines were added and removed."""
+    """One line for each file with the numbers of added and removed lines, and one with the totals."""
     return count_lines([_count(part) for part in _parts(text.split("\n")[:-1])])
 
 
 class Count(NamedTuple):
-    """How many lines of a file were added and removed."""
+    """The numbers of lines that were added to a file and removed from it."""
 
     name: str
     added: int = 0
@@ -80,12 +80,12 @@ class Count(NamedTuple):
 
 
 def count_lines(counts: Sequence[Count]) -> Iterator[Text]:
-    """One line for each file, and one for all of them."""
+    """One line for each file, and one with the totals."""
     width = max((cell_len(count.name) for count in counts), default=0)
     for count in counts:
         numbers = Text.assemble((f"+{count.added}", "green"), " ", (f"-{count.removed}", "red"))
-        said = Text(count.note, style="dim") if count.note else numbers
-        yield Text.assemble(count.name + " " * (width - cell_len(count.name) + 2), said)
+        content = Text(count.note, style="dim") if count.note else numbers
+        yield Text.assemble(count.name + " " * (width - cell_len(count.name) + 2), content)
     if counts:
         added, removed = sum(count.added for count in counts), sum(count.removed for count in counts)
         yield Text(f"{fmt.count(len(counts), 'change')}, {fmt.count(added, 'line')} added, {removed:,} removed")

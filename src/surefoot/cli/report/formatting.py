@@ -51,13 +51,13 @@ PHASES: tuple[tuple[Stage, str], ...] = (
 
 
 def verdict_label(verdict: Verdict, outcome: Outcome | None) -> str:
-    """The verdict in words. A run that its own tests prove is named so, and one that lacks what the task asks for."""
+    """The verdict in words. Says if only the run's own tests prove it, or if something the task asks for is missing."""
     by_own_tests = outcome is not None and outcome.proof is ProofLevel.OWN_TEST
     return done_label(verdict, outcome.summary if outcome else "", by_own_tests=by_own_tests)
 
 
 def step_label(status: StepStatus, output: StepExecutionOutput | None) -> str:
-    """The status of a step in words. A step that no check could prove is named so."""
+    """The status of a step in words. Says if no check could prove the step."""
     if status is not StepStatus.SUCCEEDED or output is None or not output.unproven:
         return STEP_LABELS[status]
     unchanged = any(criterion.because == NOTHING_CHANGED for criterion in output.criteria)
@@ -71,7 +71,7 @@ def last_lines(output: str, limit: int = 6) -> list[str]:
 
 
 def failing_rows(results: Iterable[CheckResult]) -> dict[str, list[str]]:
-    """By key of a check that fails: the last lines of its output. What an earlier one printed too is not repeated."""
+    """The last lines of output of each failing check, by its key. Output that an earlier check had is not repeated."""
     found: dict[str, list[str]] = {}
     labels: dict[tuple[str, ...], str] = {}
     for result in results:
@@ -84,7 +84,7 @@ def failing_rows(results: Iterable[CheckResult]) -> dict[str, list[str]]:
 
 
 def rows_of(text: str, most: int = 200) -> list[str]:
-    """Any text with its lines, safe to print; the number of those that are left out at the end."""
+    """The lines of any text, safe to print. If some are left out, the last line tells how many."""
     rows = block(text, 100_000).splitlines()
     return rows if len(rows) <= most else [*rows[:most], f"… {len(rows) - most:,} more lines"]
 
@@ -116,7 +116,7 @@ class ChangedFiles(NamedTuple):
 
 
 def changed_files(result: Outcome | StepExecutionOutput) -> ChangedFiles:
-    """Files in folders of tools are counted and not listed."""
+    """The changed files with their signs. Files in folders of tools are only counted."""
     by_sign = (("+", result.generated_files), ("~", result.modified_files), ("-", result.deleted_files))
     files = [(sign, name) for sign, names in by_sign for name in names]
     listed = [(sign, path(name)) for sign, name in files if not is_of_tools(name)]
@@ -138,7 +138,7 @@ def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) ->
 
 
 def baseline_lines(results: Sequence[CheckResult], marks: Marks) -> list[str]:
-    """The results of the task's checks before the run, with the end of what a failing one printed."""
+    """The results of the task's checks before the run, with the last line of output of each failing one."""
     lines, failing = [], failing_rows(results)
     if own := [result.check.label for result in results if result.check.origin == "project"]:
         lines.append(f"no --check was given: using the project's tests, {line(', '.join(own))}")
@@ -168,7 +168,7 @@ def action(tool: str, arguments: dict[str, Any], limit: int = 100) -> str:
 
 
 def step_type(step: ExecutionStep) -> str:
-    """`code generation`."""
+    """The type of a step in words, such as `code generation`."""
     return step.step_type.replace("_", " ")
 
 
@@ -178,7 +178,7 @@ def skip_reason(result: PhaseResult[Any]) -> str:
 
 
 def plan_facts(state: RunState) -> list[str]:
-    """The duration, the resources and the milestones of a plan, as far as it has them."""
+    """The duration, the resources and the milestones of a plan, if it has them."""
     plan = state.plan
     if plan is None:
         return []
@@ -208,7 +208,7 @@ def is_reached(milestone: Milestone, state: RunState) -> bool:
 
 
 def step_facts(step_run: StepRun) -> list[str]:
-    """What the plan says about a step besides its description, and why it did not run."""
+    """The facts about a step in the plan besides its description, and why the step did not run."""
     step = step_run.step
     facts = [f"about {step.estimated_duration} min"] if step.estimated_duration else []
     facts += [f"priority {step.priority}"] if step.priority else []
@@ -228,25 +228,25 @@ def step_facts(step_run: StepRun) -> list[str]:
 
 
 def criterion(result: CriterionResult) -> str:
-    """`criterion: a.txt exists: met (passed: a.txt exists)`."""
+    """A judged criterion, such as `criterion: a.txt exists: met (passed: a.txt exists)`."""
     met = {True: "met", False: "not met", None: "cannot tell"}[result.met]
     return f"criterion: {line(result.criterion, 200)}: {met} ({line(result.because, 200)})"
 
 
 def recovery(chosen: e.RungChosen, state: RunState) -> str:
-    """The chosen rung with its counter and the reason: `retry, adjusted (2 of 3): another try with what ...`."""
+    """The chosen rung with its counter and the reason: `retry, adjusted (retry 2 of 3): another try with what ...`."""
     step_run, limits = state.steps.get(chosen.step_id), state.config.reflection
     counter = ""
     match chosen.rung:
         case Rung.RETRY_LATER if step_run:
             counter = f" ({step_run.temporary_retries} of {limits.max_temporary_retries})"
         case Rung.ADJUST_PARAMETERS | Rung.ALTERNATIVE_TOOL | Rung.CANDIDATES if step_run:
-            counter = f" (step_retry_count {step_run.step_retry_count} of {_retries(step_run, limits)})"
+            counter = f" (retry {step_run.step_retry_count} of {_retries(step_run, limits)})"
         case Rung.REPAIR_STEP if step_run:
             repairs = step_run.single_step_repair_count
-            counter = f" (single_step_repair_count {repairs} of {limits.max_single_step_repairs})"
+            counter = f" (repair {repairs} of {limits.max_single_step_repairs})"
         case Rung.REPLAN_TASK:
-            counter = f" (task_replan_count {state.task_replan_count} of {limits.max_task_replanning_attempts})"
+            counter = f" (new plan {state.task_replan_count} of {limits.max_task_replanning_attempts})"
     return f"{RUNG_LABELS[chosen.rung]}{counter}: {line(chosen.why, 300)}"
 
 
@@ -257,18 +257,21 @@ def _retries(step_run: StepRun, limits: ReflectionConfig) -> int:
 
 def step_counters(run: StepRun) -> list[str]:
     """The counters of a step's recovery that are not 0."""
-    counters = {"step_retry_count": run.step_retry_count, "single_step_repair_count": run.single_step_repair_count}
-    return [f"{name} {value}" for name, value in counters.items() if value]
+    return _counted((run.step_retry_count, "retry", "retries"), (run.single_step_repair_count, "repair", "repairs"))
 
 
 def counters(state: RunState) -> str:
     """The counters of the run's recovery that are not 0."""
-    values = {"task_replan_count": state.task_replan_count, "consecutive_failures": state.consecutive_failures}
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value)
+    failures = (state.consecutive_failures, "failure in a row", "failures in a row")
+    return ", ".join(_counted((state.task_replan_count, "new plan", "new plans"), failures))
+
+
+def _counted(*counters: tuple[int, str, str]) -> list[str]:
+    return [f"{value} {one if value == 1 else more}" for value, one, more in counters if value]
 
 
 def plan_difference(made: e.PlanMade, state: RunState) -> list[str]:
-    """A replaced plan: the steps that were dropped, those that are done and kept, and the new ones."""
+    """How a new plan differs: the steps that were dropped, those that are done and kept, and the new ones."""
     steps = made.result.output.steps if made.result.output else ()
     rows = [f"  - {line(name)}" for name in made.dropped]
     for step in steps:
@@ -281,7 +284,7 @@ def plan_difference(made: e.PlanMade, state: RunState) -> list[str]:
 def reflection(result: StepReflection) -> str:
     """The root cause, its category, and whether rules or the model found it."""
     author = "rules" if result.decided_by == "rules" else "the model"
-    return f"{line(result.root_cause)} ({result.category}, by {author})"
+    return f"{line(result.root_cause)} ({result.category.replace('_', ' ')}, by {author})"
 
 
 def candidate_passed(candidate: e.CandidateTried) -> bool:
@@ -289,7 +292,7 @@ def candidate_passed(candidate: e.CandidateTried) -> bool:
 
 
 def candidate(tried: e.CandidateTried, mark: str) -> str:
-    """`✗ candidate 2 of 3, temperature 0.7: 1 of 2 checks pass`."""
+    """A candidate and its result, such as `✗ candidate 2 of 3, temperature 0.7: 1 of 2 checks pass`."""
     result = tried.unusable or count_checks(tried.results)
     temperature = "" if tried.made_of else f", temperature {tried.temperature:g}"
     return line(f"{mark} {tried.label}{temperature}: {result}", 300)

@@ -1,7 +1,7 @@
 """Hides secrets in everything that the command line prints, logs or exports.
 
-Free text is redacted when it is recorded, see `engine/runtime/recorder.py`. Here it is done once more, and known values
-are removed from all else but paths, ids, checks and the workspace.
+Free text is redacted when it is recorded, see `engine/runtime/recorder.py`. Here it is redacted again, and known
+secrets are removed from everything else except paths, ids, checks and the workspace.
 """
 
 import os
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from surefoot.journal.redact import Redactor, neutralise
 
 if TYPE_CHECKING:
-    # A list of runs needs no values, and importing them takes longer than the listing.
+    # A list of runs needs none of the values, and importing them takes longer than the listing.
     from surefoot.core.values import Value
 
 _in_use: list[Redactor] = []
 
 
 def hide_with(redactor: Redactor) -> None:
-    """Use this redactor from here on. That of a run also knows the key of the run's model."""
+    """Use this redactor from now on. The redactor of a run also knows the key of its model."""
     _in_use[:] = [redactor.sparing(_folder)]
 
 
@@ -34,7 +34,7 @@ def safe(text: str) -> str:
 
 
 def as_json(value: "Value") -> dict[str, Any]:
-    """The fields of a value for a program."""
+    """The fields of a value for JSON, redacted."""
     from surefoot.journal.redacted_values import exported
 
     return exported(value, redactor())

@@ -17,7 +17,7 @@ from surefoot.journal.state import RunState
 from surefoot.workspace.snapshots.look import Look
 
 FINAL = "the last pass"
-"""Stands for the step in proofs of the last pass over the final tree."""
+"""Takes the place of the step in proofs of the last pass, over the final tree."""
 
 
 class Proof(NamedTuple):
@@ -26,7 +26,7 @@ class Proof(NamedTuple):
     red_before: bool
     result: CheckResult
     changed: list[str] | None
-    """The inputs of the check that are different now; None if the workspace no longer exists."""
+    """The inputs of the check that have changed since; None if the workspace no longer exists."""
 
     def as_object(self) -> dict[str, Any]:
         own = {"step": self.step, "red_before": self.red_before, "changed_since": self.changed}

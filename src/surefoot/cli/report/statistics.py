@@ -24,11 +24,12 @@ LABELS = {
     "failed": ("failed", "red"),
     "waiting": ("waiting", "yellow"),
     "undone": ("undone", "yellow"),
+    "partly_undone": ("partly undone", "yellow"),
     "cancelled": ("cancelled", "dim"),
     "planned": ("only planned", "dim"),
     "unfinished": ("unfinished", "dim"),
 }
-"""The results of runs in the order in which they are shown, with words and colours."""
+"""The results of runs in the order in which they are shown, with their labels and colours."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
 
@@ -73,7 +74,7 @@ def statistics_lines(found: Statistics, chart: Chart | None = None) -> Iterator[
 
 
 def _table(title: str, rows: Sequence[Sequence[Text | str]]) -> Iterator[Text]:
-    """A headed table: the first column to the left, the others to the right, the last one as it is."""
+    """A table with a title. The first and the last column are aligned left, the others right."""
     if not rows:
         return
     yield Text()
@@ -110,7 +111,7 @@ def _results(found: Statistics, chart: Chart) -> Iterator[Text]:
 
 
 def _day_lines(days: Sequence[Day], chart: Chart) -> Iterator[Text]:
-    """One column for each of the last days: runs that succeeded, and those that failed."""
+    """Charts with a column for each of the last days: runs that succeeded, and runs that failed."""
     last = date.fromisoformat(days[-1].day)
     first = max(date.fromisoformat(days[0].day), last - timedelta(days=SHOWN_DAYS - 1))
     known = {day.day: day.results for day in days}
@@ -185,7 +186,8 @@ def _usage_cells(usage: Usage) -> tuple[str, str, str, str]:
 
 
 def _proven(results: Results) -> str:
-    ended = results.verified + results.own_test + results.done + results.failed + results.undone
+    succeeded = results.verified + results.own_test + results.done
+    ended = succeeded + results.failed + results.undone + results.partly_undone
     return f"{_share(results.verified, ended)} of {ended:,}" if ended else ""
 
 
@@ -194,7 +196,7 @@ def _checks(found: Statistics, chart: Chart) -> Iterator[Text]:
     rows = []
     for use in found.checks:
         bar = chart.bar(use.seconds.median or 0, most, "blue")
-        rows.append((fmt.line(use.command, 48), bar, f"{use.times:,} times", _spread(use.seconds)))
+        rows.append((fmt.line(use.command, 48), bar, fmt.count(use.times, "time"), _spread(use.seconds)))
     yield from _table("Slowest checks", rows)
 
 

@@ -14,7 +14,7 @@ def stdout_marks() -> Marks:
 
 
 def styled(lines: Iterable[Text]) -> str:
-    """What `print_lines` would print."""
+    """The text that `print_lines` would print."""
     console = _console()
     with console.capture() as captured:
         _print(console, lines)

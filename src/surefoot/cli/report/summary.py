@@ -1,4 +1,4 @@
-"""The summary of a run: outcome, checks, files, cost, and what to do next. It stays on the screen."""
+"""The summary of a run, which stays on the screen: outcome, checks, files, cost, next steps."""
 
 from collections.abc import Iterator, Sequence
 
@@ -32,10 +32,10 @@ _MAX_CHECKS = 10
 def summary(
     state: RunState, marks: Marks, *, status: RunStatus | None = None, by: Sequence[str] = (), hints: bool = True
 ) -> list[Text]:
-    """The lines of the summary, with `hints` also the commands for what can be done next.
+    """The lines of the summary; with `hints`, including the commands for the next steps.
 
-    `status` is that of a run that another process may drive; without it no process does. `by` says in words who drives
-    the run, or carried out the plan.
+    `status` is needed if another process may drive the run; the default assumes that none does. `by` says in words who
+    drives the run, or who carried out the plan.
     """
     outcome = state.outcome
     status = status or status_of(state, live=False)
@@ -61,7 +61,7 @@ def summary(
 
 
 def verdict_lines(state: RunState, marks: Marks) -> list[Text]:
-    """The verdict and the checks alone, for a person who is about to decide about the result."""
+    """Only the verdict and the checks, for a person who is about to review the result."""
     outcome = state.outcome
     rows = [*_text(outcome, ""), *(_result(state, outcome, marks) if outcome else ())]
     return [_headline(state, status_of(state, live=False), marks), *rows, Text()]
@@ -104,26 +104,26 @@ def _headline(state: RunState, status: RunStatus, marks: Marks) -> Text:
 
 
 def _took_review_back(state: RunState) -> bool:
-    """Whether the outcome is that of a review which is gone."""
+    """Whether the outcome is that of a review that was taken back."""
     return state.undone is not None and state.undone.review_taken_back
 
 
 def _undone(state: RunState) -> Iterator[Text]:
-    """When, how far and by whom the run was undone."""
+    """When, by whom and how far the run was undone."""
     undone = state.undone
     if undone is None:
         return
     by = f" by {fmt.line(undone.by, 200)}" if undone.by else ""
-    what = "undone"
+    label = "undone"
     if undone.review_taken_back:
-        what, extent = "review taken back", ": the result is as it was before it, and not checked since"
+        label, extent = "review taken back", ": the result is as it was before it, and not checked since"
     elif undone.step:
         extent = f", from step {fmt.line(undone.step)} on"
     elif undone.snapshot:
         extent = f", back to snapshot {undone.snapshot[:12]}"
     else:
         extent = f", in {fmt.folder(undone.folder)}" if undone.folder else ""
-    yield Text(f"  {what} on {fmt.timestamp(undone.at)}{by}{extent}", style="yellow")
+    yield Text(f"  {label} on {fmt.timestamp(undone.at)}{by}{extent}", style="yellow")
     if undone.missing:
         listed = fmt.join_limited([fmt.line(path) for path in undone.missing])
         yield Text(f"  not restored for lack of room: {listed}; free some space and undo it again", style="yellow")
@@ -147,7 +147,7 @@ def _reason(state: RunState, status: RunStatus) -> Iterator[Text]:
 
 
 def _result(state: RunState, outcome: Outcome, marks: Marks) -> Iterator[Text]:
-    """The checks and the proof. What was not run on the files that are there now is neither green nor red."""
+    """The checks and the proof. Checks that were not run on the present files are listed without a result."""
     if not state.is_outdated:
         yield from _checks(outcome.checks, marks)
         yield from _tests(outcome)
@@ -230,7 +230,7 @@ def _git(state: RunState) -> Iterator[Text]:
 def _warnings(state: RunState, outcome: Outcome | None) -> list[str]:
     if outcome is None:
         return []
-    # What went wrong after the end, such as an alert that could not be delivered.
+    # Warnings recorded after the end, such as an alert that could not be delivered.
     later = [warning for warning in state.warnings if warning not in outcome.warnings]
     protected = [f"protected file was modified: {path}" for path in outcome.protected_changes]
     # A diagnosis lists these itself.
@@ -239,7 +239,7 @@ def _warnings(state: RunState, outcome: Outcome | None) -> list[str]:
 
 
 def _open_points(state: RunState) -> Iterator[Text]:
-    """What the model asked about the task and nobody has answered. What it asks now is shown as a question."""
+    """Questions of the model about the task that nobody has answered. Those that it asks now are shown elsewhere."""
     asked = {question.text for question in state.open_questions}
     points = [point for point in open_points(state) if point.answer is None and point.question not in asked]
     for index, point in enumerate(points):
@@ -264,7 +264,7 @@ def _diagnosis(state: RunState, outcome: Outcome | None) -> Iterator[Text]:
         left = "what was not undone since" if state.undone.is_partial else "nothing: it was undone since"
         diagnosis = diagnosis.with_(left_behind=(left,))
     text = diagnosis.as_text()
-    # Not shortened, because the next steps are at its end.
+    # Not shortened, because the next steps come last.
     for row in fmt.block(text, len(text)).splitlines():
         title, colon, rest = row.partition(":")
         is_title = title in _DIAGNOSIS_TITLES

@@ -10,13 +10,13 @@ from surefoot.cli.report.hiding import safe
 from surefoot.journal.redact import neutralise
 from surefoot.view.figures import count as count
 
-_WHOLE = 4_096
-"""Text is made safe with this much more of it, so that no secret is cut in two before it is found."""
+_LOOKAHEAD = 4_096
+"""The characters after a limit that are also searched for secrets, so that none is cut in two before it is found."""
 
 
 def line(text: str, limit: int = 160) -> str:
     """Any text as a single line that is safe to print."""
-    return _cut(safe(text[: limit * 8 + _WHOLE])[: limit * 8], limit)
+    return _cut(safe(text[: limit * 8 + _LOOKAHEAD])[: limit * 8], limit)
 
 
 def _cut(text: str, limit: int = 160) -> str:
@@ -25,13 +25,13 @@ def _cut(text: str, limit: int = 160) -> str:
 
 
 def path_line(path: str) -> str:
-    """A path as a single line that is safe to print. Nothing is hidden in it."""
+    """A path as a single line without control characters. It is not redacted."""
     return _cut(neutralise(path))
 
 
 def block(text: str, limit: int = 4_000) -> str:
     """Any text with its line breaks, safe to print."""
-    clean = safe(text[: limit + _WHOLE])[:limit].replace("\t", "    ")
+    clean = safe(text[: limit + _LOOKAHEAD])[:limit].replace("\t", "    ")
     return clean + ("\n…" if len(text) > limit else "")
 
 
@@ -48,7 +48,7 @@ def folder(path: str | Path) -> str:
 
 
 def shorten_start(text: str, cells: int) -> str:
-    """The end of a path, whose end is more specific than its beginning, in at most this many terminal cells."""
+    """Cut the beginning of a path to fit this many terminal cells. Its end is more specific."""
     if text.isascii():
         return text if len(text) <= cells else f"…{text[len(text) - max(cells, 1) + 1 :]}"
     from rich.cells import cell_len

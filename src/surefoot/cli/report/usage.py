@@ -1,4 +1,4 @@
-"""What a run has used: tokens and dollars."""
+"""The usage of a run: tokens and cost."""
 
 import json
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class RunUsage:
 
     @property
     def cost(self) -> str:
-        """The cost in words; empty if no model was called."""
+        """The cost as text; empty if no model was called."""
         return format_cost(self.cost_usd, self.unpriced_calls) if self.calls else ""
 
     def as_object(self) -> dict[str, Any]:
-        """The fields for JSON. A cost that is not known completely is null."""
+        """The fields for JSON. The cost is null unless the price of every call is known."""
         tokens = {"prompt": self.prompt_tokens, "cached": self.cached_tokens, "output": self.output_tokens}
         return {"tokens": tokens, "cost_usd": None if self.unpriced_calls else round(self.cost_usd, 6)}
 
@@ -41,7 +41,7 @@ class RunUsage:
 
 
 def usage_of(journal: "Reader", run_ids: "Collection[str]") -> dict[str, RunUsage]:
-    """Read what these runs have used. Decodes only their model calls, and of these only the numbers.
+    """Read the usage of these runs. Decodes only their model calls.
 
     The number of queries does not depend on the number of runs.
     """
@@ -56,7 +56,7 @@ def usage_of(journal: "Reader", run_ids: "Collection[str]") -> dict[str, RunUsag
 def _sum(calls: "Sequence[dict[str, Any]]", price: "_FlatPrice | None") -> RunUsage:
     costs = [call.get("cost_usd") for call in calls]
     if price is not None:
-        # Calls of older versions have no cost; then the run's price for all of its calls counts, as in the reducer.
+        # Calls recorded by older versions have no cost. The flat price of the run applies to them, as in the reducer.
         costs = [price.cost_usd(call) if cost is None else cost for call, cost in zip(calls, costs, strict=True)]
     return RunUsage(
         prompt_tokens=sum(call.get("prompt_tokens", 0) for call in calls),
@@ -69,7 +69,7 @@ def _sum(calls: "Sequence[dict[str, Any]]", price: "_FlatPrice | None") -> RunUs
 
 
 class _FlatPrice(NamedTuple):
-    """`BudgetConfig.flat_price`, without the import of all settings."""
+    """`BudgetConfig.flat_price`, without importing all settings."""
 
     prompt: float
     output: float
@@ -80,7 +80,7 @@ class _FlatPrice(NamedTuple):
 
 
 def _flat_prices(journal: "Reader", run_ids: "Collection[str]") -> dict[str, _FlatPrice]:
-    """The prices of the runs that were given one for whatever model they use."""
+    """The flat prices of those runs that have one, whatever their model."""
     found = {}
     for run_id, _, body in journal.bodies(run_ids, ["run_created"]):
         budget = json.loads(body)["config"].get("budget", {})

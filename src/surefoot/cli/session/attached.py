@@ -1,4 +1,4 @@
-"""Follows a run of another process through the journal, with the same views as a run of this one."""
+"""Follows a run of another process through the journal, with the same views as for a run of this process."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,6 @@ from surefoot.cli.session.watching import choose_watcher
 from surefoot.cli.views.error_line import INTERRUPTED, stop_with
 from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
-from surefoot.core.transitions import WORKING
 from surefoot.history.requests import send_control
 from surefoot.history.status import is_live
 from surefoot.journal.live_text import listening
@@ -20,7 +19,7 @@ from surefoot.journal.store.opening import open_heads
 
 LOOK_SECONDS = 0.1
 LIVENESS_LOOKS = 20
-"""After so many looks without a new event it is looked whether a process still drives the run."""
+"""After this many looks without a new event, check whether a process still drives the run."""
 
 
 async def watch_run(journal: Journal, run_id: str, *, live: bool | None, as_json: bool) -> int:
@@ -39,13 +38,13 @@ async def watch_run(journal: Journal, run_id: str, *, live: bool | None, as_json
         with contextlib.suppress(Exception):
             heads.close()
     as_asked = state.interruption is not None and state.interruption.as_asked
-    if state.outcome is None and state.stage in WORKING and not as_asked:
+    if state.in_progress and not as_asked:
         return report_interruption(watcher, display)
     return report_end(state, watcher, display)
 
 
 async def _follow(journal: Journal, heads: RunHeads, run_id: str, watcher: Watcher) -> RunState:
-    """Hand on new events until the run ends, waits, or loses its process. A remote run finds another."""
+    """Pass new events to the watcher until the run ends, waits, or loses its process. A remote run gets another."""
     watcher.accept_keys(partial(send_control, journal))
     quiet = 0
     while True:
@@ -61,7 +60,7 @@ async def _follow(journal: Journal, heads: RunHeads, run_id: str, watcher: Watch
 
 
 def _show_text(watcher: Watcher, message: dict[str, Any]) -> None:
-    """Show what the process of the run is writing now. What it has lost is not shown."""
+    """Show the text that the model or a command of the run is writing now. Text that was lost on the way is missing."""
     if message["kind"] == "call":
         tool, _, subject = message["text"].partition(" ")
         watcher.on_call(tool, subject)
@@ -70,9 +69,9 @@ def _show_text(watcher: Watcher, message: dict[str, Any]) -> None:
 
 
 def _is_at_rest(state: RunState) -> bool:
-    # A worker that is interrupted leaves its run to another one.
+    # A remote run that was interrupted is taken up by another worker.
     interrupted = state.interruption is not None and not state.remote
-    return state.outcome is not None or state.stage not in WORKING or interrupted
+    return interrupted or not state.in_progress
 
 
 def _is_driven(state: RunState, heads: RunHeads) -> bool:

@@ -1,4 +1,4 @@
-"""Control requests: messages that ask a run to skip or retry a step, to pause, or to end."""
+"""Sends control requests: messages that ask a run to skip or retry a step, to pause, or to end."""
 
 import json
 from typing import Literal
@@ -26,7 +26,7 @@ def request_control(
     all_folders: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Send a control request to a run that is in progress, say so, and return the exit code."""
+    """Send a control request to a run in progress, and print when it takes effect. Returns the exit code."""
     journal = open_journal()
     try:
         found = find_run(journal, run_id, all_folders=all_folders)

@@ -1,6 +1,6 @@
-"""What is printed when a run ends, waits or is interrupted, and the exit code that goes with it.
+"""Prints the result when a run ends, waits or is interrupted, and chooses the exit code.
 
-An error that ends it is printed by `app.report_error`, which it reaches as an exception.
+Errors are not handled here: they are exceptions, which `app.report_error` prints.
 """
 
 import sys
@@ -34,22 +34,22 @@ class Display:
     verbose: bool = False
     isolation: str = ""
     hints: bool = True
-    """Whether commands for the run are named at its end. Not for a demo, whose run is removed then."""
+    """Whether the end names commands for the run. A demo does not, because its run is removed."""
     result: Callable[[RunState, Verdict], list[Text]] | None = None
-    """Gives the lines to print when the run has ended, instead of the summary."""
+    """Returns the lines to print instead of the summary."""
 
 
 def report_end(state: RunState, watcher: Watcher, display: Display, *, at_least: int = 0) -> int:
-    """Print the result. `at_least` is the exit code if the run went well and what came after it did not."""
+    """Print the result. Returns the exit code: that of the run, or `at_least` if that is 0."""
     if state.outcome is not None:
         verdict = state.outcome.verdict
     else:
         verdict = Verdict.WAITING if state.stage is Stage.WAITING else Verdict.UNVERIFIED
     if state.undone is not None and verdict is Verdict.VERIFIED:
-        verdict = Verdict.UNVERIFIED  # What was verified is not there any more.
+        verdict = Verdict.UNVERIFIED  # The verified changes are no longer there.
     ended = state.outcome is not None and state.outcome.verdict is verdict
     code = state.outcome.exit_code if ended and state.outcome else EXIT_CODES[verdict]
-    # A run that was asked for a plan only succeeds when it has made one, although a plan proves nothing.
+    # A run that was asked only for a plan succeeds when it has made one, although a plan proves nothing.
     code = 0 if is_plan(state) else code
     code = code or at_least
     _print_result(state, verdict, code, watcher, display)
@@ -84,8 +84,8 @@ def _print_result(state: RunState, verdict: Verdict, code: int, watcher: Watcher
     if state.plan and is_plan(state):
         print_lines(plan_lines(state.plan, marks))
         print()
-    own = display.result(state, verdict) if display.result is not None else None
-    print_lines(summary(state, marks, hints=display.hints) if own is None else own)
+    custom = display.result(state, verdict) if display.result is not None else None
+    print_lines(summary(state, marks, hints=display.hints) if custom is None else custom)
 
 
 def _write_json(watcher: Watcher, item: dict[str, Any]) -> None:

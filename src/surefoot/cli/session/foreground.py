@@ -39,13 +39,13 @@ from surefoot.models.select import choose_model, require_reachable
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a run after its end."""
+    """The state of a run after its review and its commit."""
 
     state: RunState
     records: Sequence[Record] = ()
-    """What was recorded since its end."""
+    """The events recorded since the run ended."""
     exit_code: int = 0
-    """The exit code if the run itself went well."""
+    """The exit code of the process if that of the run is 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class PreparedRun:
 
     run_id: str
     drive: Callable[..., Awaitable[RunState]]
-    """`start_run`, `resume_run` or `retry_step` with every argument but the services. `start_run` can also be given its
+    """`start_run`, `resume_run` or `retry_step` with all arguments except the services. `start_run` also accepts a
     `branch`."""
     model_spec: str | None
     model_settings: ModelSettings
@@ -66,13 +66,13 @@ class PreparedRun:
     before: Callable[[], None] | None = None
     """Called before the engine starts, once a model is available."""
     after: Callable[[], None] | None = None
-    """Called after the result of a run that has begun was printed."""
+    """Called after the result was printed, if the run has begun."""
     settle: Callable[[RunState], Awaitable[Settled]] | None = None
-    """Called after the run has ended and before its result is printed: review, commit."""
+    """Called after the run has ended and before its result is printed, for the review and the commit."""
     task: Task | None = None
     """The task of a new run."""
     folder: Path
-    """Where the run works."""
+    """The folder in which the run works."""
     mcp_servers: Sequence[ConfiguredServer] = ()
 
 
@@ -143,7 +143,7 @@ def _notify(watcher: Watcher, message: str) -> None:
 
 
 async def _choose_model(prepared: PreparedRun) -> LanguageModel:
-    """The model to use. A script or a cassette cannot be found again by its name in the journal."""
+    """The model to use. Raises NoModel if it is not available, such as a script that the journal knows only by name."""
     try:
         model = await choose_model(prepared.model_spec, prepared.model_settings)
         await require_reachable(model)

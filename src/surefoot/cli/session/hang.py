@@ -13,13 +13,14 @@ from surefoot.core.outcome import EXIT_CODES, Verdict
 from surefoot.journal.events import RunInterrupted
 
 RECORD_SECONDS = 5.0
-"""How long recording the end may take: the part that hangs may hold the journal."""
+"""The time limit for recording the end: the part that hangs may hold the journal."""
 
 
 def end_process(restore_terminal: Callable[[], None], run_id: str, reason: str, *, as_json: bool = False) -> None:
     """Record that the run was interrupted, if the journal allows it, and end the process at once.
 
-    The commands of the run end with it, because their supervisors do. The run can be resumed like one that was killed.
+    The commands of the run end too, because their supervisors end with the process. The run can be resumed like one
+    that was killed.
     """
     recording = threading.Thread(target=_record, args=(run_id, f"out of time: {reason}"), daemon=True)
     recording.start()
@@ -36,7 +37,7 @@ def end_process(restore_terminal: Callable[[], None], run_id: str, reason: str, 
 
 
 def _record(run_id: str, reason: str) -> None:
-    """Write over a connection of its own: the one of the run belongs to the thread that hangs."""
+    """Record the end over a new connection, because that of the run belongs to the thread that hangs."""
     with contextlib.suppress(Exception):
         journal = open_journal()
         asyncio.run(journal.append(run_id, [RunInterrupted(reason=reason)]))

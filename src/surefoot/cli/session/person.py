@@ -1,4 +1,4 @@
-"""The person at the terminal, who is asked questions inline. Without a terminal, or after Ctrl-D, they stay open."""
+"""Asks the person at the terminal. Without a terminal, or after Ctrl-D, a question stays open."""
 
 import asyncio
 import os
@@ -16,13 +16,16 @@ from surefoot.core.questions import EDIT, Question, choice_of, expected, explana
 
 YES_OR_NO = ("confirmation", "approval")
 _MAX_QUESTION = 100_000
-"""What a person approves is shown whole; longer texts end with a mark."""
+"""The characters of a question that are shown. A person must see all of what they approve."""
 
 Suspend = Callable[[], AbstractContextManager[TextIO]]
 
 
 class TerminalPerson:
-    """`suspend` stops the live view while a question is asked. With `yes`, confirmations are answered with yes."""
+    """Asks questions on the terminal.
+
+    `suspend` stops the live view meanwhile. With `yes`, confirmations and approvals are answered with yes.
+    """
 
     def __init__(self, keyboard: TextIO, suspend: Suspend | None = None, *, yes: bool = False) -> None:
         self._keyboard = keyboard
@@ -50,7 +53,7 @@ class TerminalPerson:
                     return answer
 
     async def _understand(self, question: Question, typed: str, screen: TextIO) -> str | None:
-        """The answer that the typed text stands for; None if the question has to be asked again."""
+        """The answer that the typed text means; None if the question has to be asked again."""
         if (answer := understood(question, typed)) is not None:
             return answer
         if not question.is_strict:
@@ -65,7 +68,10 @@ class TerminalPerson:
         return None
 
     async def _edit(self, question: Question, screen: TextIO) -> str | None:
-        """Have the draft edited: a command of one line here, anything else in the editor."""
+        """Let the person edit the draft: a command of one line on the terminal, anything else in the editor.
+
+        Returns None if nothing was changed.
+        """
         if "\n" not in question.draft and _is_command(question):
             print(f"  now: {fmt.line(question.draft, _MAX_QUESTION)}\n  new: ", end="", file=screen, flush=True)
             text = await read_line(self._keyboard)
@@ -93,7 +99,7 @@ def _editor() -> str:
 
 
 async def _in_editor(text: str) -> str | None:
-    """Return the text as it was saved; None if the editor failed."""
+    """The text as it was saved; None if the editor failed."""
     with tempfile.TemporaryDirectory(prefix="surefoot-") as folder:
         file = Path(folder) / "edit.txt"
         file.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`run --plan`: which plan is meant, whether it can be carried out, and what has changed since it was made."""
+"""`run --plan`: finds the plan, checks that it can be carried out, and notes what has changed since it was made."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from surefoot.journal.store.base import LAST
 from surefoot.models.select import reusable_spec
 from surefoot.workspace.errors import as_text
 
-_CONTRADICT = {"based_on": "--based-on", "given": "--given", "from_phase": "--from-phase", "phases": "--phases"}
+_EXCLUSIVE = {"based_on": "--based-on", "given": "--given", "from_phase": "--from-phase", "phases": "--phases"}
 _NEXT = {
     "running": "see how far it is: surefoot watch {}",
     "queued": "see how far it is: surefoot watch {}",
@@ -31,13 +31,13 @@ _NEXT = {
 
 
 def carrying_out(words: Sequence[str], options: Mapping[str, Any], *, in_current_folder: bool) -> dict[str, Any]:
-    """The options of a new run that carries out the plan that --plan names.
+    """The options of a new run that carries out the plan named by --plan.
 
-    It works in the folder of the plan, unless another one was named (`in_current_folder` is False).
+    The run works in the folder of the plan, unless another one was given (`in_current_folder` is False).
     """
     if words:
         raise UsageError("a plan has its task already", remedy="leave out the task, or make a plan for it first")
-    for name, option in _CONTRADICT.items():
+    for name, option in _EXCLUSIVE.items():
         if options.get(name) is not None:
             raise UsageError(f"--plan and {option} contradict each other", remedy="give one of them")
     named = None if in_current_folder else resolve_workspace(options["workspace"])
@@ -64,7 +64,7 @@ def carrying_out(words: Sequence[str], options: Mapping[str, Any], *, in_current
 
 
 def _plan_id(name: str, folder: Path | None) -> str:
-    """The name of a run; for `last`, the id of the newest plan of the folder."""
+    """The given name of a run; for `last`, the id of the newest plan of the folder."""
     if name != LAST:
         return name
     reader = open_run_list()
@@ -95,7 +95,7 @@ def _require_plan(state: RunState, current: CurrentStatus) -> None:
 
 
 def _folder_notes(state: RunState, folder: Path, made_for: str, *, is_clone: bool) -> list[str]:
-    """How the folder differs from what it was when the plan was made."""
+    """How the folder differs from its state when the plan was made."""
     if is_clone:
         return []
     other = "" if str(folder) == made_for else f"the plan was made for {fmt.folder(made_for)}"
@@ -111,8 +111,8 @@ def _folder_notes(state: RunState, folder: Path, made_for: str, *, is_clone: boo
     ]
     if not changed:
         return [other] if other else []
-    what = f"{other}, and the folder differs from it" if other else "the folder has changed since the plan was made"
-    return [f"{what}: {fmt.join_limited(changed)}"]
+    note = f"{other}, and the folder differs from it" if other else "the folder has changed since the plan was made"
+    return [f"{note}: {fmt.join_limited(changed)}"]
 
 
 def _earlier_notes(current: CurrentStatus) -> list[str]:

@@ -1,4 +1,4 @@
-"""From command-line options to a `PreparedRun`: settings, task, checks, and phases taken over from another run."""
+"""Turns command-line options into a `PreparedRun`: settings, task, checks, and phases taken over from another run."""
 
 import shlex
 import sys
@@ -52,19 +52,21 @@ _FLAGS = {
     "max_tokens": ("budget.max_tokens", "--max-tokens"),
     "max_cost": ("budget.max_cost_usd", "--max-cost"),
 }
-"""Options that override a setting: the name of the setting, and the source that `surefoot config` would name."""
+"""Options that override a setting: the name of the setting, and the source to name in messages."""
 
 _AFTER_PLANNING = (Stage.EXECUTION, Stage.VALIDATION)
 _LIMITS = {"max_time": "max_seconds", "max_tokens": "max_tokens", "max_cost": "max_cost_usd"}
 
 
 class GivenTask(NamedTuple):
-    """What the command line says about a new run."""
+    """A new run as the command line describes it."""
 
     task: Task
     first: Stage
     given: Sequence[Event]
+    """Events to record at the start, such as the results of earlier phases."""
     based_on: str
+    """The run that --based-on names; empty without it."""
 
 
 def given_task(
@@ -75,9 +77,9 @@ def given_task(
     continued: StoredRun | None = None,
     default_checks: Sequence[str] = (),
 ) -> GivenTask:
-    """The task of a new run: that in `words`, or that of the run that --based-on names. It works in `workspace`.
+    """The task of a new run in `workspace`: that in `words`, or that of the run that --based-on names.
 
-    Without --check it has the checks of that run, or of the one that it continues, or else `default_checks`.
+    Without --check it has the checks of that run, or of the run that it continues, or else `default_checks`.
     """
     base = load_run(options["based_on"], start=folder).state if options.get("based_on") is not None else None
     earlier = _earlier(options.get("given"), base)
@@ -87,19 +89,22 @@ def given_task(
     task = Task(text=_task_text(words, base), workspace=str(workspace), checks=checks)
     given = [*(earlier.before(first) if earlier and first else ()), *_notes(options)]
     if base is not None and base.context is not None:
-        given = [*given, base.context]  # a plan for a follow-up is carried out as one
+        given = [*given, base.context]  # The plan of a follow-up is carried out with the context of the follow-up.
     if options.get("phases") == "plan" and first in _AFTER_PLANNING:
         raise UsageError(f"the run starts with {first}, after planning", remedy="leave out --phases plan")
     return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
 
 
 def _notes(options: Mapping[str, Any]) -> list[Event]:
-    """What the user has to know from the start."""
+    """Warnings to record at the start."""
     return [Warned(message=note) for note in options.get("notes", ())]
 
 
 def continued_run(options: Mapping[str, Any], folder: Path) -> StoredRun | None:
-    """The run that --continue names. Raises UsageError if it worked in another folder: its context stays there."""
+    """The run that --continue names; None without it.
+
+    Raises UsageError if it worked in another folder: its context must not leave that folder.
+    """
     if options.get("continues") is None:
         return None
     for other in ("based_on", "given", "from_phase"):
@@ -124,7 +129,7 @@ def prepare_start(words: tuple[str, ...], options: Mapping[str, Any]) -> Prepare
     earlier = continued_run(options, folder)
     where = worktree_path(folder, run_id) if in_copy else folder
     new = given_task(words, options, folder, where, earlier, config.checks)
-    # Before a copy is made or a model is looked for.
+    # Refused before a copy is made or a model is chosen.
     refuse_missing_commands(new.task.with_(workspace=str(folder)))
     copy = partial(make_worktree, folder, new.task.folder, paths.state_home(), run_id, config)
     return PreparedRun(
@@ -182,7 +187,7 @@ def prepare_resume(
 
 
 def display_of(state: RunState, options: Mapping[str, Any]) -> Display:
-    """How to show a run that exists already."""
+    """The display of a run that exists already."""
     assert state.task is not None
     return Display(
         **{name: value for name, value in options.items() if name not in _LIMITS},
@@ -200,7 +205,7 @@ def load_settings(folder: Path, options: Mapping[str, Any] | None = None) -> Set
 
 
 def with_settings(config: ExecutionConfig, changes: Sequence[str]) -> ExecutionConfig:
-    """The settings of a run with some values replaced, each given as `section.name=value`."""
+    """Replace values in the settings of a run. Each change has the form `section.name=value`."""
     for change in changes:
         name, equals, value = change.partition("=")
         name = SETTING_ALIASES.get(name.strip(), name.strip())
@@ -237,7 +242,7 @@ def _flags(options: Mapping[str, Any]) -> dict[str, Sourced]:
 def _with_limits(
     config: ExecutionConfig, options: Mapping[str, Any], current: ExecutionConfig
 ) -> ExecutionConfig | None:
-    """The settings of a run with other limits and the current prices; None if nothing is different."""
+    """The settings of a run with the given limits and the current prices; None if nothing changes."""
     limits = {name: value for option, name in _LIMITS.items() if (value := options.get(option)) is not None}
     changed = config.with_(budget=config.budget.with_(**limits), prices={**config.prices, **current.prices})
     return changed if changed != config else None
@@ -250,7 +255,7 @@ def _task_text(words: tuple[str, ...], base: RunState | None) -> str:
         return " ".join(words)
     if sys.stdin.isatty():
         click.echo("type the task; Ctrl-D on a line of its own ends it", err=True)
-    # The limit is above the maximum length of a task, so that a longer one is refused and not cut.
+    # The limit is above the maximum length of a task, so that a task that is too long is refused and not cut.
     return sys.stdin.buffer.read(2_000_000).decode(errors="replace")
 
 
@@ -271,7 +276,7 @@ def _stage(phase: str | None) -> Stage | None:
 
 
 def _earlier(file: str | None, base: RunState | None) -> EarlierPhases | None:
-    """The results of earlier phases: of another run, or from a file."""
+    """The results of earlier phases, from a file or from another run; None if there are none."""
     if file is not None and base is not None:
         raise UsageError("--given and --based-on contradict each other", remedy="give one of them")
     if file is not None:

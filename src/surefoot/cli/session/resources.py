@@ -1,4 +1,4 @@
-"""The journal and the workspace: what commands open before they do anything else."""
+"""Opens the journal and the workspace for a command."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ def open_journal(*, read_only: bool = False) -> OpenJournal:
 def resolve_workspace(name: str) -> Path:
     """The workspace as an absolute path. Raises UsageError if it is not a writable folder.
 
-    From here on nothing is imported from it.
+    Nothing is imported from it afterwards.
     """
     folder = Path(name).expanduser().absolute()
     if not folder.exists():

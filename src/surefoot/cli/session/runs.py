@@ -1,7 +1,6 @@
-"""Which run a command means, and the folder of that run. Every command that takes a run asks here.
+"""Finds the run that a command means, and the folder of that run.
 
-Without an id, or with `last`, it is the newest run of the current folder. Other folders are reached with --all or an
-id.
+Without an id, or with `last`, it is the newest run of the current folder. Runs of other folders need --all or an id.
 """
 
 import shlex
@@ -35,7 +34,7 @@ class CurrentFolder(NamedTuple):
 
     path: str
     workspaces: tuple[str, ...]
-    """Where its runs worked: in the folder itself and in copies of it."""
+    """The folders in which its runs worked: the folder itself and copies of it."""
     runs: int
     other_runs: int
     """The number of runs in other folders."""
@@ -57,21 +56,21 @@ class StoredRun(NamedTuple):
 
 
 def open_run_list() -> Reader:
-    """Open the journal to list runs. This imports less than opening it for anything else."""
+    """Open the journal to list runs. Imports less than `open_journal`."""
     from surefoot.journal.store.opening import open_reader
 
     return open_reader(paths.state_home())
 
 
 def continued_by(journal: Reader, run_ids: Collection[str]) -> dict[str, str]:
-    """The ids of the runs that these continue, by one query. Runs that continue none are not among the keys."""
+    """Map each of these runs to the run that it continues, with one query. Runs that continue none are left out."""
     import json
 
     return {run_id: str(json.loads(body)["run"]) for run_id, _, body in journal.bodies(run_ids, ["context_given"])}
 
 
 def current_folder(journal: HasWorkspaces, start: Path | None = None) -> CurrentFolder:
-    """The innermost folder around `start`, by default the working directory, in which there were runs.
+    """The innermost folder with runs among `start`, by default the working directory, and its parents.
 
     The search ends at the root of a git repository: the runs of a folder around it belong to another project.
     """
@@ -93,7 +92,10 @@ def current_folder(journal: HasWorkspaces, start: Path | None = None) -> Current
 
 
 def find_run(journal: Journal, name: str, *, all_folders: bool = False, start: Path | None = None) -> FoundRun:
-    """Find a run by the beginning of its id, or the newest one for `last`. Nothing is imported from its folder then."""
+    """Find a run by the beginning of its id, or the newest one for `last`.
+
+    Nothing is imported from its folder afterwards. Raises UnknownRun if there is no such run.
+    """
     current = current_folder(journal, start)
     if name == LAST and not all_folders:
         newest = journal.summaries(1, current.workspaces)
@@ -131,15 +133,15 @@ def load_found_run(name: str, *, all_folders: bool = False, start: Path | None =
 
 
 def say_where(found: FoundRun, action: str) -> None:
-    """Name the folder that a command is about to change, on standard error."""
+    """Print the folder that a command is about to change, on standard error."""
     where = "" if found.is_current else ", which is not the current folder"
     click.echo(f"{action} run {found.run_id} in {fmt.folder(found.folder)}{where}", err=True)
 
 
 def confirm_where(found: FoundRun, action: str, *, yes: bool) -> None:
-    """Name the folder, and ask for confirmation if it is not the current one.
+    """Print the folder, and ask for confirmation if it is not the current one.
 
-    Nothing is asked if the user has named the run by its id and has said yes in advance.
+    With `yes`, nothing is asked about a run that the user named by its id. Raises SurefootError if the answer is no.
     """
     say_where(found, action)
     if found.is_current or (yes and found.by_id):
@@ -154,7 +156,7 @@ def confirm_where(found: FoundRun, action: str, *, yes: bool) -> None:
 
 
 def _origins() -> dict[str, str]:
-    """The copies of folders that runs work in, each with its folder."""
+    """Map each copy in which a run works to the folder that was copied."""
     home = paths.state_home()
     if not paths.worktree_records(home).is_dir():
         return {}

@@ -1,4 +1,4 @@
-"""The status of one run for a command: the journal, the process that drives it, and the runs that carried it out."""
+"""The current status of one run, with the process that drives it or the runs that carried out its plan."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -17,13 +17,13 @@ class CurrentStatus(NamedTuple):
     live: bool
     """Whether a process drives the run now."""
     process: str = ""
-    """That process, in words."""
+    """The process in words; empty if there is none."""
     carried_out_by: tuple[str, ...] = ()
-    """The runs that carried out the plan, oldest first, if the run is one."""
+    """If the run is a plan: the runs that carried it out, oldest first."""
 
     @property
     def words(self) -> list[str]:
-        """Who drives the run, or carried out the plan."""
+        """Lines that say who drives the run, or who carried out the plan."""
         lines = [f"at work in {self.process}"] if self.process else []
         if self.carried_out_by:
             *earlier, last = self.carried_out_by
@@ -51,7 +51,7 @@ def current_status(state: RunState) -> CurrentStatus:
 
 
 def require_free(state: RunState) -> None:
-    """Raise if a process drives the run, or if it is a plan, which is carried out and not resumed."""
+    """Raise if the run cannot be resumed: a process drives it, or it is a plan."""
     run_id, current = state.run_id, current_status(state)
     if current.live:
         raise WorkspaceLocked(
@@ -69,6 +69,6 @@ def _process(state: RunState) -> str:
     assert state.task is not None
     holder = current_holder(state.task.folder, paths.state_home())
     if holder is None or holder.run_id != state.run_id:
-        # It has a lease, and not the lock of this folder.
+        # The process holds the lease of the run, and not the lock of this folder.
         return "a worker" if state.remote else "a process that works elsewhere"
     return f"process {holder.pid} since {fmt.timestamp(datetime.fromisoformat(holder.since).timestamp())}"

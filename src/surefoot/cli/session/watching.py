@@ -1,4 +1,4 @@
-"""Choosing who shows a run, and connecting it to the run's events. A watcher that fails never breaks the run."""
+"""Chooses the view of a run, and connects it to the run's events. A view that fails never breaks the run."""
 
 import os
 import sys
@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from surefoot.cli.options import is_debugging
 from surefoot.cli.report.hiding import redactor, safe
 from surefoot.cli.report.symbols import marks_for
 from surefoot.cli.views.jsonl import JsonLines
@@ -60,6 +61,6 @@ class _Guard:
             function(*arguments)
         except Exception as error:
             self._broken = True
-            if os.environ.get("SUREFOOT_DEBUG"):
+            if is_debugging():
                 print(redactor().redact(traceback.format_exc()), end="", file=sys.stderr)
             self._watcher.notify(safe(f"the display failed, the run continues: {type(error).__name__}: {error}"))

@@ -1,4 +1,4 @@
-"""`run --worktree`: where the copy of the folder is, and how its changes are offered when the run has ended."""
+"""`run --worktree`: the place of the copy, and the offer to apply its changes when the run has ended."""
 
 from pathlib import Path
 
@@ -13,16 +13,16 @@ from surefoot.history.timeline import diff_of
 
 
 def worktree_path(folder: Path, run_id: str) -> Path:
-    """Where the copy of `folder` for this run is made.
+    """The path of the copy of `folder` for this run.
 
-    It has the folder's own name, which prompts and tests may show. It is not part of Surefoot's state, because
+    It ends with the folder's own name, which prompts and tests may show. It is not inside Surefoot's state, because
     commands must not see that.
     """
     return (paths.cache_home() / "worktrees" / run_id / (folder.name or "copy")).absolute()
 
 
 def offer_changes(run_id: str, folder: Path) -> None:
-    """Print the changes, or their statistics if they are long, and how to apply them."""
+    """Print the changes, or only their statistics if they are long, and how to apply them."""
     text, shown = diff_of(load_run(run_id).records, paths.state_home()), fmt.folder(folder)
     if not text:
         click.echo(f"\nno changes; {shown} is as it was")

@@ -1,1 +1,1 @@
-"""Commands that set Surefoot up: for a user, for a project, and with a model."""
+"""Commands that set up Surefoot: for a user, for a project, and with a model."""

@@ -1,4 +1,4 @@
-"""`config`, `trust` and `untrust`: the settings with their sources, and which projects may set any."""
+"""`config`, `trust` and `untrust`: the settings with their sources, and the projects that may set them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +55,7 @@ def config(context: click.Context, workspace: str, changed: bool, as_json: bool)
 
 
 def _is_changed(name: str, item: "Sourced") -> bool:
-    """Whether a value is not the default. Prices and MCP servers have none."""
+    """Whether a value differs from the default. Prices and MCP servers have no default."""
     from surefoot.config.fields import known_fields
 
     field = dict(known_fields()).get(name)
@@ -63,7 +63,7 @@ def _is_changed(name: str, item: "Sourced") -> bool:
 
 
 def as_object(name: str, item: "Sourced") -> dict[str, object]:
-    """A setting for JSON."""
+    """The value, the source and the environment variable of a setting, for JSON."""
     from surefoot.config.mcp import McpServer
     from surefoot.config.model import Price
     from surefoot.config.sources import variable_of
@@ -111,7 +111,7 @@ def untrust(folder: str) -> int:
 
 
 def shown(name: str, value: object) -> object:
-    """A value as it is printed. Of an alert's target and a database's URL only the part that is no secret."""
+    """A value as it is printed. URLs and the targets of alerts are cut to the part that is not secret."""
     if name == "redis.url" and isinstance(value, str):
         from surefoot.config.integrations import shown_url
 

@@ -1,4 +1,4 @@
-"""`config set`, `get`, `unset` and `edit`."""
+"""`config set`, `config unset`, `config get` and `config edit`."""
 
 import sys
 from pathlib import Path
@@ -138,7 +138,7 @@ def edit_config(context: click.Context, project: bool, workspace: str | None) ->
 
 
 def _folder(context: click.Context, workspace: str | None) -> Path:
-    """The folder of -C, which may stand before or after the name of the command."""
+    """The folder given with -C, before or after the name of the subcommand."""
     given = workspace if workspace is not None else context.parent and context.parent.params.get("workspace")
     folder = Path(given or ".").expanduser()
     if not folder.is_dir():
@@ -153,7 +153,7 @@ def _file(project: bool, folder: Path) -> "ConfigFile":
 
 
 def _valid_content(file: "ConfigFile") -> bytes | None:
-    """The content of the file. One that is not valid is not changed: what would be left of it is not clear."""
+    """The content of the file; None if there is none. Raises ConfigError if it is not valid: such a file stays."""
     content = file.read()
     if content is not None:
         file.settings(content)
@@ -166,7 +166,7 @@ def _say_trust(file: "ConfigFile", trusted: bool | None) -> None:
 
 
 def _say_effect(file: "ConfigFile", name: str, folder: Path) -> None:
-    """Say so if another layer keeps the value from being used here."""
+    """Print a note if another layer of the settings overrides the value here."""
     from surefoot.config.layers import load
 
     source = load(folder).listed[name].source

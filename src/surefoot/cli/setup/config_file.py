@@ -24,7 +24,7 @@ def trust_store() -> TrustStore:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A config file that may not exist yet. `folder` is the project that it belongs to; None: it is the user's."""
+    """A config file that may not exist yet. `folder` is the project that it belongs to; None for the user's file."""
 
     path: Path
     folder: Path | None = None
@@ -35,13 +35,13 @@ class ConfigFile:
 
     @classmethod
     def of_project(cls, workspace: Path) -> "ConfigFile":
-        """The config that a run in this folder would read; without one, a new file in the folder itself."""
+        """The file that a run in this folder would read; if there is none, a new file in the folder itself."""
         found = find_project_config(workspace) or workspace.resolve() / paths.PROJECT_CONFIGS[0]
         folder = found.parent.parent if found.parent.name == ".surefoot" else found.parent
         return cls(found, folder)
 
     def read(self) -> bytes | None:
-        """The content; None if there is no such file."""
+        """The content; None if there is no such file. Raises ConfigError if a project's file is a link."""
         if self.folder is not None and (self.path.is_symlink() or self.path.parent.is_symlink()):
             raise ConfigError(
                 f"{self.path} is a link, and a project's config is not changed through one",
@@ -56,13 +56,13 @@ class ConfigFile:
         trust_store().add(self.path, content)
 
     def settings(self, content: bytes) -> Mapping[str, Sourced]:
-        """The settings in this content. Raises ConfigError if it is not valid here."""
+        """The settings in this content. Raises ConfigError if it is not valid for this file."""
         return from_toml(self.path, content) if self.folder is None else project_settings(self.path, content)
 
     def write(self, content: bytes, before: bytes | None, *, trust_new: bool = True) -> bool | None:
-        """Replace the content, which is validated first. Returns whether a project's file is trusted now.
+        """Validate the content and write it. Returns whether a project's file is trusted now; None for the user's file.
 
-        It is if it was before. A new one is with `trust_new`: nobody but the user has written what is in it.
+        A file that was trusted stays trusted. A new one is trusted with `trust_new`: only the user has written to it.
         """
         from surefoot.tools.fs.fileio import write_bytes
 
@@ -82,7 +82,7 @@ class ConfigFile:
 
 
 def parse_values(name: str, texts: Sequence[str]) -> Any:
-    """The value of a setting as it is given on a command line: text, or several texts for a list."""
+    """Parse the value of a setting from the command line: one text, or several for a list."""
     field = dict(known_fields())[name]
     is_list = str(field.annotation).startswith("tuple[")
     if len(texts) > 1 and not is_list:
@@ -91,7 +91,7 @@ def parse_values(name: str, texts: Sequence[str]) -> Any:
     if is_list and not isinstance(value, list):
         value = list(texts)
     if value is None and texts[0] in get_args(next(iter(get_args(field.annotation)), None)):
-        value = texts[0]  # such as effort, which can be "none"
+        value = texts[0]  # A setting such as effort, which can be "none".
     if value is None:
         raise ConfigError(
             f"a config file cannot say that {name} has no value",
@@ -102,7 +102,7 @@ def parse_values(name: str, texts: Sequence[str]) -> Any:
 
 
 def with_setting(content: bytes, name: str, value: Any) -> bytes:
-    """The content with one setting replaced or added, also if it stands there under another name."""
+    """The content with one setting replaced or added. An entry under another name of the setting is removed."""
     import tomlkit
 
     document = tomlkit.parse(without_setting(content, name, keep=name).decode())
@@ -120,7 +120,7 @@ def with_setting(content: bytes, name: str, value: Any) -> bytes:
 
 
 def without_setting(content: bytes, name: str, *, keep: str = "") -> bytes:
-    """The content without a setting, under any of its names but `keep`."""
+    """The content without a setting, under any of its names except `keep`."""
     import tomlkit
 
     document = tomlkit.parse(content.decode())

@@ -1,4 +1,4 @@
-"""`init`: look at a project, try its commands, and write its config file."""
+"""`init`: looks at a project, tries its commands, and writes its config file."""
 
 import sys
 from collections.abc import Sequence
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from surefoot.cli.setup.trying import Tried
     from surefoot.config.model import ExecutionConfig
     from surefoot.engine.verifier.suite.project_commands import ProjectCommand
+
+
+NO_CHECK = (
+    "none of them works now, so no check is saved: runs use --check, or the project's own tests; "
+    "run surefoot init --force again when they work"
+)
 
 
 @click.command()
@@ -44,13 +50,13 @@ def init(
     from surefoot.config.paths import PROJECT_CONFIGS
 
     root = resolve_workspace(workspace)
-    there = next((root / name for name in PROJECT_CONFIGS if (root / name).is_file()), root / PROJECT_CONFIGS[0])
-    file = ConfigFile(there, root)
+    path = next((root / name for name in PROJECT_CONFIGS if (root / name).is_file()), root / PROJECT_CONFIGS[0])
+    file = ConfigFile(path, root)
     before = file.read()
     if before is not None:
         file.settings(before)
     config = load_settings(root, options).execution
-    tried = _look(root, config, time_limit or config.command_timeout_seconds, quiet=as_json)
+    tried = _try_all(root, config, time_limit or config.command_timeout_seconds, quiet=as_json)
     content = _proposal(before, tried, network=bool(options["network"]))
     written = _write(file, before, content, force=force, as_json=as_json)
     kept = before is not None and before != content and not written
@@ -63,14 +69,15 @@ def init(
     return 1 if kept else 0
 
 
-def _look(root: Path, config: "ExecutionConfig", seconds: float, *, quiet: bool) -> "list[Tried]":
+def _try_all(root: Path, config: "ExecutionConfig", seconds: float, *, quiet: bool) -> "list[Tried]":
+    """Find the commands of the project and try each. Prints the results, unless `quiet`."""
     import asyncio
     from contextlib import aclosing
 
     from surefoot.cli.report import formatting as fmt
     from surefoot.cli.setup.trying import try_commands
     from surefoot.engine.verifier.suite.project_commands import project_commands
-    from surefoot.prompting.project.folder import list_files
+    from surefoot.project.folder import list_files
 
     def on_start(found: "ProjectCommand") -> None:
         click.echo(f"trying {fmt.line(found.command)} ...", err=True)
@@ -87,7 +94,10 @@ def _look(root: Path, config: "ExecutionConfig", seconds: float, *, quiet: bool)
     commands = list(project_commands(root, list_files(root)))
     if not commands and not quiet:
         click.echo("no command that tests, lints or builds this project was found")
-    return asyncio.run(collect(commands))
+    tried = asyncio.run(collect(commands))
+    if tried and not quiet and not any(each.result == "works" for each in tried):
+        click.echo(NO_CHECK)
+    return tried
 
 
 def _print_tried(tried: "Tried") -> None:
@@ -111,7 +121,10 @@ def _proposal(before: bytes | None, tried: "Sequence[Tried]", *, network: bool) 
 
 
 def _write(file: "ConfigFile", before: bytes | None, content: bytes, *, force: bool, as_json: bool) -> bool:
-    """Write the file, unless it exists and nobody wants it to be changed. Returns whether it was written."""
+    """Write the file. An existing one is changed only with `force` or if the user agrees.
+
+    Returns whether it was written.
+    """
     if content == before:
         click.echo(f"{file.path} is as it would be written", err=True)
         return False
@@ -140,7 +153,7 @@ def _print_diff(file: "ConfigFile", before: bytes, after: bytes) -> None:
 
 
 def _trust(file: "ConfigFile", content: bytes, *, agreed: bool, may_ask: bool) -> bool:
-    """Trust the file if the user agrees; say how otherwise. Returns whether it is trusted now."""
+    """Trust the file if the user agrees; otherwise print how to. Returns whether it is trusted now."""
     if not agreed and may_ask and _is_terminal():
         agreed = click.confirm("Trust it, so that runs here use it?", default=True, err=True)
     if agreed:

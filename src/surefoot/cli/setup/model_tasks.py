@@ -1,4 +1,4 @@
-"""The three small tasks of `surefoot model test`, from easy to less easy. They need Python and nothing else."""
+"""The three small tasks of `surefoot model test`, the easiest first. They need only Python."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ class SmallTask:
     checks: tuple[str, ...]
     files: Mapping[str, str]
     good_for: str
-    """What a model is good for that does this, in words."""
+    """The kind of work that a model can do if it does this task, in words."""
 
 
 _TEST_SHORTEN = """\

@@ -1,4 +1,4 @@
-"""`model test`: what a model makes of three small tasks."""
+"""`model test`: tries a model with three small tasks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,13 +31,17 @@ def model_test(model: str | None, as_json: bool, **limits: Any) -> int:
     """
     import asyncio
     import json
+    import tempfile
 
     from surefoot.cli.report.hiding import redactor
     from surefoot.cli.setup.model_tasks import TASKS
     from surefoot.config.layers import load
 
     settings = load(Path.cwd())
-    trial = asyncio.run(_test(model, settings, limits))
+    # The folder is removed after the event loop has waited for its threads: after Ctrl-C, one of them may still be
+    # storing a snapshot.
+    with tempfile.TemporaryDirectory(prefix="surefoot-model-test-") as scratch:
+        trial = asyncio.run(_test(model, settings, limits, Path(scratch)))
     if as_json:
         click.echo(redactor().redact(json.dumps(trial.as_object())))
     else:
@@ -115,7 +119,7 @@ def _row(name: str, result: str, results: "Sequence[TaskResult]") -> str:
 
 
 def conclusion(results: "Sequence[TaskResult]") -> str:
-    """One line: what the model is good for on this evidence, and no more than that."""
+    """One line that says what the model is good for, and claims no more than the results show."""
     from surefoot.cli.setup.model_tasks import TASKS
 
     if any(result.unasked for result in results):
@@ -133,8 +137,8 @@ def conclusion(results: "Sequence[TaskResult]") -> str:
     return f"On the evidence of one try each, {fit}{failed}{unfinished}."
 
 
-async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any]) -> Trial:
-    """Test the model until the tasks are done, a limit is reached, or the user stops it."""
+async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any], scratch: Path) -> Trial:
+    """Test the model until the tasks are done, a limit is reached, or a signal arrives."""
     import asyncio
     import os
 
@@ -152,7 +156,7 @@ async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any]
         config = ExecutionConfig(prices=own.prices, sandbox=own.sandbox, ask_questions=False, budget=own.budget)
         trial = Trial(model, Limits.of(model.name, config, given))
         _say(f"{model.name} gets three small tasks. {trial.limits} Ctrl-C stops it.")
-        work = asyncio.create_task(_work(trial, model, config))
+        work = asyncio.create_task(_work(trial, model, config, scratch))
         with _cancelled_by_signals(work):
             try:
                 await work
@@ -163,7 +167,7 @@ async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any]
         await model.aclose()
 
 
-async def _work(trial: Trial, model: "LanguageModel", config: "ExecutionConfig") -> None:
+async def _work(trial: Trial, model: "LanguageModel", config: "ExecutionConfig", scratch: Path) -> None:
     from contextlib import aclosing
 
     from surefoot.cli.setup.model_tasks import TASKS
@@ -171,7 +175,7 @@ async def _work(trial: Trial, model: "LanguageModel", config: "ExecutionConfig")
     from surefoot.view.figures import duration
     from surefoot.view.labels import VERDICT_LABELS
 
-    async with aclosing(try_tasks(model, TASKS, config, trial.limits)) as steps:
+    async with aclosing(try_tasks(model, TASKS, config, trial.limits, scratch)) as steps:
         async for step in steps:
             if isinstance(step, TaskResult):
                 trial.results.append(step)

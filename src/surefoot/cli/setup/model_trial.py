@@ -1,6 +1,5 @@
 """Runs the tasks of `surefoot model test` with the engine, in a temporary folder that holds all of their state."""
 
-import tempfile
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,17 +27,17 @@ MAX_SECONDS = 1_800.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What all tasks together may use."""
+    """The limits for all tasks together."""
 
     seconds: float
     tokens: int
     dollars: float | None
-    """None: the cost is not limited, because there is none or it is not known."""
+    """None if the cost is not limited, because there is none or the price is not known."""
     price: Price | None
 
     @classmethod
     def of(cls, model: str, config: ExecutionConfig, given: Mapping[str, Any]) -> "Limits":
-        """The given limits, else the usual ones. The cost of a model of unknown price can only be limited by tokens."""
+        """The given limits, or else the defaults. A model of unknown price has no default limit of its cost."""
         price = config.budget.flat_price or price_of(model, config.prices)
         costs = price is not None and (price.input > 0 or price.output > 0)
         dollars = given["max_cost"] if given["max_cost"] is not None else MAX_COST if costs else None
@@ -75,12 +74,12 @@ class TaskResult:
 
     @property
     def unasked(self) -> bool:
-        """Whether the model gave no answer at all, so that nothing can be said about it."""
+        """Whether the model gave no answer at all, so that the result says nothing about it."""
         return not self.verified and not self.cut_short and self.calls == 0
 
     @property
     def cut_short(self) -> bool:
-        """Whether a limit ended it, so that it is not known whether the model can do it."""
+        """Whether a limit ended the task, so that it is not known whether the model can do it."""
         return self.verdict in (Verdict.TIME, Verdict.BUDGET)
 
     def as_object(self) -> dict[str, Any]:
@@ -99,34 +98,33 @@ class TaskResult:
 
 
 def speed(results: Sequence[TaskResult]) -> float | None:
-    """The output tokens per second of model calls, the reading of prompts included; None if it is not known."""
+    """The output tokens per second of model calls, including the time to read the prompts; None if not known."""
     seconds = sum(result.model_seconds for result in results)
     tokens = sum(result.output_tokens for result in results)
     return round(tokens / seconds, 1) if seconds > 0 and tokens else None
 
 
 async def try_tasks(
-    model: LanguageModel, tasks: Sequence[SmallTask], config: ExecutionConfig, limits: Limits
+    model: LanguageModel, tasks: Sequence[SmallTask], config: ExecutionConfig, limits: Limits, scratch: Path
 ) -> AsyncGenerator[SmallTask | TaskResult, None]:
-    """Do the tasks one after another, within the limits. Each is given before it begins, and its result at the end."""
+    """Do the tasks one after another, within the limits. Yields each task before it starts, and then its result."""
     done: list[TaskResult] = []
-    with tempfile.TemporaryDirectory(prefix="surefoot-model-test-") as name:
-        for number, task in enumerate(tasks, 1):
-            left = _left(limits, config.budget, done)
-            if left is None:
-                return
-            yield task
-            folder = Path(name) / f"task-{number}"
-            folder.mkdir()
-            for path, text in task.files.items():
-                (folder / path).write_text(text)
-            done.append(await _try(model, task, folder, Path(name) / "state", config.with_(budget=left)))
-            yield done[-1]
-            if done[-1].unasked:
-                return
+    for number, task in enumerate(tasks, 1):
+        budget = _remaining_budget(limits, config.budget, done)
+        if budget is None:
+            return
+        yield task
+        folder = scratch / f"task-{number}"
+        folder.mkdir()
+        for path, text in task.files.items():
+            (folder / path).write_text(text)
+        done.append(await _try(model, task, folder, scratch / "state", config.with_(budget=budget)))
+        yield done[-1]
+        if done[-1].unasked:
+            return
 
 
-def _left(limits: Limits, own: BudgetConfig, done: Sequence[TaskResult]) -> BudgetConfig | None:
+def _remaining_budget(limits: Limits, own: BudgetConfig, done: Sequence[TaskResult]) -> BudgetConfig | None:
     """The budget of the next task; None if nothing is left."""
     seconds = limits.seconds - sum(result.seconds for result in done)
     tokens = limits.tokens - sum(result.prompt_tokens + result.output_tokens for result in done)

@@ -1,4 +1,4 @@
-"""The text of a new `surefoot.toml`, and that of an existing one with more checks."""
+"""Writes the text of a new `surefoot.toml`, and adds checks to that of an existing one."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _REST = """
 
 
 def new_text(tried: Sequence[Tried], *, network: bool) -> str:
-    """The text of a new file: the commands that work, and in comments those that do not, with the reason."""
+    """The text of a new file: the commands that work, and in comments those that do not and why."""
     done = {(each.found.kind, each.found.tool) for each in tried if each.result == "works"}
     rows: list[str] = []
     for each in tried:
@@ -47,12 +47,12 @@ def new_text(tried: Sequence[Tried], *, network: bool) -> str:
         elif (each.found.kind, each.found.tool) not in done:
             rows.append(f"  # {command},  # {each.found.kind}: {each.why}")
     listed = "checks = [\n" + "\n".join(rows) + "\n]\n" if rows else '# checks = ["make test"]\n'
-    reached = "# The commands above were tried with access to the network.\nnetwork = true\n" if network else ""
-    return _HEAD + listed + reached + _REST
+    network_line = "# The commands above were tried with access to the network.\nnetwork = true\n" if network else ""
+    return _HEAD + listed + network_line + _REST
 
 
 def changed_text(content: bytes, tried: Sequence[Tried]) -> bytes:
-    """An existing file, to whose checks the commands that work are added. Everything else in it stays as it is."""
+    """Add the commands that work to the checks of an existing file. Everything else in it stays as it is."""
     import tomlkit
 
     document: Any = tomlkit.parse(content.decode())

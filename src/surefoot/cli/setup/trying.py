@@ -25,15 +25,15 @@ from surefoot.workspace.sandbox.sandbox import choose_sandbox
 from surefoot.workspace.snapshots.snapshot import Workspace
 
 SHARED = ("node_modules/", ".venv/", "venv/", ".tox/", ".nox/")
-"""Folders that are not copied, because they are large and filled by tools: commands see those of the project."""
+"""Folders that are large and filled by tools. They are not copied: commands use those of the project."""
 HISTORY = ".git"
-"""It is copied like the sources. If it is too large for that, commands do not see it: they could change it."""
+"""Copied like the sources. If it is too large for that, commands do not see it, because they could change it."""
 BUILT = {"Cargo.toml": "target/", "pom.xml": "target/", "composer.json": "vendor/", "Gemfile": "vendor/"}
-"""The same, for projects with such a file."""
+"""Like `SHARED`, for projects that have the file."""
 WHY_CHARS = 110
 NOT_FOUND = 127
 _COUNT = re.compile(r"^\s*Found \d+ \w+")
-"""How linters count what they found. Advice about it may follow."""
+"""The line in which a linter counts its findings. Advice may follow it."""
 _SHELL = re.compile(r"^\S*sh: (line \d+: )?")
 
 
@@ -64,7 +64,7 @@ async def try_commands(
     seconds: float,
     on_start: Callable[[ProjectCommand], None] = lambda _: None,
 ) -> AsyncGenerator[Tried, None]:
-    """Try the commands one after another. The folder itself is not changed, except what tools have filled."""
+    """Try the commands one after another. The folder itself is not changed, except for the shared folders of tools."""
     async with AsyncExitStack() as stack:
         place = await _place(stack, root, config) if commands else ""
         working: dict[object, str] = {}
@@ -84,7 +84,7 @@ async def try_commands(
 
 
 async def _place(stack: AsyncExitStack, root: Path, config: ExecutionConfig) -> Place | str:
-    """A copy of the folder with its sandbox; or why there is none."""
+    """A copy of the folder with its sandbox, or the reason why there is none."""
     home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="surefoot-init-")))
     sandbox, description = choose_sandbox(config.sandbox, root, state_folders=[paths.state_home(), home])
     if sandbox is None and config.sandbox != "off":
@@ -104,7 +104,7 @@ async def _place(stack: AsyncExitStack, root: Path, config: ExecutionConfig) -> 
 
 
 def _without_history(place: Place) -> Place:
-    """The same place without the history of the project itself, which is there if it was not copied."""
+    """The same place without the project's own history, which it shares if the history was not copied."""
     if isinstance(place.sandbox, Bubblewrap):
         kept = tuple(path for path in place.sandbox.kept if path.rpartition("/")[2] != HISTORY)
         return Place(place.root, replace(place.sandbox, kept=kept))
@@ -130,13 +130,13 @@ def _judge(found: ProjectCommand, done: ProcessResult, limit: float) -> Tried:
         return Tried(found, "works", "", took, 0)
     if done.timed_out:
         return Tried(found, "fails", f"did not end within {limit:g} seconds", took, None)
-    said = _SHELL.sub("", _reason(done.output))
+    reason = _SHELL.sub("", _reason(done.output))
     start = "not installed, " if done.exit_code == NOT_FOUND else ""
-    why = line(f"{start}exit code {done.exit_code}: {said.strip()}", WHY_CHARS)
+    why = line(f"{start}exit code {done.exit_code}: {reason.strip()}", WHY_CHARS)
     return Tried(found, "fails", why, took, done.exit_code)
 
 
 def _reason(output: str) -> str:
-    """The line that says why a command failed: its last one, or before it a count of what was found."""
+    """The line that says why a command failed: a linter's count near the end, or else the last line."""
     rows = last_lines(output, 3)
     return next((row for row in reversed(rows) if _COUNT.search(row)), rows[-1] if rows else "no output")

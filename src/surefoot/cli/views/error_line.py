@@ -1,4 +1,4 @@
-"""An error as one JSON object on standard output, for whoever has asked for JSON. The lines for people go to stderr."""
+"""An error as one JSON object on standard output, if JSON was asked for. The lines for people go to standard error."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ class Problem(NamedTuple):
     message: str
     remedy: str
     kind: str
-    """For programs: the name of the error in docs/reference/errors, as words with underscores."""
+    """For programs: the name of the error in docs/reference/errors, in snake case."""
     exit_code: int
 
     def as_object(self) -> dict[str, Any]:
@@ -30,18 +30,18 @@ INTERRUPTED = Problem("interrupted", "", "interrupted", 130)
 
 
 def write_problem(problem: Problem) -> None:
-    """Write the object. A closed pipe is no error: nobody reads it."""
+    """Write the problem as JSON. A closed pipe is ignored."""
     with contextlib.suppress(OSError, ValueError):
         print(json.dumps(problem.as_object()), flush=True)
 
 
 def kind_of(error: BaseException) -> str:
-    """The cause that the error names, or its own name: `NoModel` is `no_model`."""
+    """The cause that the error names, or else the name of its class in snake case: `NoModel` is `no_model`."""
     return getattr(error, "cause", "") or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
 
 
 def problem_schema() -> dict[str, Any]:
-    """The JSON schema of the object."""
+    """The JSON schema of a problem."""
     fields = {
         "message": {"type": "string", "description": "what happened, on one line"},
         "remedy": {"type": "string", "description": "what to do about it; may be empty or have several lines"},
@@ -59,9 +59,9 @@ def problem_schema() -> dict[str, Any]:
 
 
 def wants_json(words: Sequence[str], group: click.Group) -> bool:
-    """Whether a command line asks for JSON, also if it is wrong otherwise.
+    """Whether a command line asks for JSON, even if it is not valid.
 
-    A `--json` that is the value of another option, or comes after `--`, asks for nothing.
+    A `--json` that is the value of another option, or comes after `--`, does not count.
     """
     command: click.Command = group
     at = 0
@@ -78,7 +78,7 @@ def wants_json(words: Sequence[str], group: click.Group) -> bool:
 
 
 def _takes_next_word(word: str, command: click.Command) -> bool:
-    """Whether the value of this option, or of the last of these short ones, is the next word."""
+    """Whether the next word is the value of this option, or of the last of several short options."""
     options = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
     if word.startswith("--"):
         return word in options and not options[word].is_flag
@@ -92,7 +92,7 @@ def _takes_next_word(word: str, command: click.Command) -> bool:
 
 
 def error_schema() -> dict[str, Any]:
-    """The schema as a document of its own."""
+    """The JSON schema of a problem as a document of its own."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The error that ends a command with --json",
@@ -102,7 +102,7 @@ def error_schema() -> dict[str, Any]:
 
 
 def stop_with(problem: Problem, *, as_json: bool) -> int:
-    """Say on standard error, and if asked as JSON, why there is no result. Returns the exit code."""
+    """Print why there is no result: on standard error, and with `as_json` as JSON. Returns the exit code."""
     print(safe(problem.message), file=sys.stderr)
     if as_json:
         write_problem(problem)

@@ -1,4 +1,4 @@
-"""Follows the events of a run: folds its state, and tracks what is being done at the moment."""
+"""Follows the events of a run: folds them into its state, and tracks the current activity."""
 
 from collections.abc import Iterable
 
@@ -24,12 +24,12 @@ class Follower:
     def __init__(self) -> None:
         self.state = RunState()
         self.activity = ""
-        """What is being done now, in a few words."""
+        """The current activity, in a few words."""
         self.tail = ""
-        """The end of what the model is writing, or a command is printing."""
+        """The end of the text that the model is writing or a command is printing."""
         self.thought = ""
         self._is_writing = False
-        """Whether the activity is a call that the model writes."""
+        """Whether the activity is a tool call that the model is writing."""
         self.rung: e.RungChosen | None = None
         """The recovery in progress; None when the step has succeeded."""
         self.final_checks: tuple[CheckResult, ...] = ()
@@ -86,7 +86,7 @@ class Follower:
             case e.ModelAnswered():
                 self.tail = ""
                 if self._is_writing:
-                    # Reading files in the survey is quick and has no events: the next request follows at once.
+                    # Reading files in the survey is quick and records no events: the next request follows at once.
                     self.activity, self._is_writing = "waiting for the model", False
             case e.ModelRetried():
                 wait = fmt.duration(event.wait_seconds)

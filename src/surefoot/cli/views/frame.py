@@ -32,7 +32,7 @@ class Viewport:
 
 
 def frame(follower: Follower, marks: Marks, view: Viewport, *, isolation: str = "", seconds: float = 0.0) -> list[Text]:
-    """Lines for a run. `isolation` describes the sandbox; `seconds` is the time spent so far."""
+    """The lines for a run. `isolation` describes the sandbox; `seconds` is the time spent so far."""
     state = follower.state
     head = [
         _title(state, seconds, view.width),
@@ -57,7 +57,7 @@ def frame(follower: Follower, marks: Marks, view: Viewport, *, isolation: str = 
 
 
 def starting_frame(marks: Marks, view: Viewport) -> list[Text]:
-    """The lines before there is a run, while a model is looked for."""
+    """The lines for the time before there is a run, while a model is being chosen."""
     name = ("surefoot", f"bold {ACCENT}")
     return [_cut(Text.assemble((f"{_spinner(marks, view)} ", ACCENT), name, ("  starting", "dim")), view.width)]
 
@@ -153,7 +153,7 @@ def _step(number: str, step_run: StepRun, follower: Follower, marks: Marks, *, r
 def _step_details(
     step_run: StepRun, follower: Follower, marks: Marks, view: Viewport, digits: int, space: int
 ) -> list[Text]:
-    """What the running step is doing."""
+    """The activity, thought and output of a step that is active. Empty for any other step."""
     if not _is_active(follower.state, step_run) or follower.state.outcome or space <= 2:
         return []
     indent = 6 + digits
@@ -182,7 +182,7 @@ def _tail(follower: Follower, marks: Marks, view: Viewport, indent: int, limit: 
 
 
 def _window(blocks: Sequence[list[Text]], active: Sequence[bool], marks: Marks, space: int) -> list[Text]:
-    """As many steps around the active one as fit, with the number of those left out."""
+    """As many steps around the active one as fit, with the number of steps left out before and after them."""
     if sum(map(len, blocks)) <= space:
         return [line for block in blocks for line in block]
     centre = next((i for i, is_active in enumerate(active) if is_active), 0)
@@ -229,8 +229,8 @@ def _checks(follower: Follower, marks: Marks, width: int) -> list[Text]:
             line = Text(" " * 8)
         line.append_text(item)
     shown = [*lines, line] if results else []
-    more = Text(f"          {marks.more} {len(results)} checks", style="dim")
-    return shown if len(shown) <= 3 else [*shown[:2], more]
+    total = Text(f"          {marks.more} {len(results)} checks", style="dim")
+    return shown if len(shown) <= 3 else [*shown[:2], total]
 
 
 def _recovery(follower: Follower, marks: Marks) -> list[Text]:
@@ -255,7 +255,7 @@ def _usage(state: RunState, marks: Marks) -> Text:
 
 
 def _cut(line: Text, width: int) -> Text:
-    """Leaves the last column free, because writing into it makes some terminals wrap."""
+    """Truncate the line. The last column stays free, because writing into it makes some terminals wrap."""
     line.no_wrap = True
     line.truncate(max(width - 1, 1), overflow="ellipsis")
     return line

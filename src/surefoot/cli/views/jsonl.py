@@ -27,7 +27,7 @@ class JsonLines(LineWatcher):
         self.write(as_object(record))
 
     def on_call(self, tool: str, subject: str) -> None:
-        """The model is writing a call. Such a line is no event of the run: it has no `seq`."""
+        """Write a line while the model is writing a call. It is not an event of the run and has no `seq`."""
         self.write({"type": "writing", "tool": tool, "subject": redactor().redact_known(subject)})
 
     def write(self, item: dict[str, Any]) -> None:
@@ -38,13 +38,15 @@ class JsonLines(LineWatcher):
 
 
 def as_object(record: e.Record) -> dict[str, Any]:
-    """The fields of the event, plus `seq` and `at`, and for some events `alias` and `state`. Without those it can be
-    parsed as the event."""
+    """The fields of the event, with `seq` and `at`, and for some events `alias` and `state`.
+
+    Without these four the object can be parsed as the event.
+    """
     return {"seq": record.seq, "at": record.at, **alias_fields(record.event), **as_json(record.event)}
 
 
 def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = None) -> dict[str, Any]:
-    """The last line. `exit_code` is the exit code of the process, if it is not that of the verdict."""
+    """The last line. `exit_code` is the exit code of the process, if it differs from that of the verdict."""
     outcome = state.outcome or Outcome(verdict=verdict, summary=state.stage_reason)
     limit = state.config.question_timeout_seconds
     hide = redactor().redact_known
@@ -74,11 +76,11 @@ def outcome_object(state: RunState, verdict: Verdict, exit_code: int | None = No
 
 
 SCHEMA_VERSION = 1
-"""The version of the lines. Fields and types of events may be added to a version; anything else needs a new one."""
+"""The version of the line format. Fields and event types may be added to it; any other change needs a new version."""
 
 
 def line_schema() -> dict[str, Any]:
-    """The JSON schema of one line: an event with its number and time, the outcome at the end, or an error."""
+    """The JSON schema of one line: an event with its number and time, the final outcome, or an error."""
     event = e.event_adapter.json_schema(ref_template="#/$defs/{model}")
     definitions = event.pop("$defs")
     stamp = {"seq": {"type": "integer"}, "at": {"type": "number", "description": "seconds since the epoch"}}

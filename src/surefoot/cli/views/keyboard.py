@@ -17,12 +17,12 @@ _LINE_MODE = termios.ECHO | termios.ICANON
 
 
 def raw_keys(keyboard: TextIO) -> contextlib.AbstractContextManager[None]:
-    """Inside, keys are not echoed and arrive one by one."""
+    """Turn echo and line mode off inside the context: keys arrive one by one."""
     return _line_mode(keyboard, on=False)
 
 
 def typed_lines(keyboard: TextIO) -> contextlib.AbstractContextManager[None]:
-    """Inside, keys are echoed and arrive as lines. What was typed before is discarded."""
+    """Turn echo and line mode on inside the context. Keys that were pressed before it are discarded."""
     return _line_mode(keyboard, on=True)
 
 
@@ -49,7 +49,7 @@ def _line_mode(keyboard: TextIO, *, on: bool) -> Iterator[None]:
 
 
 def restore_line_mode(keyboard: TextIO) -> None:
-    """Turn echo and line mode on, for a process that is about to be killed."""
+    """Turn echo and line mode on, because the process is about to be killed."""
     with contextlib.suppress(termios.error, OSError, ValueError):
         mode = termios.tcgetattr(keyboard.fileno())
         mode[3] |= _LINE_MODE
@@ -86,7 +86,10 @@ async def read_line(keyboard: TextIO) -> str | None:
 
     def on_readable() -> None:
         if not received.done():
-            received.set_result(os.read(fd, 65_536))
+            try:
+                received.set_result(os.read(fd, 65_536))
+            except OSError:  # the terminal is gone
+                received.set_result(b"")
 
     loop.add_reader(fd, on_readable)
     try:

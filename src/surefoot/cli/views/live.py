@@ -66,7 +66,7 @@ class LiveView:
         try:
             message = self._steering.read_keys(self.follower.state)
         except (OSError, SurefootError) as error:
-            # A terminal that is gone stays readable for ever.
+            # The descriptor of a closed terminal is always readable, so reading would never stop.
             self._stop_reading()
             message = str(error)
         if message:

@@ -1,4 +1,4 @@
-"""The line of the live view that shows all phases of a run and how far it is."""
+"""The line of the live view that shows the phases of a run and its progress."""
 
 from rich.text import Text
 

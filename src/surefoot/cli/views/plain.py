@@ -16,13 +16,13 @@ from surefoot.journal.state import RunState
 from surefoot.view.figures import format_cost
 
 _SUMMARY_ROWS = 40
-"""How much of what an action says is shown."""
+"""The number of rows of an action's summary that are shown."""
 
 
 class PlainLines(LineWatcher):
     """Prints events as they are recorded. Answers that are still being written are not shown.
 
-    With `asking`, questions are also asked on this terminal, and their whole text is shown there.
+    With `asking`, questions are asked in full on this terminal, so only their first line is printed here.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class PlainLines(LineWatcher):
             self._print((f"[{clock:>5}] " if index == 0 else " " * 8) + line)
 
     def on_check(self, label: str) -> None:
-        """A command that takes long is named before it ends."""
+        """Name the check when it starts, because it may take long."""
         self._print(f"{'':8}  checking {fmt.line(label)} ...")
 
     def _print(self, line: str) -> None:
@@ -60,7 +60,7 @@ class PlainLines(LineWatcher):
 
 
 def event_lines(event: e.Event, state: RunState, marks: Marks) -> list[str]:
-    """The lines for an event, safe to print; none for events that are not notable."""
+    """The lines for an event, safe to print. Empty for events that are not notable."""
     formatter = _FORMATTERS.get(type(event))
     return formatter(event, state, marks) if formatter else []
 
@@ -164,7 +164,7 @@ def _checks(event: e.ChecksRan, state: RunState, marks: Marks) -> list[str]:
     if event.when == "before":
         return _baseline(event, marks)
     if event.when == "criteria":
-        return []  # the end of the step or the run says what they showed
+        return []  # their results are part of the end of the step or run
     lines, failing = [], fmt.failing_rows(event.results)
     for result in event.results:
         lines.append(f"  {marks.of_check(result.passed)[0]} {fmt.line(result.check.label)}")
@@ -225,7 +225,7 @@ def _rung(event: e.RungChosen, state: RunState, marks: Marks) -> list[str]:
 
 
 def _rolled_back(event: e.RolledBack, state: RunState, marks: Marks) -> list[str]:
-    # A folder that came or went with its files says nothing more than they do.
+    # A folder that was added or removed with its files is not listed: the files are enough.
     paths = [path for path in event.paths if not any(other.startswith(f"{path}/") for other in event.paths)]
     return [f"  undone: {fmt.join_limited([fmt.path(path) for path in paths])}"] if paths else []
 

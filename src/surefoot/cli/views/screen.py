@@ -1,4 +1,4 @@
-"""A block of lines at the bottom of the terminal that is redrawn in place without flicker.
+"""A block of lines at the bottom of the terminal, redrawn in place without flicker.
 
 Only changed lines are written, in a single write, and a line is never erased before it is drawn. After a resize the
 terminal may have wrapped the old lines, so the top of the block is computed from the rows that they occupy now.
@@ -22,12 +22,12 @@ class Screen:
         self._lines: list[str] = []
         self._cells: list[int] = []
         self._painted = False
-        """Whether something was painted since the last `clear`, with the cursor hidden."""
+        """Whether a frame was painted since the last `clear`, so that the cursor is hidden."""
         self._rendered: dict[tuple[str, str, tuple[Span, ...]], str] = {}
         self._size = self.size()
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows. A terminal that does not know its size reports 0; then 80 by 24 is assumed."""
+        """Columns and rows. Assumes 80 by 24 for a terminal that does not know its size."""
         try:
             columns, rows = os.get_terminal_size(self.stream.fileno())
         except (OSError, ValueError):
@@ -69,11 +69,11 @@ class Screen:
         self._lines, self._cells, self._size, self._painted = [], [], self.size(), False
 
     def forget(self) -> None:
-        """Paint below the current position next, because something else was printed (the job was stopped)."""
+        """Paint the next frame below the cursor, because other text was printed while the job was stopped."""
         self._lines, self._cells = [], []
 
     def _render(self, lines: Sequence[Text]) -> list[str]:
-        """The lines with their ANSI codes. Lines of the last frame are not rendered again."""
+        """Convert lines to text with ANSI codes. Lines that were in the last frame are not rendered again."""
         keys = [(line.plain, str(line.style), tuple(line.spans)) for line in lines]
         previous = self._rendered
         self._rendered = {

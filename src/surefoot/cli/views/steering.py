@@ -1,6 +1,6 @@
-"""Single keys while the live view is on the screen, and the control request that each of them sends.
+"""The keys of the live view, and the control request that each of them sends.
 
-The requests take the same way as those from another terminal: a message in the journal that the run reads.
+A request takes the same way as one from another terminal: it is a message in the journal that the run reads.
 """
 
 import os
@@ -26,7 +26,7 @@ class Steering:
         self._cancel_deadline = 0.0
 
     def read_keys(self, state: RunState) -> str:
-        """Read what was typed and act on it. Returns the message to show, if any."""
+        """Read the pressed keys and act on them. Returns a message to show, or an empty string."""
         fd = self._keyboard.fileno()
         if os.tcgetpgrp(fd) != os.getpgrp():
             return ""  # A background job must not read the terminal.

@@ -18,11 +18,11 @@ class Watcher(Protocol):
     def on_text(self, piece: str) -> None: ...
 
     def on_call(self, tool: str, subject: str) -> None:
-        """The model is writing a call of this tool."""
+        """Called while the model is writing a call of this tool."""
         ...
 
     def on_check(self, label: str) -> None:
-        """The engine runs this check now."""
+        """Called when the engine starts this check."""
         ...
 
     def notify(self, message: str) -> None:

@@ -1,1 +1,1 @@
-"""Alerts: a JSON document to a command or an address of the user's when a run has failed, waits, or is done."""
+"""Alerts: a JSON document is sent to a command or an address of the user when a run has failed, waits, or is done."""

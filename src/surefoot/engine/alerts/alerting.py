@@ -1,7 +1,7 @@
-"""Alerts of a run: recorded with its end, sent after it, and sent by the next process if this one is killed before.
+"""Alerts of a run: recorded with its end and sent after it, or by the next process if this one is killed before.
 
-Nothing here changes the outcome. Delivery is at least once: a process that is killed between sending an alert and
-recording that leaves it to the next one, which sends the same document with the same id.
+Nothing here changes the outcome. Delivery is at least once: if a process is killed between sending an alert and
+recording the delivery, the next one sends the same document again, with the same id.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ _OCCASIONS: dict[Verdict, AlertOccasion] = {
     Verdict.TIME: "failure",
     Verdict.WAITING: "waiting",
 }
-"""The alert for each verdict. Who cancels or interrupts a run knows that already."""
+"""The occasion of each verdict. Cancelled and interrupted runs have none: whoever stopped the run knows about it."""
 
 
 def alert_on(run: Run, outcome: Outcome) -> tuple[e.AlertStarted, ...]:
-    """The event to record together with the end of a run; nothing if the user wants no alert about it."""
+    """Return the event to record together with the end of a run; none if the user wants no alert about it."""
     occasion = _OCCASIONS.get(outcome.verdict)
     target = run.alerts.target(occasion) if occasion else None
     if occasion is None or target is None:
@@ -45,7 +45,7 @@ def alert_on(run: Run, outcome: Outcome) -> tuple[e.AlertStarted, ...]:
         )
         digest = run.journal.put_blob(json.dumps(document, ensure_ascii=False).encode())
     except Exception as error:
-        # Whatever is wrong with an alert, the run ends as it would without it.
+        # A fault in an alert must not change how the run ends.
         run.recorder.warn(f"no alert could be made: {error_in_words(error)}")
         return ()
     return (e.AlertStarted(alert_id=alert_id, on=occasion, target=shown_target(target), document=digest),)
@@ -62,14 +62,16 @@ async def send_alerts(run: Run) -> None:
             target=started.target,
             problem=delivered.problem,
         )
-        # If it cannot be recorded, it stays open, and the next process sends it once more.
+        # If this cannot be recorded, the alert stays open, and the next process sends it again.
         with suppress(JournalError):
             await run.record(finished)
 
 
 async def send_after_end(run: Run) -> None:
-    """Send the alerts of a run that has ended. A cancellation, such as Ctrl-C, leaves them to the next process and does
-    not make an interrupted run of it."""
+    """Send the alerts of a run that has ended.
+
+    A cancellation, such as Ctrl-C, leaves them to the next process. The run does not count as interrupted.
+    """
     try:
         await send_alerts(run)
     except asyncio.CancelledError:

@@ -21,7 +21,7 @@ _TEMPORARY_EXIT = 75
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """All attempts and waits together take at most 47 seconds with these values."""
+    """How often and how long to try. With the defaults, all attempts and waits together take at most 47 seconds."""
 
     attempts: int = 4
     seconds: float = 10.0
@@ -51,7 +51,7 @@ async def deliver(
     home: Path,
     pace: Pace = Pace(),  # noqa: B008 - frozen
 ) -> Delivered:
-    """Send an alert and say how it went; never raises for a fault. A command runs in `home`, not in the workspace."""
+    """Send an alert and return how it went, without raising on failure. A command runs in `home`, not the workspace."""
     address = parse_address(target)
     for attempt in range(1, pace.attempts + 1):
         try:
@@ -82,7 +82,7 @@ async def _post(address: Address, body: bytes, alert_id: str, seconds: float) ->
     try:
         async with (
             asyncio.timeout(seconds),
-            # The environment may name a proxy, which is used for https only, and passwords in a .netrc, which are not.
+            # Of the environment only the proxy is used, and only for https; passwords in a .netrc are not.
             httpx.AsyncClient(proxy=_proxy(address), trust_env=False, timeout=None) as client,
             client.stream("POST", str(address), content=body, headers=headers) as response,
         ):
@@ -110,7 +110,7 @@ def _proxy(address: Address) -> str | None:
 
 
 async def _run(command: str, body: bytes, workspace: Path, home: Path, seconds: float) -> None:
-    """Run the command once, with the environment of other commands and without a sandbox: it is the user's own."""
+    """Run the command once, with the environment of other commands. There is no sandbox: it is the user's command."""
     root = workspace.resolve()
     for word in _words(command):
         path = Path(word).expanduser()
@@ -130,8 +130,8 @@ async def _run(command: str, body: bytes, workspace: Path, home: Path, seconds: 
     if result.timed_out:
         raise _Fault(f"it did not end within {seconds:g} seconds", temporary=True)
     if not result.ok:
-        said = " ".join(result.output.split())[-300:]
-        reason = f"exit code {result.exit_code}{f': {said}' if said else ''}"
+        output = " ".join(result.output.split())[-300:]
+        reason = f"exit code {result.exit_code}{f': {output}' if output else ''}"
         raise _Fault(reason, temporary=result.exit_code == _TEMPORARY_EXIT)
 
 

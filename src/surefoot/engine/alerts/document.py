@@ -1,4 +1,4 @@
-"""What an alert says about a run. Pure. `alert_schema` describes it for programs."""
+"""The document that an alert sends, and its JSON schema."""
 
 from typing import Any, Literal
 
@@ -122,7 +122,7 @@ def _bounded(value: Any) -> Any:
 
 
 def alert_schema() -> dict[str, Any]:
-    """The JSON schema of an alert. A newer version of Surefoot may add fields, so unknown ones are allowed."""
+    """Return the JSON schema of an alert. A newer Surefoot may add fields, so unknown ones are allowed."""
     schema = Alert.model_json_schema(mode="serialization")
     for definition in (schema, *schema.get("$defs", {}).values()):
         definition.pop("additionalProperties", None)

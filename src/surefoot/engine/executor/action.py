@@ -51,14 +51,14 @@ async def perform(run: Run, step_run: StepRun, proposal: Proposal, *, checked: b
         call_id=proposal.call_id,
     )
     if tool.is_read_only:
-        # A crash would leave nothing to find or undo: the intent may share the transaction of the result.
+        # A crash would leave nothing to undo, so the intent may share the transaction of the result.
         run.note(intent)
     else:
         await run.record(intent)
     started = time.perf_counter()
     result = await call_tool(run, tool, action_id, arguments, proposal.body)
     ok, summary, whole, command, data, temporary = _fields_of(vars(result))
-    # An output that the summary shows whole is in the journal already.
+    # An output that the summary shows in full is in the journal already.
     output = run.recorder.put_output(whole) if whole and whole != summary else ""
     if proposal.edited:
         summary = f"{_edit_note(proposal)}\n{summary}"
@@ -75,14 +75,14 @@ async def perform(run: Run, step_run: StepRun, proposal: Proposal, *, checked: b
         changed=await changed_by(run, tool, arguments, snapshot) if snapshot else (),
     )
     if not checked and not step_run.snapshot:
-        # Nothing is left to look at, so the end of the step is recorded next, in the same transaction.
+        # No check follows, so the end of the step is recorded next, in the same transaction.
         run.note(finished)
     else:
         await run.record(finished)
 
 
 def _edit_note(proposal: Proposal) -> str:
-    """Tell the model that it was not done as proposed."""
+    """Return a note that tells the model how a person has changed its call."""
     now = proposal.arguments.get("command") or proposal.arguments.get("patch") or proposal.body
     return f"The user changed this call before it was carried out, to {proposal.tool}:\n{str(now)[:_EDIT_CHARS]}"
 
@@ -97,11 +97,11 @@ async def changed_by(run: Run, tool: Tool, arguments: dict[str, Any], snapshot: 
 
 
 def _is_watched(run: Run, tool: Tool) -> bool:
-    """Whether all that a call changes in the workspace leaves an event there by the time it ends.
+    """Whether every change that a call makes in the workspace has caused a file event by the time it ends.
 
-    A tool that names its files writes them by name. The processes of a command have ended, which closes what they wrote
-    to, and bubblewrap keeps them from linking files of the workspace to another place. Other tools may do so, therefore
-    the whole tree is scanned before and after them.
+    A tool that declares its files writes them by name. The processes of a command have ended, which closes their files,
+    and bubblewrap keeps them from linking files of the workspace to another place. Other tools may do so, so the whole
+    tree is scanned before and after them.
     """
     if tool.writes is Writes.DECLARED:
         return True

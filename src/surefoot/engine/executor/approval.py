@@ -50,8 +50,10 @@ async def review(
     may_edit: bool = True,
     proposed: Proposed | None = None,
 ) -> Review:
-    """Decide by the rules and the policy whether an action may be carried out, or ask a person. `proposed` is kept with
-    the question."""
+    """Decide by the rules and the policy whether an action may be carried out, or ask a person.
+
+    `proposed` is stored with the question.
+    """
     tool = run.toolbox.get(proposal.tool)
     ruling = _ruling(run, tool, proposal)
     if ruling == "deny":
@@ -62,7 +64,7 @@ async def review(
     if ruling == "allow" and not changed:
         return Review(proposal)
     if not may_ask:
-        return Review(proposal, "it needs a person's word")
+        return Review(proposal, "it needs a person's approval")
     request = _request(run, tool, proposal, changed)
     rule = _rule(tool, proposal)
     draft = _draft(run, tool, proposal) if may_edit else ""
@@ -83,9 +85,11 @@ async def review(
         edited_proposal = _edited(proposal, answer.removeprefix(EDIT))
         denied = _ruling(run, run.toolbox.get(edited_proposal.tool), edited_proposal) == "deny"
         return Review(edited_proposal, _DENIED if denied else "")
-    if answer == TIMED_OUT:
-        return Review(proposal, f"nobody allowed this in time: {answer}")
-    return Review(proposal, f"the user said no: {answer}")
+    return Review(proposal, _refusal(answer))
+
+
+def _refusal(answer: str) -> str:
+    return f"nobody allowed this in time: {answer}" if answer == TIMED_OUT else f"the user said no: {answer}"
 
 
 def _ruling(run: Run, tool: Tool, proposal: Proposal) -> Ruling:
@@ -100,7 +104,7 @@ def _ruling(run: Run, tool: Tool, proposal: Proposal) -> Ruling:
 
 
 def _rule(tool: Tool, proposal: Proposal) -> str:
-    """The rule that a person can add; empty if there is none. For a patch it names its one file."""
+    """Return the rule that a person can add; empty if there is none. A patch has one if it writes a single file."""
     if tool.name != "apply_patch":
         return suggested_rule(tool.name, proposal.arguments)
     paths = tool.written_paths(proposal.arguments)
@@ -146,8 +150,7 @@ def _draft(run: Run, tool: Tool, proposal: Proposal) -> str:
 
 
 def _edited(proposal: Proposal, text: str) -> Proposal:
-    """Return the action with a person's text in place of the draft. For an edit, it is the new
-    content of the whole file."""
+    """Return the action with a person's text in place of the draft. An edit becomes a write of the whole file."""
     if proposal.tool == "run_command":
         return replace(proposal, arguments={**proposal.arguments, "command": text}, edited=True)
     if proposal.tool == "apply_patch":
@@ -158,10 +161,10 @@ def _edited(proposal: Proposal, text: str) -> Proposal:
 
 
 async def hop_refusal(run: Run, step_id: str, hop: Hop) -> str:
-    """Rule on a server that a fetched address leads to. Returns why it is not asked; empty if it may be.
+    """Rule on a request to a server that a fetched address leads to. Returns why it is refused; empty if it is allowed.
 
     The host of the call itself was approved. Another host, and any address that is not public, needs its own rule or a
-    person's word.
+    person's approval.
     """
     config, allow, arguments = run.config, (*run.config.allow, *run.state.allowed), {"url": hop.url}
     ruling = rule_on("external", _FETCH, arguments, config.approve, allow, config.deny)
@@ -187,7 +190,7 @@ async def hop_refusal(run: Run, step_id: str, hop: Hop) -> str:
         step_id=step_id,
         subject=f"hop:{hop.redirected_from}:{hop.url}:{hop.address}",
     )
-    return "" if is_yes(answer) or (rule and answer == ALWAYS + rule) else f"the user said no: {answer}"
+    return "" if is_yes(answer) or (rule and answer == ALWAYS + rule) else _refusal(answer)
 
 
 def _host(url: str) -> str:
@@ -202,8 +205,11 @@ def _effect(tool: Tool) -> Effect:
 
 
 def _subject(run: Run, step_id: str, proposal: Proposal, request: str) -> str:
-    """Hash exactly what is asked about, as it is shown and as it will be done, and when. An approval is good for one
-    action: not for its repetition, nor for a file that has changed since. What other steps do does not matter."""
+    """Hash an action as it is shown and as it will be carried out, with the number of earlier actions of the step.
+
+    An approval is valid for one action: not for its repetition, nor for a file that has changed since. Actions of other
+    steps do not count.
+    """
     parts = [proposal.tool, proposal.arguments, proposal.body, request, run.state.steps[step_id].begun_actions]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -1,6 +1,8 @@
-"""The results that steps hand on to their dependants. An artifact is immutable once recorded. Small ones are in the
-journal with the step, large ones are blobs; the newest few stay in memory. An expired one is no longer handed on, and
-its blob is deleted."""
+"""Artifacts: the results that steps hand on to their dependants.
+
+An artifact is immutable once recorded. Small ones are in the journal with the step, large ones are blobs, of which the
+last few used stay in memory. An expired artifact is no longer handed on, and its blob is deleted.
+"""
 
 import copy
 import json
@@ -43,13 +45,13 @@ class Artifacts(Mapping[str, Any]):
         until = self.expiry(step)
         made = Artifact(id=f"{step.id}@{step_run.attempt}", producer=step.id, size=len(content), expires_at=until)
         if len(content) <= INLINE_BYTES:
-            # The results of actions are in their own events; the reducers put them together again.
+            # The results of actions are in their own events; the reducers join them again.
             return made, {}
         self._remember(made.id, outputs)
-        # With its id in it, the blob belongs to this artifact alone, and can be deleted when it expires.
-        own = to_json({"run": self._state.run_id, "artifact": made.id, "outputs": outputs}, fallback=str)
+        # The ids make the blob unique to this artifact, so that it can be deleted when the artifact expires.
+        blob = to_json({"run": self._state.run_id, "artifact": made.id, "outputs": outputs}, fallback=str)
         return (
-            made.with_(hash=self._journal.put_blob(own), summary=summarise_outputs(outputs)),
+            made.with_(hash=self._journal.put_blob(blob), summary=summarise_outputs(outputs)),
             {"artifact": made.id},
         )
 
@@ -76,10 +78,10 @@ class Artifacts(Mapping[str, Any]):
                 self._delete(step_run)
 
     def _delete(self, step_run: StepRun) -> None:
-        filed = step_run.recorded_artifact
-        if filed is not None and filed.hash:
-            self._recent.pop(filed.id, None)
-            self._journal.drop_blob(filed.hash)
+        artifact = step_run.recorded_artifact
+        if artifact is not None and artifact.hash:
+            self._recent.pop(artifact.id, None)
+            self._journal.drop_blob(artifact.hash)
 
     def _require(self, step_id: str, step_run: StepRun) -> None:
         if _has_expired(step_run):
@@ -88,9 +90,9 @@ class Artifacts(Mapping[str, Any]):
                 f"the result of step {step_id} has expired",
                 remedy=f"do it again: surefoot retry {self._state.run_id} {step_id}; artifact_ttl_hours says when",
             )
-        filed = step_run.recorded_artifact
-        if filed is not None and filed.hash and filed.id not in self._recent:
-            self._remember(filed.id, self._load(step_id, filed))
+        artifact = step_run.recorded_artifact
+        if artifact is not None and artifact.hash and artifact.id not in self._recent:
+            self._remember(artifact.id, self._load(step_id, artifact))
 
     def __getitem__(self, step_id: str) -> dict[str, Any]:
         if not self._state.steps[step_id].ended:

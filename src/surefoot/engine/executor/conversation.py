@@ -1,7 +1,7 @@
 """A step as a conversation: the model calls tools, several at a time, until it says that the step is done.
 
-Every call gets exactly one result. What is refused, invalid or red is a result too, and the work goes on while the
-workspace, or what fails in it, changes.
+Every call gets exactly one result. Refusals, invalid calls and failed checks are results too. The work goes on while
+the workspace, or the set of failing checks, changes.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ from surefoot.engine.verifier.suite.weakened import weakened_by
 from surefoot.errors import PathProtected
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
+from surefoot.project.asked_for import missing_parts, parts_asked_for
 from surefoot.prompting.conversation.texts import failing_part, step_done
 from surefoot.prompting.conversation.verbs import Verb
-from surefoot.prompting.project.asked_for import missing_parts, parts_asked_for
 from surefoot.prompting.proposal import Proposal
 from surefoot.tools.context import NOT_WEAKENED
 from surefoot.tools.tool import Writes
 from surefoot.workspace.errors import as_text
 
 MAX_UNCHANGED_FINISHES = 3
-"""How often the model may say that a step is done while the workspace and what fails in it are the same."""
+"""How often the model may say that a step is done while the workspace and the failing checks are the same."""
 MAX_UNCHANGED_CALLS = 2
 """How often the same call is carried out while nothing has changed."""
 MAX_REFUSALS = 8
@@ -77,12 +77,12 @@ async def _is_still_done(run: Run, step_run: StepRun, checks: Sequence[Check]) -
 
 
 async def _take_candidate(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
-    """Have the step done in branches, and carry out the one whose checks pass."""
+    """Try candidates for the step in branches, and carry out the one whose checks pass."""
     proposals = await choose_candidate(run, step_run, checks)
     if not proposals:
         tried = step_run.candidates[-1].results
         raise StepFailed(red_failure(tried, "none of the candidates passes its checks"))
-    # A process that ended in the middle has carried out the first of them.
+    # An earlier process may have carried out the first ones.
     for proposal in proposals[len([action for action in step_run.actions if action.ok is not None]) :]:
         reviewed, refusal = await review(run, step_run.step.id, proposal)
         if refusal:
@@ -106,11 +106,13 @@ async def _end_after_one_action(run: Run, step_run: StepRun, checks: Sequence[Ch
 
 
 async def _carry_out(run: Run, step_run: StepRun, checks: list[Check], proposals: Sequence[Proposal]) -> bool:
-    """Carry out one turn of the model: looks together, everything else in order. Returns True if the step is done; what
-    is left of the turn then belongs to the next step."""
+    """Carry out one turn of the model: read-only calls at the same time, everything else in order.
+
+    Returns True if the step is done. The rest of the turn then belongs to the next step.
+    """
     blocked = failed_command = ""
-    for is_look, group in groupby(proposals, key=lambda proposal: _only_reads(run, proposal)):
-        if is_look:
+    for only_reads, group in groupby(proposals, key=lambda proposal: _only_reads(run, proposal)):
+        if only_reads:
             await asyncio.gather(*(_act(run, step_run, proposal) for proposal in group))
             continue
         for proposal in group:
@@ -164,8 +166,10 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, 
 
 
 async def _request(run: Run, step_run: StepRun, checks: list[Check], proposal: Proposal) -> bool:
-    """Do what the model asks of the engine. Returns True if the step is done. A revision of the plan may change
-    `checks`."""
+    """Handle a decision of the model that is no action. Returns True if the step is done.
+
+    A revision of the plan may change `checks`.
+    """
     step_id = step_run.step.id
     match proposal.decision:
         case "done":
@@ -194,7 +198,11 @@ async def _request(run: Run, step_run: StepRun, checks: list[Check], proposal: P
 
 
 async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal: Proposal) -> bool:
-    """The model says that the step is done. That counts if no check contradicts it."""
+    """End the step as the model asks and return True, or refuse and return False.
+
+    It is refused if a check fails, given tests were weakened, nothing was done, a criterion is not met, or a part that
+    the task asks for is missing. Raises StepFailed if there is no progress.
+    """
     step_id = step_run.step.id
     results = await run.verifier.check(checks or derived_checks(run, step_run), "after", step_id)
     if all_green(results) and not own_red(step_run.step, results):
@@ -202,13 +210,13 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
             await _refuse_weakened(run, step_run, proposal, weakened)
             return False
         idle = nothing_done(run, step_run)
-        if idle is not None and not _was_told(step_run):
+        if idle is not None and not _was_reminded(step_run):
             await _refuse(run, step_run, proposal, idle.message)
             return False
-        if (missing_part := unwritten(run, step_run)) and not _was_told(step_run):
+        if (missing_part := unwritten(run, step_run)) and not _was_reminded(step_run):
             await _refuse(run, step_run, proposal, missing_part)
             return False
-        if not _was_told(step_run) and (not_met := unmet(await judge_step(run, step_run))):
+        if not _was_reminded(step_run) and (not_met := unmet(await judge_step(run, step_run))):
             await _refuse(run, step_run, proposal, f"{UNMET}: {not_met}")
             return False
         if missing := await _missing_parts(run, step_run):
@@ -233,8 +241,10 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
 
 
 async def _refuse_weakened(run: Run, step_run: StepRun, proposal: Proposal, error: PathProtected) -> None:
-    """Say which given tests the step has weakened, so that the model restores them. Raises StepFailed if it does
-    not."""
+    """Refuse to end a step that has weakened given tests, so that the model restores them.
+
+    Raises StepFailed if the model keeps finishing the step without restoring them.
+    """
     reason = str(error)
     again = step_run.refused.count(f"{proposal.tool}: {reason}") + 1
     if again >= MAX_UNCHANGED_FINISHES:
@@ -243,16 +253,20 @@ async def _refuse_weakened(run: Run, step_run: StepRun, proposal: Proposal, erro
 
 
 async def _missing_parts(run: Run, step_run: StepRun) -> list[str]:
-    """Return what the task asks for and nobody has touched, at the end of the last step, once."""
+    """Return the parts that the task asks for and no step has touched.
+
+    Empty if other steps are left, or the model was reminded before.
+    """
     others = [other for other in run.state.steps.values() if other is not step_run and other.status not in SETTLED]
-    if others or _was_told(step_run) or not parts_asked_for(run.task.text):
+    if others or _was_reminded(step_run) or not parts_asked_for(run.task.text):
         return []
     changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
     return missing_parts(run.task.text, [as_text(change.path) for change in changes])
 
 
-def _was_told(step_run: StepRun) -> bool:
-    """Whether the end of the step was refused before for something that may not be needed."""
+def _was_reminded(step_run: StepRun) -> bool:
+    """Whether `finish_step` was refused before for a reason that the model may overrule. Such a reason is given once;
+    weakened tests are refused every time."""
     ends = [reason for reason in step_run.refused if reason.startswith(f"{Verb.FINISH_STEP}:")]
     return any(NOT_WEAKENED not in reason for reason in ends)
 
@@ -268,7 +282,7 @@ def _check_limits(run: Run, step_run: StepRun, results: Sequence[CheckResult]) -
 
 
 def _repeats(step_run: StepRun, proposal: Proposal) -> str:
-    """Say why a call only repeats what was done; empty if something has changed since."""
+    """Return why a call is refused as a repetition; empty if it is new, or something has changed since."""
     times = 0
     for action in reversed(step_run.actions):
         if action.fingerprint == proposal.fingerprint and not action.temporary:

@@ -1,4 +1,4 @@
-"""Guards against steps that end without anything done: the word of a model that a step is done is no evidence."""
+"""Guards against steps that end without any work. A model's claim that a step is done is no evidence."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ from surefoot.core.plan import StepType
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.runtime.run import Run
 from surefoot.journal.state import StepRun
+from surefoot.project.asked_for import is_question
 from surefoot.prompting.conversation.verbs import Verb
-from surefoot.prompting.project.asked_for import is_question
 
 
 def nothing_done(run: Run, step_run: StepRun) -> Failure | None:
-    """Return a failure if a step ended without a result that anybody could have seen; None if there is one.
+    """Return a failure if a step ended without an observable result; None if there is one.
 
-    A successful action, a command that ran and printed something, or a changed file is a result. Without one, green
-    checks count if they failed before, if the step is there to run them, or if an earlier step did its work. A task
-    that is a question needs only an answer.
+    A successful action, a command that ran and printed something, or a changed file is a result. Without one, passing
+    checks count if one of them failed before, if it is a testing step, or if another step did some work. A task that is
+    a question needs only an answer.
     """
     if any(action.ok for action in step_run.actions) or step_run.touched or step_run.work_kept:
         return None

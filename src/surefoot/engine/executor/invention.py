@@ -7,13 +7,13 @@ from surefoot.core.outcome import CheckResult
 from surefoot.core.plan import StepKind
 from surefoot.engine.runtime.run import Run
 from surefoot.journal.state import StepRun
-from surefoot.prompting.project.folder import list_files
-from surefoot.prompting.project.step_kind import missing_sources
-from surefoot.prompting.project.task_text import fetched_from, is_source
+from surefoot.project.folder import list_files
+from surefoot.project.task_text import fetched_from, is_source
+from surefoot.prompting.step_kind import missing_sources
 
 
 def unreachable_source(run: Run, step_run: StepRun) -> str:
-    """Say which input of a computed result is missing or out of reach; empty if none is."""
+    """Return which input of a computed result is missing or out of reach, in words; empty if none is."""
     if run.step_kind(step_run) is not StepKind.PROGRAM:
         return ""
     files = list_files(run.root)
@@ -30,10 +30,10 @@ def unreachable_source(run: Run, step_run: StepRun) -> str:
 
 
 def found_nothing(run: Run, step_run: StepRun, results: Sequence[CheckResult], made: Sequence[str]) -> bool:
-    """Whether a program ended well and made nothing, because it found nothing to write.
+    """Whether a program succeeded and made no file, because it found no data.
 
-    Asked again, a model that invents data writes something at last. It is not asked again if no check of the user
-    could tell that the result is wrong.
+    A model that is asked again may invent data in the end. It is not asked again if no check of the user or the project
+    could show that the result is wrong.
     """
     last = step_run.actions[-1]
     if not (run.profile.stop_without_inputs and last.tool == "run_python" and last.ok):
@@ -45,5 +45,5 @@ def found_nothing(run: Run, step_run: StepRun, results: Sequence[CheckResult], m
 
 
 def invented_source(run: Run, root: Path) -> str:
-    """Return a file that the task only mentions as an input, did not exist, and was made by the program itself."""
+    """Return an input of the task that did not exist and that the program itself has made; empty if there is none."""
     return next((name for name in sorted(missing_sources(run)) if (root / name).exists()), "")

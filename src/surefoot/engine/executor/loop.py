@@ -23,7 +23,7 @@ from surefoot.prompting.schemas import StepDecision
 from surefoot.tools.tool import Writes
 
 ROUNDS_AFTER_AN_ERROR = 2
-"""Red rounds after a command that failed by itself: its output is shown, so a correction has a chance."""
+"""Red rounds after a command that failed itself: the model sees its output, so a correction has a chance."""
 MAX_REFUSALS = 3
 
 
@@ -35,22 +35,22 @@ class StepFailed(Exception):
 
 @dataclass(slots=True)
 class _Attempt:
-    """What the loop remembers of an attempt. It is rebuilt from the state when the attempt is resumed."""
+    """The loop's memory of an attempt, rebuilt from the state when the attempt is resumed."""
 
     results: tuple[CheckResult, ...] = ()
     red_rounds: int = 0
     checked_after: int = -1
     """The number of actions after which the checks last ran."""
     trees: set[tuple[str, frozenset[str]]] = field(default_factory=set)
-    """Trees with the checks that failed on them: coming back to one of them is a loop."""
+    """Each tree with the checks that failed on it: coming back to one of them is a loop."""
     pending: list[Proposal] = field(default_factory=list)
-    """What is left to do of an answer. It is kept with a question to a person; else a resumed attempt asks again."""
+    """The rest of an answer. It is stored with a question to a person; otherwise a resumed attempt asks again."""
     has_new_parts: bool = False
-    """The answer has several parts, and not all of them were done before."""
+    """Whether the answer has several parts, and not all of them were done before."""
 
 
 def named_call(step_run: StepRun) -> Proposal:
-    """Return the call that a step names, with what earlier attempts changed about it."""
+    """Return the call that a step names, with the tool and parameters that a reset has changed."""
     step = step_run.step
     return Proposal("act", step_run.tool or step.tool, {**step.parameters, **step_run.parameters})
 
@@ -108,7 +108,7 @@ async def act(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
 
 
 async def _revise(run: Run, step_run: StepRun, draft: StepDecision, attempt: _Attempt, *, acts: bool) -> None:
-    """Change the plan as a decision asks. A decision that does nothing else, and is not accepted, counts as refused."""
+    """Change the plan as a decision asks. If that changes nothing and the decision has no action, it is refused."""
     revisions = run.state.revisions
     outcome = await revise(run, step_run.step.id, draft)
     if not acts and run.state.revisions == revisions:
@@ -116,7 +116,7 @@ async def _revise(run: Run, step_run: StepRun, draft: StepDecision, attempt: _At
 
 
 async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt) -> bool:
-    """Carry out the next pending proposal, or refuse it. Returns True if the step is done with it."""
+    """Carry out the next pending proposal, or refuse it. Returns True if the step is done."""
     step_id = step_run.step.id
     proposed = Proposed(tuple(attempt.pending), attempt.checked_after, attempt.has_new_parts)
     proposal = attempt.pending.pop(0)
@@ -136,8 +136,11 @@ async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], attem
 
 
 def _resumed_attempt(run: Run, step_run: StepRun) -> _Attempt:
-    """Rebuild what was found after each action. After the last one everything is checked again, unless the model has
-    been told already and a person was asked about its answer."""
+    """Rebuild an attempt from the recorded results of its actions.
+
+    The checks run again after the last action, unless the model has seen their results and a person was asked about its
+    answer.
+    """
     attempt = _Attempt(results=step_run.checks or step_run.baseline)
     if proposed := load(run, step_run):
         attempt.pending, attempt.has_new_parts = list(proposed.proposals), proposed.has_new_parts
@@ -159,7 +162,7 @@ def _check_limits(run: Run, step_run: StepRun, attempt: _Attempt) -> None:
 
 
 def has_had_its_action(run: Run, step_run: StepRun) -> bool:
-    """Whether the plan is static, and the one action of the step was carried out. Looking does not count."""
+    """Whether the plan is static, and the one action of the step was carried out. Read-only calls do not count."""
     return not run.config.dynamic and any(not run.toolbox.get(a.tool).is_read_only for a in step_run.actions)
 
 
@@ -170,7 +173,10 @@ def _require_candidate(step_run: StepRun, proposals: Sequence[Proposal], attempt
 
 
 async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt) -> bool:
-    """Whether the checks say that the step is done. Without an action, only a testing step can be."""
+    """Whether the checks show that the step is done. Without an action, only a testing step can be done.
+
+    Raises StepFailed if another action cannot help.
+    """
     last = step_run.actions[-1] if step_run.actions else None
     if last is None:
         is_test = step_run.step.step_type is StepType.TESTING
@@ -194,7 +200,7 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
         raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     is_one_answer = run.step_kind(step_run).is_one_answer
     if all_green(attempt.results) and not own_red(step_run.step, attempt.results):
-        # Checks that were green all along do not prove the step. Only a one-answer step is done without more.
+        # Checks that passed all along do not prove the step. Only a step of one action is done without more.
         one_action = is_one_answer or has_had_its_action(run, step_run)
         return _was_red_before(step_run) or (one_action and bool(last.ok))
     attempt.red_rounds += _counts_as_round(last)
@@ -213,7 +219,7 @@ def _allowed_red_rounds(run: Run, last: Action) -> int:
 
 
 def _counts_as_round(action: Action) -> bool:
-    """A write that its own tool refused does not count."""
+    """Whether an action counts as a round. A write that its tool refused does not."""
     return bool(action.ok) or action.tool in ("run_python", "run_command")
 
 
@@ -226,23 +232,25 @@ def _require_progress(attempt: _Attempt) -> None:
 
 
 def tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str]]:
-    """Return the tree that checks ran on and which of them fail. If both are the same as before, nothing was gained."""
+    """Return the tree that checks ran on, and which of them fail. If neither has changed, there is no progress."""
     return results[0].tree if results else "", frozenset(r.check.key for r in results if not r.passed)
 
 
 def _was_red_before(step_run: StepRun) -> bool:
-    """Whether a check that decides about the step failed before its first action."""
+    """Whether a decisive check failed before the first action of the step."""
     return any(not result.passed for result in decisive(step_run.baseline))
 
 
 async def _accept_done(
     run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt, proposal: Proposal
 ) -> bool:
-    """The model says that the step is done. That counts only if no check contradicts it; of a criterion that is not
-    met it is told once."""
+    """Return whether the step is done, as the model says. Raises StepFailed if a check contradicts it.
+
+    The model is told once about a criterion that is not met.
+    """
     attempt.results = await run.verifier.check(checks, "after", step_run.step.id)
-    told = any(UNMET in reason for reason in step_run.refused)
-    if all_green(attempt.results) and not told and (not_met := unmet(await judge_step(run, step_run))):
+    was_told = any(UNMET in reason for reason in step_run.refused)
+    if all_green(attempt.results) and not was_told and (not_met := unmet(await judge_step(run, step_run))):
         await _refuse(run, step_run, proposal, f"{UNMET}: {not_met}", attempt)
         return False
     run.note(e.Decided(step_id=step_run.step.id, decision="done", thought=proposal.thought))
@@ -262,7 +270,7 @@ def red_failure(results: Sequence[CheckResult], message: str) -> Failure:
 def with_evidence(kind: FailureKind, message: str, results: Sequence[CheckResult]) -> Failure:
     red = [r for r in decisive(results) if not r.passed]
     labels = "; ".join(r.check.label for r in red)
-    # A weak check that is red (the file does not parse) explains the strong ones: it comes first.
+    # A weak check that fails (the file does not parse) explains the strong ones, so it comes first.
     red.sort(key=lambda r: not isinstance(r.check, FileCheck | ParsesCheck))
     evidence = evidence_of(red)
     return Failure(kind=kind, message=f"{message}: {labels}" if labels else message, evidence=evidence)

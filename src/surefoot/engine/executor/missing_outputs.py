@@ -1,16 +1,18 @@
-"""Finds out which of several files an attempt has made, and which not: the next question can name them."""
+"""Finds which of several files an attempt has made and which are missing, so that the next prompt can name them."""
 
 import asyncio
 
 from surefoot.engine.runtime.run import Run
 from surefoot.journal.state import StepRun
-from surefoot.prompting.project.file_roles import new_files_asked_for
+from surefoot.project.file_roles import new_files_asked_for
 from surefoot.workspace.errors import as_text
 
 
 async def outputs_of_attempt(run: Run, step_run: StepRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the files that the attempt made, and those that it should have made and that are not there. The first are
-    only looked for if there are some of the second."""
+    """Return the files that the attempt made, and the files that it should have made and that are missing.
+
+    If none is missing, the first are not looked for and are empty.
+    """
     missing = tuple(path for path in _wanted(run, step_run) if not (run.root / path).exists())
     if not missing or not step_run.snapshot:
         return (), missing
@@ -19,7 +21,7 @@ async def outputs_of_attempt(run: Run, step_run: StepRun) -> tuple[tuple[str, ..
 
 
 def _wanted(run: Run, step_run: StepRun) -> list[str]:
-    """Return the new files that a step has to make. A step without files has to make all that the task asks for."""
+    """Return the new files that a step has to make. If it names none and is the only step, the task names them."""
     before = run.files_before()
     if step_run.step.writes:
         return [path for path in step_run.step.writes if path not in before]

@@ -1,5 +1,7 @@
-"""What a step itself can show: a step without checks gets some from what it changed and says, and a step that is to
-write something has written it. The word of a model that a step is done is no evidence."""
+"""Evidence from a step itself: checks derived from its changes and its text, and files that it has to write.
+
+A model's claim that a step is done is no evidence.
+"""
 
 import re
 from collections.abc import Sequence
@@ -10,9 +12,9 @@ from surefoot.core.transitions import SETTLED
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.journal.state import StepRun
+from surefoot.project.asked_for import missing_parts, parts_asked_for
+from surefoot.project.folder import is_test
 from surefoot.prompting.conversation.verbs import Verb
-from surefoot.prompting.project.asked_for import missing_parts, parts_asked_for
-from surefoot.prompting.project.folder import is_test
 from surefoot.workspace.errors import as_path
 
 CHANGES_SOMETHING = "the step changes something"
@@ -22,12 +24,14 @@ _TESTS = re.compile(
     r"^(?:python3? -m )?(?:pytest|py\.test|unittest|tox|nox|ruff check|mypy)\b"
     r"|^(?:npm|yarn|pnpm)(?: run)? (?:test|lint)\b|^(?:make|just) (?:test|check|lint)\b|^(?:cargo|go) test\b"
 )
-"""Commands that only look. Others, named in a step, are its work and not its check."""
+"""Commands that only check. Other commands in the text of a step are its work, not its checks."""
 
 
 def derived_checks(run: Run, step_run: StepRun) -> tuple[Check, ...]:
-    """Return checks for a step that has none: files that it changed parse, a command of its text passes, and the tests
-    that it wrote pass, unless later steps are still to make them pass."""
+    """Return checks for a step that has none: the files that it changed parse, and the test commands in its text pass.
+
+    Without such commands, the tests that it wrote must pass, unless other steps are left that may make them pass.
+    """
     step = step_run.step
     if step.tool:
         return ()
@@ -43,8 +47,10 @@ def derived_checks(run: Run, step_run: StepRun) -> tuple[Check, ...]:
 
 
 def own_red(step: ExecutionStep, results: Sequence[CheckResult]) -> list[CheckResult]:
-    """Return the red checks that a step cannot be done with, whatever other checks say: a file that it was to write,
-    and for a testing step any check of its own."""
+    """Return the failed checks that keep a step from being done, even if other checks decide.
+
+    These are the checks of files that the step has to write, and for a testing step all checks of its own.
+    """
     own = {check.key for check in step.checks}
     promised = {*step.writes, *step.expected_outputs}
     return [
@@ -57,7 +63,7 @@ def own_red(step: ExecutionStep, results: Sequence[CheckResult]) -> list[CheckRe
 
 
 def unwritten(run: Run, step_run: StepRun) -> str:
-    """Say what the name of a step asks for and nobody has written; empty if nothing is missing."""
+    """Return a message if the name of a step asks for tests and no step has written any; empty otherwise."""
     name = step_run.step.name
     if "tests" not in parts_asked_for(name):
         return ""
@@ -67,7 +73,7 @@ def unwritten(run: Run, step_run: StepRun) -> str:
 
 
 def lack_of_evidence(run: Run, step_run: StepRun) -> Failure | None:
-    """Return a failure if a step that its checks let pass has not done what it is there for."""
+    """Return a failure if a step whose decisive checks pass has not done its work; None if it has."""
     if red := own_red(step_run.step, step_run.checks):
         message = "its own checks fail: " + "; ".join(r.check.label for r in red)
         return Failure(kind=FailureKind.CHECK_FAILED, message=message, evidence=evidence_of(red))
@@ -78,7 +84,7 @@ def lack_of_evidence(run: Run, step_run: StepRun) -> Failure | None:
 
 def insisted(step_run: StepRun) -> tuple[CriterionResult, ...]:
     """Return an unmet criterion if the end of a step was refused, and it then ended without having changed a file."""
-    told = any(reason.startswith(f"{Verb.FINISH_STEP}:") for reason in step_run.refused)
-    if not told or step_run.touched or step_run.work_kept or step_run.step.step_type is StepType.TESTING:
+    was_refused = any(reason.startswith(f"{Verb.FINISH_STEP}:") for reason in step_run.refused)
+    if not was_refused or step_run.touched or step_run.work_kept or step_run.step.step_type is StepType.TESTING:
         return ()
     return (CriterionResult(criterion=CHANGES_SOMETHING, met=False, because=NOTHING_CHANGED),)

@@ -1,4 +1,4 @@
-"""Finds proposals that only repeat what was done: in this attempt, in an earlier one, or in an earlier plan. Pure."""
+"""Finds proposals that only repeat an action of this attempt, of an earlier one, or of an earlier plan. Pure."""
 
 from surefoot.journal.state import RunState, StepRun
 from surefoot.prompting.proposal import Proposal
@@ -7,7 +7,7 @@ IN_EARLIER_PLAN = "exactly this was tried in an earlier plan, and the checks fai
 
 
 def repeats(state: RunState, step_run: StepRun, proposal: Proposal) -> str:
-    """Say why a proposal only repeats what was done; empty if it does not."""
+    """Return why a proposal is refused as a repetition; empty if it is not one."""
     mark = proposal.fingerprint
     if mark in step_run.failed_fingerprints:
         return "exactly this was tried in an earlier attempt, and the checks failed"
@@ -27,8 +27,10 @@ def repeats(state: RunState, step_run: StepRun, proposal: Proposal) -> str:
 
 
 def failed_in_earlier_plans(state: RunState, step_run: StepRun) -> frozenset[str]:
-    """Return the whole answers that failed in earlier plans on the files as they are now, by a check that this step has
-    too. On other files, or for other checks, the same answer may be right."""
+    """Return the fingerprints of answers that failed in earlier plans, on the same files and by a check of this step.
+
+    On other files, or for other checks, the same answer may be right.
+    """
     if not step_run.baseline:
         return frozenset()
     tree, checks = step_run.baseline[0].tree, {result.check.key for result in step_run.baseline}

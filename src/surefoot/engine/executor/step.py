@@ -1,4 +1,4 @@
-"""Runs one step: look at its checks, act until they pass, observe what changed, settle."""
+"""Runs one step: runs its checks, acts until they pass, observes the changes, records the end."""
 
 import asyncio
 import time
@@ -32,11 +32,11 @@ _started, _finished, _output = unchecked(e.StepStarted), unchecked(e.StepFinishe
 
 REDO_NOTE = "Its result is no longer there, and another step needs it: produce it again."
 _WAYS = {StepKind.CALL: call_once, StepKind.CONVERSATION: converse}
-"""How each kind of step is carried out; all others by `act`."""
+"""The function that carries out each kind of step. All other kinds are carried out by `act`."""
 
 
 async def run_step(run: Run, step_id: str) -> None:
-    """Leave the step settled or failed. A step that was interrupted goes on where it stopped."""
+    """Run a step until it is settled or has failed. A step that was interrupted goes on where it stopped."""
     task = asyncio.current_task()
     assert task is not None
     run.active_steps.runs_in(step_id, task)
@@ -64,7 +64,7 @@ async def run_step(run: Run, step_id: str) -> None:
             failure = _timed_out(limit)
         elif run.active_steps.is_interrupted(step_id):
             run.timeouts.end(step_id)
-            await _interrupted(run, step_id)
+            await _end_for_control(run, step_id)
             return
         else:
             raise
@@ -87,13 +87,16 @@ async def run_step(run: Run, step_id: str) -> None:
             remedy=error.remedy,
         )
     finally:
-        # A person may be asked about the step later, while it is undone. That time does not count as the step's.
+        # A person may be asked later, while the step is undone. That time does not count.
         run.timeouts.end(step_id)
-    await _settle(run, step_id, failure, criteria, round((time.perf_counter() - started) * 1000))
+    await _record_end(run, step_id, failure, criteria, round((time.perf_counter() - started) * 1000))
 
 
 async def _examine(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Failure | None:
-    """Judge a step whose checks are green or that has none: by checks that follow from its changes, and by evidence."""
+    """Judge a step whose checks pass, or that has none, by checks derived from its changes and by its own evidence.
+
+    Returns None if the step has not failed.
+    """
     if not checks and not step_run.checks:
         results = await run.verifier.check(derived_checks(run, step_run), "after", step_run.step.id)
         if not all_green(results):
@@ -102,7 +105,10 @@ async def _examine(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Fail
 
 
 async def _redo_or_block(run: Run, step_run: StepRun, missing: Mapping[str, MissingArtifact]) -> None:
-    """Have the steps done again whose results are missing, or block the step that needs them. Each is redone once."""
+    """Reset the steps whose results are missing, or block the step that needs them.
+
+    A step is redone once, and only if it has no effects outside the workspace.
+    """
     producers = [run.state.steps[step_id] for step_id in missing]
     lost = [producer for producer in producers if REDO_NOTE in producer.notes or _reaches_out(run, producer)]
     if not lost:
@@ -133,17 +139,20 @@ async def _begin(run: Run, step_id: str, checks: Sequence[Check]) -> None:
         kind = None if step_run.step.tool else run.strategy.step_kind(step_run.step)
         start = _started(step_id=step_id, attempt=step_run.attempt + 1, kind=kind)
         if step_run.step.tool and not checks:
-            # Nothing is checked or asked before the action: the record of its intent makes both durable.
+            # No check runs before the action, so the record of its intent makes both durable.
             run.note(start)
         else:
             await run.record(start)
     if checks and not step_run.baseline and not step_run.actions:
-        # Also if a process ended between the start of the step and this look.
+        # Also if an earlier process ended between the start of the step and these checks.
         await run.verifier.check(checks, "before", step_id)
 
 
-async def _interrupted(run: Run, step_id: str) -> None:
-    """Undo a step that a person wants skipped or retried, so that the run can go on."""
+async def _end_for_control(run: Run, step_id: str) -> None:
+    """Undo a running step that a person skips or retries, so that the run can go on.
+
+    Ctrl-C is not handled here: it ends the process, and `engine/resume.py` cleans up when the run is resumed.
+    """
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
@@ -160,7 +169,7 @@ async def _interrupted(run: Run, step_id: str) -> None:
 
 
 def end_without_running(step_run: StepRun, status: StepStatus, reason: str) -> e.StepFinished:
-    """Return the end of a step that was skipped or blocked, with the reason."""
+    """Return the event that ends a skipped or blocked step, with the reason."""
     step_id = step_run.step.id
     output = StepExecutionOutput(step_id=step_id, status=EXECUTION_STATUS[status], logs=(reason,))
     return e.StepFinished(step_id=step_id, status=status, attempt=step_run.attempt, output=output)
@@ -184,7 +193,7 @@ def checks_of(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
 
 
 def writes_of(run: Run, step_run: StepRun) -> frozenset[str] | None:
-    """Return the files that a step will write, if that is known beforehand; None means anything."""
+    """Return the files that a step will write: an empty set if it only reads, None if they are not known beforehand."""
     if name := step_run.tool or step_run.step.tool:
         tool = run.toolbox.get(name)
         if tool.writes is Writes.NONE:
@@ -196,7 +205,7 @@ def writes_of(run: Run, step_run: StepRun) -> frozenset[str] | None:
     return frozenset(step_run.step.writes) if run.step_kind(step_run) is StepKind.FILE else None
 
 
-async def _settle(
+async def _record_end(
     run: Run, step_id: str, failure: Failure | None, criteria: tuple[CriterionResult, ...], duration_ms: int
 ) -> None:
     step_run = run.state.steps[step_id]
@@ -272,7 +281,7 @@ def _observe(
 
 
 def _proven(before: tuple[CheckResult, ...], after: tuple[CheckResult, ...]) -> bool:
-    """Whether all deciding checks pass and at least one of them failed before."""
+    """Whether all decisive checks pass and at least one of them failed before."""
     if not after:
         return False
     red_before = {r.check.key for r in before if not r.passed}

@@ -1,7 +1,7 @@
-"""Judges the criteria of a plan by evidence: checks that ran, files, what commands printed. No model is asked.
+"""Judges the criteria of a plan by evidence: checks, files, and the output of commands. No model is asked.
 
-An unmet criterion of a step is told to the model once. If it stays unmet, the step is done, unproven: the plan may be
-wrong about it, and a strong model knows better than a rule.
+The model is told about an unmet criterion of a step once. If it stays unmet, the step counts as done but unproven: the
+plan may be wrong about it, and a strong model knows better than a rule.
 """
 
 from collections import ChainMap
@@ -19,11 +19,11 @@ from surefoot.workspace.errors import as_path, as_text
 
 UNMET = "the step does not meet its criterion"
 OUTPUT_CHARS = 200_000
-"""How much of what a command printed is looked at."""
+"""How much of the output of a command is searched."""
 
 
 async def judge_step(run: Run, step_run: StepRun) -> tuple[CriterionResult, ...]:
-    """Judge the criteria of a step as it is now, and name the expected files that are missing."""
+    """Judge the criteria of a step as it is now. Each expected file that is missing is an unmet criterion."""
     step = step_run.step
     if not step.expected_outputs and not step.validation_criteria:
         return ()
@@ -50,7 +50,7 @@ async def judge_step(run: Run, step_run: StepRun) -> tuple[CriterionResult, ...]
 async def probe(
     run: Run, criteria: Iterable[str], known: Sequence[CheckResult], step_id: str = ""
 ) -> tuple[CheckResult, ...]:
-    """Run the checks that criteria name themselves, and that have not run: a command in backquotes, `FILE exists`."""
+    """Run the checks that criteria contain and that have not run yet: a command in backquotes, `FILE exists`."""
     keys = {result.check.key for result in known}
     wanted = {check.key: check for text in criteria for check in checks_for(text)}
     checks = [check for key, check in wanted.items() if key not in keys and run.verifier.may_run(check)]
@@ -64,23 +64,26 @@ def expected_files(step: ExecutionStep) -> tuple[str, ...]:
 
 
 def unmet(criteria: Iterable[CriterionResult]) -> str:
-    """Say which criteria are not met; empty if none is known not to be."""
+    """Return the criteria that are known to be unmet, in words; empty if there is none."""
     return "; ".join(f"{c.criterion} ({c.because})" for c in criteria if c.met is False)
 
 
 def failure_to_tell(run: Run, step_run: StepRun, criteria: Iterable[CriterionResult]) -> Failure | None:
-    """Return a failure if another attempt has to be told of an unmet criterion. A conversation was told when it
-    finished the step, a step that names its tool has nobody to tell, and candidates are judged by checks alone."""
+    """Return a failure if another attempt has to be told about an unmet criterion; None otherwise.
+
+    A conversation was told when it finished the step, a step that names its tool asks no model, and candidates are
+    judged by checks alone.
+    """
     message = unmet(criteria)
     if not message:
         return None
     limits, own = run.config.reflection, step_run.step.max_retries
     retries_left = step_run.step_retry_count < (limits.max_step_retries if own is None else own)
     earlier = (*(failure.message for failure in step_run.failures), *step_run.refused)
-    told = any(UNMET in text for text in earlier)
+    was_told = any(UNMET in text for text in earlier)
     can_be_told = run.step_kind(step_run) not in (StepKind.CALL, StepKind.CONVERSATION)
     can_be_told = can_be_told and limits.enable_step_level_reflection and not run.profile.candidates_first
-    if told or not can_be_told or not retries_left:
+    if was_told or not can_be_told or not retries_left:
         return None
     return Failure(kind=FailureKind.CHECK_FAILED, message=f"{UNMET}: {message}")
 
@@ -102,7 +105,7 @@ def _text(run: Run, digest: str) -> str:
 
 
 def _was_made(run: Run, step_run: StepRun, path: str) -> bool:
-    """Whether an expected file is there, or the step has changed it: it may be there to delete it."""
+    """Whether an expected file exists, or the step has touched it: deleting it may be the purpose of the step."""
     return (run.root / path).exists() or path in step_run.touched
 
 
@@ -111,7 +114,7 @@ def _expressions(criteria: Iterable[str]) -> Iterable[ExpressionCheck]:
 
 
 def _own_expression(run: Run, step_run: StepRun, check: ExpressionCheck) -> CheckResult:
-    """Evaluate an expression that may speak of the step's own results, which are not stored yet."""
+    """Evaluate an expression that may refer to the step's own results, which are not stored yet."""
     outputs = ChainMap[str, Any]({step_run.step.id: outputs_of(step_run.actions)}, run.artifacts)  # type: ignore[arg-type]
     try:
         value = evaluate_expression(check.expression, {"outputs": outputs})

@@ -1,4 +1,4 @@
-"""Phase 2: how will it be done, and what else could be done if that fails?"""
+"""Phase 2: how the task will be done, and which alternatives there are if that fails."""
 
 from surefoot.config.model import PhasePolicy
 from surefoot.core.phases import ApproachOutput, ExecutionPhase, PhaseResult, TaskComplexity, ValidationResult

@@ -1,9 +1,9 @@
-"""Judges what each phase produced. Pure: the confidence is the weighted share of the points that hold.
+"""Judges the output of each phase. Pure. The confidence is the weighted share of the points that hold.
 
 The gates of understanding, approach and plan look at the draft as the model gave it, not at its normalized form. A
-mandatory point fails the gate by itself; the others lower the confidence. A point that cannot be told, or that was
-repaired, counts half and is a warning: a gate that refused what is right would cost more than it saves. Messages go
-into the next prompt: they say what is wrong and what would be right.
+mandatory point that does not hold fails the gate; other points lower the confidence. A point that is unknown or was
+repaired counts half and gives a warning: a gate that refuses correct drafts costs more than it saves. Messages go into
+the next prompt, so they say what is wrong and what would be right.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -19,17 +19,17 @@ QUOTED_CHARS = 80
 """How much of a task is quoted in a suggestion."""
 TOO_LOW = "Validation confidence too low"
 REPAIRED = "repaired: "
-"""How a warning begins that tells what the engine has changed."""
+"""The prefix of a warning about a repair that the engine made."""
 NOT_NAMED = "not written, because neither the task nor the folder has them: "
-"""How a warning goes on that lists the new files that a model wanted to write besides those that the task names."""
+"""The text, after `REPAIRED`, of a warning about new files that the model proposed and the task does not name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     holds: bool | None
-    """None: it cannot be told, or was repaired."""
+    """None: it is unknown, or was repaired."""
     message: str
-    """What is wrong if it does not hold; if that cannot be told, a warning."""
+    """What is wrong if it does not hold; a warning if that is unknown."""
     weight: float = 1.0
     must: bool = False
     suggestion: str = ""
@@ -42,12 +42,17 @@ _SHARE = {True: 1.0, None: 0.5, False: 0.0}
 def judge(
     points: Iterable[Point], threshold: float, warnings: Sequence[str] = (), suggestions: Sequence[str] = ()
 ) -> ValidationResult:
+    """Return the verdict of a gate.
+
+    The confidence is the weighted share of the points that hold, halved if a mandatory one does not. The gate passes if
+    no mandatory point is broken and the confidence reaches the threshold.
+    """
     points = list(points)
     total = sum(point.weight for point in points)
     share = sum(point.weight * _SHARE[point.holds] for point in points) / total if total else 0.0
     broken = [point for point in points if point.holds is False]
     refused = any(point.must for point in broken)
-    # Whatever the average says, nobody can trust an output in which something mandatory is wrong.
+    # Whatever the average, an output that breaks a mandatory point cannot be trusted.
     confidence = round(share / 2 if refused else share, 3)
     doubtful = [point for point in points if point.holds is None and point.message]
     return ValidationResult(
@@ -62,9 +67,9 @@ def judge(
 
 
 def error_of(verdict: ValidationResult, threshold: float) -> str:
-    """Say why a phase did not pass its gate."""
-    what = f"{TOO_LOW} ({verdict.confidence:.2f} of {threshold:.2f})" if verdict.confidence < threshold else "Refused"
-    return f"{what}: {'; '.join(verdict.messages)}" if verdict.messages else what
+    """Return why a phase did not pass its gate."""
+    error = f"{TOO_LOW} ({verdict.confidence:.2f} of {threshold:.2f})" if verdict.confidence < threshold else "Refused"
+    return f"{error}: {'; '.join(verdict.messages)}" if verdict.messages else error
 
 
 # -- understanding and approach --------------------------------------------------------------------------------------
@@ -80,11 +85,14 @@ def judge_understanding(
     warnings: Sequence[str] = (),
     trusted: bool = False,
 ) -> ValidationResult:
-    """`trusted`: the model has looked at the folder itself, so it may tell the cause in words that the task has not."""
+    """Judge an understanding.
+
+    `trusted`: the model has looked at the folder itself, so it may state a cause without using the task's words.
+    """
     requirements = [text for text in draft.requirements if not is_placeholder(text)]
-    said = " ".join([draft.understanding, *draft.requirements])
+    statement = " ".join([draft.understanding, *draft.requirements])
     odd = [path for path in draft.files if impossible_path(path, task, root, existing)]
-    shared = same_subject(task, said)
+    shared = same_subject(task, statement)
     found = trusted and any(path in existing for path in draft.files)
     if shared is False and (found or same_subject(task, " ".join(draft.files))):
         shared = None  # other words for the right files
@@ -148,10 +156,10 @@ def judge_approach(draft: ApproachDraft, threshold: float) -> ValidationResult:
 # -- validation ------------------------------------------------------------------------------------------------------
 
 _PROVEN, _OWN_TEST, _GREEN_BEFORE, _PLANNED, _FILES_ONLY = 1.0, 0.95, 0.9, 0.85, 0.5
-"""How much the best evidence is worth: a given check that failed before; a new test that does; a given check that
-passed before too; a command of the plan; files that exist and can be parsed."""
+"""How much the best evidence is worth: a given check that failed before; a test of the run that failed before; a given
+check that passed before too; a command of the plan; files that exist and can be parsed."""
 _UNKNOWN_CRITERIA = 0.1
-"""How much confidence is lost if none of the criteria can be told."""
+"""How much confidence is lost if all criteria are unknown."""
 NOT_VERIFIED = "not verified: no check was run, so nothing shows that the task is done"
 GIVE_A_CHECK = "give a check that fails before the run and passes after it: --check 'COMMAND'"
 
@@ -159,7 +167,7 @@ GIVE_A_CHECK = "give a check that fails before the run and passes after it: --ch
 def judge_validation(
     output: ValidationOutput, threshold: float, red_at_start: Collection[str] = ()
 ) -> ValidationResult:
-    """Judge the final tree: every deciding check is green, and the confidence says how much that proves."""
+    """Judge the final tree. Every decisive check must pass, and the confidence says how much that proves."""
     results = decisive(output.checks)
     unknown = [c for c in output.criteria if c.met is None]
     doubts = [f"cannot tell: {c.criterion} ({c.because})" for c in unknown]
@@ -195,15 +203,15 @@ def _strength(output: ValidationOutput, results: Sequence[CheckResult], red_at_s
         return _OWN_TEST
     if given:
         return _GREEN_BEFORE
-    seen = any(isinstance(r.check, CommandCheck | ExpressionCheck | TextCheck) for r in results)
-    return _PLANNED if seen else _FILES_ONLY
+    planned = any(isinstance(r.check, CommandCheck | ExpressionCheck | TextCheck) for r in results)
+    return _PLANNED if planned else _FILES_ONLY
 
 
 def worth_keeping(before: Sequence[CheckResult], after: Sequence[CheckResult]) -> str:
-    """Say why the work of a failed attempt should stay; empty if no check shows it.
+    """Return why the work of a failed attempt should stay; empty if it should not.
 
-    It stays if a check that failed before passes now, and none that passed fails. That a file exists or parses does not
-    count.
+    It stays if a check that failed before passes now, and none that passed before fails. Checks that a file exists or
+    parses do not count.
     """
     passed = {result.check.key: result.passed for result in before}
     results = [r for r in decisive(after) if isinstance(r.check, CommandCheck | ExpressionCheck)]

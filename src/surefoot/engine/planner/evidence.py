@@ -1,8 +1,8 @@
-"""Evaluates criteria by evidence: a check, a file, a test that the engine has seen. Pure.
+"""Evaluates criteria by evidence: checks, files and tests that the engine has seen. Pure.
 
-A criterion without evidence is unknown. Neither a word in common nor a command that happens to succeed is evidence.
-A precondition can be looked at if it is a shell command in backquotes (or behind `$ `), an expression over `outputs`,
-or a sentence that files are there. Others are told to the model and block nothing.
+A criterion without evidence is unknown. A word in common is no evidence, nor is a command that happens to succeed.
+A precondition can be checked if it is a shell command in backquotes (or after `$ `), an expression over `outputs`, or
+a sentence that says that files exist. Other preconditions are part of the prompt and block nothing.
 """
 
 import re
@@ -20,7 +20,7 @@ from surefoot.core.plan import (
     TextCheck,
 )
 from surefoot.engine.planner.subject import shared_words, subject_words
-from surefoot.prompting.project.task_text import files_named_in
+from surefoot.project.task_text import files_named_in
 
 _PRESENT = re.compile(
     r"\b(?:exists?|is there|are there|is present|is available|is created|was created|"
@@ -45,11 +45,11 @@ _QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'|“([^”]+)”|「([^�
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the engine has seen when criteria are evaluated."""
+    """The evidence that criteria are evaluated by."""
 
     results: Sequence[CheckResult] = ()
     deciding: Sequence[CheckResult] = ()
-    """Those of `results` that decide. A red one among the others only makes a criterion unknown."""
+    """The decisive ones of `results`. A failure among the others only makes a criterion unknown."""
     linked: Mapping[str, str] = field(default_factory=dict)
     """By criterion: the key of the check that the plan names for it."""
     files: Sequence[str] = ()
@@ -57,7 +57,7 @@ class Evidence:
     tests: Sequence[str] = ()
     """Tests that failed before the run and pass now."""
     printed: Sequence[tuple[str, str]] = ()
-    """Commands that ended well, each with what it printed."""
+    """Commands that succeeded, each with its output."""
 
 
 def evaluate(criteria: Sequence[str], evidence: Evidence) -> tuple[CriterionResult, ...]:
@@ -65,7 +65,7 @@ def evaluate(criteria: Sequence[str], evidence: Evidence) -> tuple[CriterionResu
 
 
 def asserted_files(text: str) -> tuple[str, ...]:
-    """Return the files of which a sentence says only that they are there: `report.html exists`."""
+    """Return the files that a sentence says exist, as in `report.html exists`; none if it says something else."""
     named = files_named_in(text)
     if not named or _NEGATED.search(text):
         return ()
@@ -74,7 +74,7 @@ def asserted_files(text: str) -> tuple[str, ...]:
 
 
 def checks_for(precondition: str) -> tuple[Check, ...]:
-    """Return the checks that tell whether a precondition holds; none if it cannot be looked at."""
+    """Return the checks of a precondition; none if it cannot be checked."""
     text = precondition.strip()
     if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
         return (CommandCheck(command=text[1:-1]),) if text[1:-1].strip() else ()
@@ -86,7 +86,7 @@ def checks_for(precondition: str) -> tuple[Check, ...]:
 
 
 def files_required(precondition: str) -> tuple[str, ...]:
-    """Return the files that a precondition says must be there."""
+    """Return the files that must exist according to a precondition."""
     return tuple(check.path for check in checks_for(precondition) if isinstance(check, FileCheck))
 
 
@@ -99,7 +99,7 @@ def _evaluate(criterion: str, evidence: Evidence) -> CriterionResult:
         return _result(criterion, None, f"a check of the plan itself fails: {red[0].check.label}")
     if (texts := _wanted_output(criterion)) and (command := _printed_by(texts, evidence)):
         return _result(criterion, True, f"printed by: {command}")
-    # That a command ended well does not show what it printed.
+    # The success of a command does not show what it printed.
     relevant = [r for r in relevant if not texts or not isinstance(r.check, CommandCheck)]
     if relevant:
         return _result(criterion, True, f"passed: {relevant[0].check.label}")
@@ -115,7 +115,7 @@ def _result(criterion: str, met: bool | None, because: str) -> CriterionResult:
 
 
 def _relevant(criterion: str, evidence: Evidence) -> list[CheckResult]:
-    """Return the results that can tell whether a criterion is met."""
+    """Return the results that show whether a criterion is met."""
     if key := evidence.linked.get(criterion):
         return [result for result in evidence.results if result.check.key == key]
     commands = [r for r in evidence.results if isinstance(r.check, CommandCheck | ExpressionCheck)]
@@ -138,7 +138,10 @@ def _wanted_output(criterion: str) -> list[str]:
 
 
 def _printed_by(texts: Sequence[str], evidence: Evidence) -> str:
-    """Return a command that ended well and printed these texts. The criterion may quote the command itself too."""
+    """Return a command that succeeded and printed these texts; empty if none did.
+
+    A text that quotes the command itself need not be printed.
+    """
     for command, output in evidence.printed:
         wanted = [text for text in texts if not f"{command} ".startswith(f"{text} ")]
         if wanted and all(text in output for text in wanted):
@@ -152,12 +155,12 @@ def _path_of(result: CheckResult) -> str:
 
 
 def _has_pattern(criterion: str, check: TextCheck) -> bool:
-    """Whether a text check looks for what the criterion says about the same file."""
+    """Whether a criterion names the file and the pattern of a text check."""
     plain = re.sub(r"\\(.)", r"\1", check.pattern).strip("^$")
     return check.path in criterion and len(plain) > 2 and plain in criterion
 
 
 def _is_about(criterion: str, label: str) -> bool:
-    """Whether a command speaks of most of what a criterion speaks of. One word in common is not enough."""
+    """Whether a label has at least two words of a criterion, and at least half of them."""
     shared = shared_words(criterion, label)
     return len(shared) >= 2 and 2 * len(shared) >= len(subject_words(criterion))

@@ -13,18 +13,18 @@ from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import ModelError, PlanError
 from surefoot.journal import events as e
+from surefoot.project.folder import list_files
 from surefoot.prompting.context import step_to_replan
-from surefoot.prompting.project.folder import list_files
 
 NAME = "fallback plan"
-"""How messages and results call it."""
+"""The name of this plan in messages and results."""
 
 
 async def fallback_plan(run: Run, required: Sequence[str], error: Stopped | ModelError) -> PhaseResult[DetailedPlan]:
-    """Return a plan in place of one that could not be made, and say so. Raises the error if that cannot help.
+    """Return a plan in place of one that could not be made, and warn about it. Raises `error` if no plan can help.
 
-    One step needs the model as much as planning did, so a model that cannot be asked is only replaced by a template. A
-    plan that was made anew after a failure is not replaced: the one step would be what has failed.
+    A plan of one step needs the model as much as planning did, so only a template helps if the model cannot be asked. A
+    new plan after a failure is not replaced: its one step would repeat what has failed.
     """
     if isinstance(error, Stopped) and error.verdict is not Verdict.FAILED:
         raise error
@@ -33,17 +33,15 @@ async def fallback_plan(run: Run, required: Sequence[str], error: Stopped | Mode
     template = run.config.fallback_plan
     if template:
         plan = await asyncio.to_thread(_read, run, template)
-        what = f"{NAME}: {template}"
+        description = f"{NAME}: {template}"
     elif isinstance(error, ModelError):
         raise error
     else:
         plan = simple_plan(run.task.text, required, run.protected, list_files(run.root))
-        what = f"{NAME}: the whole task as {'one step' if len(plan.steps) == 1 else 'one step a file'}"
+        description = f"{NAME}: the whole task as {'one step' if len(plan.steps) == 1 else 'one step a file'}"
     reason = error.reason if isinstance(error, Stopped) else f"the model could not be asked: {error}"
-    run.note(e.Warned(message=f"{reason}; going on with the {what}"))
-    result = skipped(ExecutionPhase.Planning(), f"{reason}; {what}", plan)
-    # Nothing was checked about this plan, so it claims no confidence.
-    return result.with_(validation=result.validation.with_(confidence=0.0) if result.validation else None)
+    run.note(e.Warned(message=f"{reason}; going on with the {description}"))
+    return skipped(ExecutionPhase.Planning(), f"{reason}; {description}", plan)
 
 
 def _read(run: Run, template: str) -> DetailedPlan:

@@ -33,7 +33,7 @@ async def pass_gate(
     """Return the phase's result once it passes. `examine` gets the model's draft and the number of refusals, and
     returns the normalized output with the verdict on the draft.
 
-    A phase that never passes ends the run. Its result is recorded as the event that `failed` makes of it.
+    Raises Stopped if the phase never passes. Its result is then recorded as the event that `failed` makes of it.
     """
     started, executed_at = time.perf_counter(), now()
     first = run.state.phase_attempts.get(name, 0) if run.state.refusals.get(name) else 0
@@ -63,12 +63,12 @@ async def pass_gate(
         )
         if verdict.passed:
             return result
-        # A doubt alone can lower the confidence too far; then it is what has to be mended.
+        # If only unknown points lowered the confidence, there are no messages: the suggestions say what to improve.
         messages = verdict.messages or verdict.suggestions
         refused = e.GateRefused(phase=name, attempt=attempt, confidence=verdict.confidence, messages=tuple(messages))
         await run.record(refused)
         if is_silent and step_to_replan(run.state) is not None:
-            # It was told what is missing, after a step that failed. Another try would only be more of the same.
+            # The model submitted no new plan although it was told what is missing. It is not asked again.
             break
     await run.record(failed(result))
     if is_silent and (step_run := step_to_replan(run.state)) is not None:
@@ -77,7 +77,7 @@ async def pass_gate(
 
 
 def _stopped_after(step_run: StepRun, reason: str) -> Stopped:
-    """Return the end of a run whose model made no new plan. A step that went in circles before decides the verdict."""
+    """Return the stop of a run whose model submitted no new plan. Its verdict is LOOP if the failed step looped."""
     failure = step_run.failures[-1]
     verdict = VERDICTS.get(failure.kind, Verdict.FAILED)
     before = f"before that, the step '{step_run.step.name}' ({step_run.step.id}) failed: {failure.message}"
@@ -85,7 +85,7 @@ def _stopped_after(step_run: StepRun, reason: str) -> Stopped:
 
 
 def skipped(phase: Phase, reason: str, output: T | None = None) -> PhaseResult[T]:
-    """Return the result of a phase that was not needed, with the reason. Nothing was judged, so it claims nothing."""
+    """Return the result of a phase that was not carried out. Nothing was judged, so its confidence is 0."""
     return PhaseResult[T](
         phase=phase,
         status=PhaseStatus.SKIPPED,
@@ -95,9 +95,10 @@ def skipped(phase: Phase, reason: str, output: T | None = None) -> PhaseResult[T
 
 
 async def is_rejected(run: Run, name: e.PhaseName, summary: str, produced_at: datetime) -> bool:
-    """Ask the user to confirm a phase, if they want to be asked. Returns True if the phase is to be done again.
+    """Ask the user to confirm a phase, if they want to be asked. Returns True if the phase has to be done again.
 
-    An answer other than yes and no says what should be different. It goes into the next prompt like a gate's message.
+    A no raises Stopped. Any answer other than yes or no says what should be different, and goes into the next prompt
+    like a message of the gate.
     """
     if not run.config.require_confirmation:
         return False

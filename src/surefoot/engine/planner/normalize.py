@@ -1,7 +1,7 @@
-"""Turns a model's drafts into the full values, and repairs what can be repaired mechanically. Pure.
+"""Turns a model's drafts into full values, and repairs mistakes that can be repaired mechanically. Pure.
 
-Asking a small model again with the same complaint gives the same answer, while merging two steps for one file costs
-nothing. Every repair is reported with the plan.
+A small model that is asked again with the same complaint gives the same answer, while merging two steps for one file
+costs nothing. Every repair is reported with the plan.
 """
 
 import re
@@ -30,10 +30,10 @@ from surefoot.core.plan import (
 )
 from surefoot.engine.planner.criteria import NOT_NAMED
 from surefoot.engine.planner.subject import is_covered
-from surefoot.prompting.project.asked_changes import asks_for_tests
-from surefoot.prompting.project.file_roles import is_input, is_made_by_program, needs_step
-from surefoot.prompting.project.folder import is_test
-from surefoot.prompting.project.task_text import files_named_in, is_computed
+from surefoot.project.asked_changes import asks_for_tests
+from surefoot.project.file_roles import is_input, is_made_by_program, needs_step
+from surefoot.project.folder import is_test
+from surefoot.project.task_text import files_named_in, is_computed
 from surefoot.prompting.schemas import ApproachDraft, CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
 
 _PSEUDO_CODE = re.compile(r"^[A-Za-z_]\w*\(.*\)$")
@@ -63,10 +63,10 @@ def understanding_from(
     root: str = "",
     trusted: bool = False,
 ) -> tuple[UnderstandingOutput, list[str]]:
-    """Return what was understood, and the repairs that it needed.
+    """Return the understanding, and the repairs that it needed.
 
-    Of the files, those stay that the task names too or that exist: small models invent others, and write what they
-    should have read. `trusted`: the model knows the files that it names, and how complex the task is.
+    Files that neither exist nor are named by the task are left out: small models invent files, and write files that
+    they should only read. `trusted`: the files and the complexity are taken as the model gave them.
     """
     repairs: list[str] = []
     files = _plain_paths(draft.files, root, existing, repairs)
@@ -88,7 +88,7 @@ def understanding_from(
 
 
 def _plain_paths(paths: Sequence[str], root: str, existing: Collection[str], repairs: list[str]) -> list[str]:
-    """Return paths relative to the workspace; patterns as the files that they match."""
+    """Return paths relative to the workspace. A pattern becomes the files that it matches."""
     found: list[str] = []
     for path in paths:
         plain = path.strip().strip("`'\"")
@@ -138,8 +138,11 @@ def approach_from(draft: ApproachDraft) -> ApproachOutput:
 def simple_plan(
     task: str, targets: Sequence[str], protected: Collection[str], existing: Collection[str] = ()
 ) -> DetailedPlan:
-    """Return the plan of a task that needs no planning: one step per file, one for all files that a program computes
-    from those that exist, or one step for everything."""
+    """Return the plan of a task that needs no planning.
+
+    It has one step per file, and one for all files that a program computes from existing ones. Without files it has one
+    step for the whole task.
+    """
     files = [f for f in targets if f not in protected]
     if not files:
         step = ExecutionStep(id="s1", name=WHOLE_TASK, description=task, step_type=StepType.COMMAND_EXECUTION)
@@ -204,7 +207,7 @@ def plan_from(
 
 
 def step_from(draft: StepDraft, old: ExecutionStep, protected: Collection[str]) -> ExecutionStep:
-    """Return a step with the draft's description and check, under the same id and with the same obligations."""
+    """Return the step `old` with the name, description, file and check of the draft. All else stays."""
     path = clean_path(draft.file)
     same_file = not old.writes or path in old.writes or not path or path in protected
     check = check_from(draft.check, path)
@@ -279,7 +282,7 @@ def _without_empty_steps(steps: list[tuple[int, StepDraft]], repairs: list[str])
 def _into_new_tests(
     steps: list[tuple[int, StepDraft]], protected: Collection[str], repairs: list[str]
 ) -> list[tuple[int, StepDraft]]:
-    """The task asks for tests. A step that would rewrite given ones writes its tests into a file beside them."""
+    """Let steps that would rewrite given tests write a new file beside them, because the task asks for tests."""
     changed = []
     for number, step in steps:
         path = clean_path(step.file)
@@ -338,7 +341,7 @@ def _with_ids(
     for sequence, (number, draft) in enumerate(numbered):
         steps.append(step_of(draft, f"s{number}", ()).with_(sequence=sequence))
         for target in sorted({merged_into.get(n, n) for n in draft.after}):
-            # Merging can turn a correct order into a cycle: the second part of the step came later.
+            # Merging can turn a correct order into a cycle, because the second part of the step came later.
             turned = target > number and number in merged_into.values()
             if target in known and target != number and not turned:
                 dependencies.append(StepDependency(step_id=f"s{number}", depends_on=f"s{target}"))

@@ -18,10 +18,10 @@ from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import ModelError
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
+from surefoot.project.file_roles import needs_step, new_files_asked_for
+from surefoot.project.folder import list_files
 from surefoot.prompting.context import step_to_replan, understood
 from surefoot.prompting.conversation.submissions import FullPlanDraft
-from surefoot.prompting.project.file_roles import needs_step, new_files_asked_for
-from surefoot.prompting.project.folder import list_files
 from surefoot.prompting.schemas import PlanDraft
 
 
@@ -57,8 +57,8 @@ async def make_plan(run: Run) -> None:
         except (Stopped, ModelError) as error:
             result = await fallback_plan(run, required, error)
             repairs.clear()
-        stay = {step.id for step in result.output.steps} if result.output else set()
-        dropped = tuple(step_run.step.name for step_id, step_run in run.state.steps.items() if step_id not in stay)
+        kept = {step.id for step in result.output.steps} if result.output else set()
+        dropped = tuple(step_run.step.name for step_id, step_run in run.state.steps.items() if step_id not in kept)
         await run.record(e.PlanMade(result=result, mended=tuple(repairs), dropped=dropped))
     if run.config.phases is PhasePolicy.PLAN:
         await run.enter(Stage.COMPLETED, "only a plan was asked for")
@@ -67,22 +67,22 @@ async def make_plan(run: Run) -> None:
 
 
 def _files_to_make(run: Run) -> list[str]:
-    """Return the files that the plan has to make or change, as far as the task's words tell."""
+    """Return the files that the plan has to make or change, as far as the wording of the task shows."""
     existing, text = list_files(run.root), run.task.text
     asked = new_files_asked_for(text, existing)
     if not run.profile.repairs_plans:
-        # A model that submits whole plans knows which files exist. Only what the task wants made can be forgotten.
+        # A model that submits whole plans knows which files exist. It can only forget new ones that the task asks for.
         return asked
     done = {path for r in run.state.steps.values() if r.status in SETTLED for path in r.step.writes}
     understood_files = understood(run.state).target_files
-    # A task that was not analysed is one free answer, unless its words leave no choice.
+    # Without target files the task is one step, in which the model chooses the files.
     targets = dict.fromkeys([*understood_files, *asked]) if understood_files else {}
     return [path for path in targets if path not in done and needs_step(path, text, existing)]
 
 
 def _facts(run: Run, required: Sequence[str], draft: PlanDraft | FullPlanDraft, attempt: int) -> PlanFacts:
-    # Condensing is the planner's work. Only if it does not manage, a small model's plan is cut, and the last steps of
-    # another model's plan become one.
+    # The planner should condense the plan itself. Only if it does not, a small model's plan is cut, and the last steps
+    # of another model's plan are joined into one.
     is_cut = run.profile.repairs_plans and attempt > 0
     if isinstance(draft, FullPlanDraft) and attempt >= run.config.max_retries_per_phase:
         is_cut = joined(draft, run.config.max_plan_steps) is not None
@@ -97,7 +97,7 @@ def _facts(run: Run, required: Sequence[str], draft: PlanDraft | FullPlanDraft, 
 
 
 def _normalized(run: Run, draft: PlanDraft | FullPlanDraft, facts: PlanFacts) -> tuple[DetailedPlan | None, list[str]]:
-    """Return the plan that would be run, and what had to be repaired; None if a check of it cannot be run."""
+    """Return the plan that would be run, and the repairs that were made; None if one of its checks cannot be run."""
     if isinstance(draft, FullPlanDraft):
         checks = [*draft.checks, *(check for step in draft.steps for check in step.checks)]
         if any(map(problem_with_check, checks)):
@@ -128,15 +128,15 @@ def _reason_to_skip(run: Run) -> str:
 
 
 def _continued(state: RunState, plan: DetailedPlan) -> DetailedPlan:
-    """Put a new plan behind the finished steps, which keep their ids. The new ones get ids that were never used."""
+    """Append a new plan to the finished steps, which keep their ids. New steps get ids that were never used."""
     if step_to_replan(state) is None or state.plan is None:
         return plan
     rewritten = {path for step in plan.steps for path in step.writes}
-    # A finished step whose file is to be written anew is no longer finished.
+    # A finished step whose file is written again is no longer finished.
     kept = [r.step for r in state.steps.values() if r.status in SETTLED and not rewritten & set(r.step.writes)]
     kept_ids = {step.id for step in kept}
     used = set(state.steps) | {result.output.step_id for result in state.history if result.output}
-    # A replan that was interrupted and done again must not use the ids of the first.
+    # A replan that is repeated after an interruption must not reuse the ids of the first.
     number = next(n for n in count(state.task_replan_count) if not used & {f"{step.id}r{n}" for step in plan.steps})
     names = {step.id: f"{step.id}r{number}" for step in plan.steps}
     steps = [s.with_(id=names[s.id], sequence=len(kept) + i) for i, s in enumerate(plan.steps)]

@@ -18,16 +18,16 @@ from surefoot.prompting.schemas import PlanDraft, StepDraft
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """What a plan is judged by, besides itself."""
+    """Facts about the run that a plan is judged by."""
 
     required: Sequence[str] = ()
-    """Files that are to be made."""
+    """Files that the plan has to produce."""
     protected: Collection[str] = ()
     max_steps: int = 12
     is_cut: bool = False
-    """Whether a plan that is too long was cut."""
+    """Whether a plan that is too long is cut instead of refused."""
     tools: Collection[str] = ()
-    """The tools that there are. Empty: not known."""
+    """The available tools. Empty: unknown."""
     exists: Callable[[str], bool] = field(default=lambda path: True)
 
 
@@ -59,7 +59,7 @@ def judge_plan(
 
 
 def _small_points(draft: PlanDraft, facts: PlanFacts) -> Iterable[Point]:
-    """Points that hold by themselves where a step may write any number of files."""
+    """Yield points about plans whose steps write one file each. They do not apply where a step may write several."""
     paths = [clean_path(step.file) for step in draft.steps if step.file.strip()]
     doubled = sorted({path for path in paths if path and paths.count(path) > 1})
     weakened = sorted({path for path in paths if path in facts.protected})
@@ -97,7 +97,7 @@ def _check_points(draft: FullPlanDraft) -> Iterable[Point]:
 
 
 def problem_with_check(check: FullCheckDraft) -> str:
-    """Say why a check cannot be run; empty if it can."""
+    """Return why a check cannot be run; empty if it can."""
     if not check.value.strip():
         return f"a check of the kind {check.kind} without a value"
     if check.kind == "text_matches" and not check.path.strip():
@@ -121,7 +121,10 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _acyclic(draft: PlanDraft | FullPlanDraft) -> tuple[bool, str]:
-    """Look for a cycle in the plan as it was given. Numbers that no step has, and a step's own, are slips."""
+    """Return whether the plan as given has no cycle, and the problem if it has one.
+
+    Dependencies on the step itself, or on a number that no step has, are slips and are ignored.
+    """
     steps: Sequence[StepDraft | FullStepDraft] = draft.steps
     count = len(steps)
     numbers = [

@@ -1,7 +1,7 @@
-"""Reads a plan from what a model or a person has written. Pure.
+"""Parses a plan from text that a model or a person has written. Pure.
 
 Tolerant of the form: code fences, text around the JSON, trailing commas, single quotes, a truncated end, other names
-for the same fields. Strict about the content: ids are unique, dependencies are known, there is no cycle.
+for the same fields. Strict about the content: ids are unique, dependencies exist, there is no cycle.
 """
 
 from typing import Any
@@ -74,7 +74,7 @@ class _Plan(BaseModel):
 def parse_plan_from_text(text: str, *, max_steps: int = MAX_STEPS) -> DetailedPlan:
     """Return the plan in a text.
 
-    Raises `UnreadableAnswer` if there is none, and `PlanError` if it is not sound: both say what is wrong.
+    Raises `UnreadableAnswer` if there is none, and `PlanError` if it is invalid. Both say what is wrong.
     """
     draft = read_json(text, _Plan)
     if len(draft.steps) > max_steps:
@@ -113,7 +113,7 @@ def _step(draft: _Step, step_id: str, sequence: int) -> ExecutionStep:
 
 
 def _dependencies(draft: _Plan, ids: list[str]) -> list[StepDependency]:
-    """Dependencies are ids; a number that is no id is the place of a step, counted from 1."""
+    """Return the dependencies. A number that is no id is the position of a step, counted from 1."""
     found = []
     for step, step_id in zip(draft.steps, ids, strict=True):
         for before in dict.fromkeys(step.after):

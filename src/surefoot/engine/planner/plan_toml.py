@@ -1,7 +1,7 @@
 """Writes the pending steps as TOML for a person to edit, and reads the edited text back. Pure.
 
-TOML has comments and long strings, and editors know it. The edited text becomes one revision of the plan, or is refused
-with what is wrong and where.
+TOML has comments and long strings, and editors support it. The edited text becomes one revision of the plan, or is
+refused with a message that says what is wrong and where.
 """
 
 import json
@@ -83,7 +83,7 @@ def _check(check: Check) -> Any:
 
 
 def _toml(value: Any) -> str:
-    """Write a value, on one line unless it is a text of several lines. JSON and TOML agree on everything but tables."""
+    """Return a value as TOML, on one line unless it is a text of several lines. Only tables differ from JSON."""
     match value:
         case dict():
             return "{" + ", ".join(f"{_quoted(key)} = {_toml(item)}" for key, item in value.items()) + "}"
@@ -106,10 +106,11 @@ def _quoted(text: str) -> str:
 def revision(
     text: str, state: RunState, why: str, begun: Container[str] = (), removes: Collection[str] | None = None
 ) -> e.PlanRevised | None:
-    """Return the revision that the edited text asks for; None if it changes nothing.
+    """Return the revision that the edited text asks for; None if it changes nothing. Raises PlanError if it is invalid.
 
-    `removes` are the steps that a person has left out; another step that the text lacks was not in it, because it was
-    done at that time. None: all that it lacks are left out."""
+    `removes` are the steps that the person has deleted. Other steps that the text lacks stay: they had begun when the
+    text was written. None: every step that the text lacks is removed.
+    """
     plan = state.plan
     if plan is None:
         raise PlanError("there is no plan yet that could be changed", remedy="wait until it is made")
@@ -149,7 +150,7 @@ def revision(
 
 
 def plan_of(text: str) -> DetailedPlan:
-    """Return the plan that a text describes by itself. Raises PlanError with what is wrong and where."""
+    """Return the plan that a complete text describes. Raises PlanError, which says what is wrong and where."""
     steps, after = _read(text, RunState())
     if not steps:
         raise PlanError("the plan has no steps", remedy="steps begin with [[step]]")
@@ -182,7 +183,7 @@ def _step(number: int, table: Mapping[str, Any], state: RunState) -> ExecutionSt
     fields = {name: value for name, value in table.items() if name not in ("after", "checks", "sequence")}
     name = str(table.get("id", f"number {number}"))
     old = state.steps[name].step if name in state.steps else None
-    known = {check.key: check for check in old.checks} if old else {}
+    origins = {check.key: check.origin for check in old.checks} if old else {}
     hidden = {field: value for field, value in _fields(old).items() if _has_null(value)} if old else {}
     checks = [_as_check(check) for check in _list(table, "checks", name)]
     try:
@@ -194,7 +195,7 @@ def _step(number: int, table: Mapping[str, Any], state: RunState) -> ExecutionSt
             f"step {name}: {where or 'the step'}: {problem}", remedy=f"a step has: {fitting}, after"
         ) from None
     # A check that existed before keeps its origin.
-    return step.with_(checks=tuple(known.get(check.key, check) for check in step.checks))
+    return step.with_(checks=tuple(check.with_(origin=origins.get(check.key, check.origin)) for check in step.checks))
 
 
 def _as_check(value: Any) -> Any:

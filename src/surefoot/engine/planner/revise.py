@@ -22,7 +22,7 @@ UNCHANGED = "the plan was not changed"
 async def revise(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
     """Carry out the changes that the model asks for, or record why not. An invalid change does not fail the step.
 
-    Returns what became of it, for the model.
+    Returns the result in words, for the model.
     """
     if not draft.add_steps and not draft.change_steps and not draft.remove_steps:
         return UNCHANGED
@@ -97,8 +97,10 @@ def _removable(run: Run, draft: StepDecision | Revision) -> tuple[str, ...]:
 def _changed(
     run: Run, step_id: str, draft: StepDecision | Revision, removed: tuple[str, ...]
 ) -> tuple[ExecutionStep, ...]:
-    """Return the changed steps. Checks that others asked for stay. Of the current step only the checks of the plan can
-    be replaced, in a conversation: the plan may be wrong about them."""
+    """Return the changed steps. Checks that do not come from the plan stay.
+
+    Of the current step, a conversation can replace only the plan's checks, because the plan may be wrong about them.
+    """
     changed: dict[str, ExecutionStep] = {}
     for change in draft.change_steps:
         if isinstance(change, FullChangeDraft) and _is_current(run, step_id, change):
@@ -140,8 +142,11 @@ def _dependencies(
     added: list[str],
     removed: Collection[str],
 ) -> dict[str, list[StepDependency]]:
-    """Return the new dependencies of each step that gets others. Added steps are chained behind the current one, and
-    its dependants wait for them too. What waited for a removed step now waits for what that one waited for."""
+    """Return the dependencies of each step whose dependencies change.
+
+    Added steps are chained after the current step, and its dependants wait for them too. The dependants of a removed
+    step take over its dependencies.
+    """
     before = _by_step(plan.dependencies)
     own = {**before, **_reordered(run, plan, draft)}
     chain = {
@@ -167,7 +172,7 @@ def _by_step(dependencies: Iterable[StepDependency]) -> dict[str, list[StepDepen
 
 
 def _reordered(run: Run, plan: DetailedPlan, draft: StepDecision | Revision) -> dict[str, list[StepDependency]]:
-    """Return the dependencies of the steps that a conversation puts after others. Conditions that there were stay."""
+    """Return the dependencies of the steps that a conversation puts after others. Existing conditions stay."""
     known = {(d.step_id, d.depends_on): d for d in plan.dependencies}
     found: dict[str, list[StepDependency]] = {}
     for change in draft.change_steps:
@@ -180,7 +185,7 @@ def _reordered(run: Run, plan: DetailedPlan, draft: StepDecision | Revision) -> 
 
 
 def _numbered(plan: DetailedPlan, step_id: str, number: int) -> str:
-    """Return the id of a step by its number: the one in its id, as the model is shown it, or else its place."""
+    """Return the id of a step by its number: the number in the id, which the model is shown, or else its position."""
     ids = [step.id for step in plan.steps]
     if f"s{number}" in ids:
         return f"s{number}"
@@ -190,7 +195,7 @@ def _numbered(plan: DetailedPlan, step_id: str, number: int) -> str:
 
 
 def _needs(step_id: str, own: Mapping[str, Sequence[StepDependency]], removed: Collection[str]) -> dict[str, Condition]:
-    """Return what a step waits for, and how it must have ended, if the removed steps are left out."""
+    """Return the steps that a step waits for without the removed ones, each with the condition of its end."""
     needs: dict[str, Condition] = {}
     for dependency in own.get(step_id, ()):
         before, condition = dependency.depends_on, dependency.condition

@@ -1,7 +1,7 @@
-"""Compares what a task, an understanding and a plan are about: words, impossible paths, files and their steps. Pure.
+"""Compares the subjects of a task, an understanding and a plan, by their words and paths. Pure.
 
-Texts in different languages cannot be compared by their words, and a task of two words says too little: then the answer
-is None, and a gate warns instead of refusing.
+Texts in different languages cannot be compared by words, and a task of two words says too little. The answer is then
+None, and a gate warns instead of refusing.
 """
 
 import re
@@ -11,12 +11,12 @@ from collections.abc import Collection, Sequence
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
+from surefoot.project.task_text import files_named_in, is_named_in
 from surefoot.prompting.conversation.submissions import FullStepDraft
-from surefoot.prompting.project.task_text import files_named_in, is_named_in
 from surefoot.prompting.schemas import StepDraft
 
 MIN_WORDS = 6
-"""A task with fewer words can be said in words that are all different, unless it names a file: names are repeated."""
+"""A task with fewer words can be rephrased without any of them, unless it names a file: names are repeated."""
 _MIN_STEM = 4
 _PLACEHOLDERS = frozenset(
     ("string", "text", "todo", "tbd", "n/a", "na", "none", "null", "...", "…", "xxx", "placeholder")
@@ -30,7 +30,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def same_subject(task: str, text: str) -> bool | None:
-    """Whether a text speaks of the same thing as a task; None if words cannot tell."""
+    """Whether a text is about the same thing as a task; None if the words do not show it."""
     if task.strip() and task.strip() in text:
         return True
     own, other = subject_words(task), subject_words(text)
@@ -41,8 +41,10 @@ def same_subject(task: str, text: str) -> bool | None:
 
 
 def subject_words(text: str) -> set[str]:
-    """Return the words that tell what a text is about: also the parts of names and paths, and pairs of characters where
-    words are not separated by spaces."""
+    """Return the words that show what a text is about.
+
+    Names and paths are split into their parts. Where no spaces separate words, pairs of characters count as words.
+    """
     words: set[str] = set()
     for token in re.findall(r"[\w./-]+", text):
         for part in re.split(r"[\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", token)):
@@ -51,7 +53,7 @@ def subject_words(text: str) -> set[str]:
 
 
 def shared_words(one: str, other: str) -> set[str]:
-    """Return the words of `one` that tell something and that `other` has too."""
+    """Return the words of `one` that `other` has too, without generic ones."""
     return _common(subject_words(one), subject_words(other)) - _GENERIC
 
 
@@ -61,7 +63,7 @@ def _common(own: set[str], other: set[str]) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """`counts`, `counting` and `count` are one word."""
+    """Return a rough stem, which is the same for `counts`, `counting` and `count`."""
     if not word.isascii() or len(word) <= _MIN_STEM:
         return word.removesuffix("s") if len(word) == _MIN_STEM else word
     return word[: max(_MIN_STEM, len(word) - 4)] if len(word) > 6 else word[:_MIN_STEM]
@@ -74,9 +76,9 @@ def _pairs(word: str) -> set[str]:
 
 
 def _language(text: str) -> str:
-    """Return the script of a text, and for Latin letters the language that its small words are from, if any."""
+    """Return the script of a text, and for Latin script the language of its function words, English if in doubt."""
     letters = [c for c in text if c.isalpha()]
-    # One character of Chinese is about as much as three Latin letters.
+    # One Chinese character says about as much as three Latin letters.
     scripts: Counter[str] = Counter()
     for c in letters:
         scripts[unicodedata.name(c, "?").split()[0]] += 3 if unicodedata.category(c) == "Lo" else 1
@@ -123,11 +125,11 @@ _MAX_PATH = 300
 
 
 def is_covered(path: str, steps: Sequence[StepDraft | FullStepDraft]) -> bool:
-    """Whether a step of a plan speaks of a file: as what it writes, or anywhere in its words."""
-    return any(_speaks_of(path, step) for step in steps)
+    """Whether a step of a plan mentions a file: as a file to write, or anywhere in its text."""
+    return any(_mentions(path, step) for step in steps)
 
 
-def _speaks_of(path: str, step: StepDraft | FullStepDraft) -> bool:
+def _mentions(path: str, step: StepDraft | FullStepDraft) -> bool:
     if isinstance(step, FullStepDraft):
         texts = [step.name, step.description, *step.files, *step.expected_outputs]
         texts += [text for check in step.checks for text in (check.value, check.path)]
@@ -137,7 +139,7 @@ def _speaks_of(path: str, step: StepDraft | FullStepDraft) -> bool:
 
 
 def impossible_path(path: str, task: str, root: str, existing: Collection[str]) -> bool:
-    """Whether a path cannot be a file of the workspace. What the task itself names is the user's business."""
+    """Whether a path cannot be a file of the workspace. Paths that the task itself names are accepted."""
     plain = path.strip().strip("`'\"").replace("\\", "/")
     if not plain or plain in task:
         return False

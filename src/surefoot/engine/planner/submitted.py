@@ -1,4 +1,4 @@
-"""Turns a submitted plan with all its fields into the plan that is run. Steps are neither dropped nor added. Pure."""
+"""Turns a submitted plan, with all its fields, into the plan that is run. Steps are neither dropped nor added. Pure."""
 
 from surefoot.core.plan import (
     Check,
@@ -20,7 +20,7 @@ from surefoot.prompting.conversation.submissions import (
 
 
 def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
-    """Return the plan, and what was repaired: numbers that no step has are slips of counting."""
+    """Return the plan, and the repairs that were made: references to steps that do not exist are dropped."""
     repairs: list[str] = []
     known = range(1, len(draft.steps) + 1)
     dependencies: list[StepDependency] = []
@@ -36,7 +36,7 @@ def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
         for n in m.after
         if n not in known
     ]
-    shown = {
+    check_for = {
         c.criterion.strip(): CommandCheck(command=c.check.strip()) for c in draft.success_criteria if c.check.strip()
     }
     criteria = distinct([c.criterion for c in draft.success_criteria])
@@ -49,15 +49,17 @@ def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
             Milestone(name=m.name, step_ids=tuple(f"s{n}" for n in m.after if n in known)) for m in draft.milestones
         ),
         success_criteria=criteria,
-        criterion_checks=tuple(shown[c].key if c in shown else "" for c in criteria) if shown else (),
-        checks=tuple({c.key: c for c in (*map(check_of, draft.checks), *shown.values())}.values()),
+        criterion_checks=tuple(check_for[c].key if c in check_for else "" for c in criteria) if check_for else (),
+        checks=tuple({c.key: c for c in (*map(check_of, draft.checks), *check_for.values())}.values()),
     )
     return plan, repairs
 
 
 def joined(draft: FullPlanDraft, max_steps: int) -> FullPlanDraft | None:
-    """Return a plan that is too long with its last steps as one, which does all that they were to do. None: it is not
-    too long, or an earlier step waits for one of them."""
+    """Return a plan that is too long with its last steps joined into one.
+
+    None if the plan is not too long, or an earlier step waits for one of the last.
+    """
     if len(draft.steps) <= max_steps:
         return None
     kept, rest = draft.steps[: max_steps - 1], draft.steps[max_steps - 1 :]
@@ -111,7 +113,7 @@ def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> Executio
 
 
 def changed_step(draft: FullChangeDraft, old: ExecutionStep) -> ExecutionStep:
-    """Return a step with the fields that are given. Checks that the plan does not come from stay."""
+    """Return the step `old` with the fields that the draft sets. Checks that do not come from the plan stay."""
     new = full_step(draft, old.id, old.sequence)
     given = {_FIELDS.get(name, name) for name in draft.model_fields_set} & vars(new).keys()
     changes = {name: getattr(new, name) for name in given if name not in ("name", "checks") or getattr(new, name)}

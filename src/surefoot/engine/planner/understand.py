@@ -1,4 +1,4 @@
-"""Phase 1: what does the task want?"""
+"""Phase 1: what the task asks for."""
 
 import re
 
@@ -13,10 +13,10 @@ from surefoot.engine.planner.normalize import plain_understanding, understanding
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.journal import events as e
+from surefoot.project.file_roles import plain_targets
+from surefoot.project.folder import list_files
+from surefoot.project.task_text import files_named_in
 from surefoot.prompting.context import fits_in_prompt, understood
-from surefoot.prompting.project.file_roles import plain_targets
-from surefoot.prompting.project.folder import list_files
-from surefoot.prompting.project.task_text import files_named_in
 from surefoot.prompting.schemas import UnderstandingDraft
 
 
@@ -28,9 +28,9 @@ async def understand(run: Run) -> None:
         trusted = not run.profile.repairs_plans
         text, protected = run.task.text, run.protected
         output, repairs = understanding_from(draft, text, existing, protected, root=root, trusted=trusted)
-        said = " ".join((draft.understanding, *draft.requirements, *output.target_files))
-        # `utils.parse` may be a function: its name is enough.
-        unnamed = [p for p in files_named_in(text) if p not in existing and re.split(r"[./]", p)[-1] not in said]
+        statement = " ".join((draft.understanding, *draft.requirements, *output.target_files))
+        # `utils.parse` may be a function, so the last part of a name is enough.
+        unnamed = [p for p in files_named_in(text) if p not in existing and re.split(r"[./]", p)[-1] not in statement]
         warnings = [f"{REPAIRED}{repair}" for repair in repairs]
         warnings += [f"the task names {path}, the understanding does not" for path in unnamed]
         threshold = run.config.min_confidence_threshold
@@ -65,7 +65,7 @@ async def understand(run: Run) -> None:
 
 
 def _task_itself(run: Run, stopped: Stopped) -> PhaseResult[UnderstandingOutput]:
-    """Take the task as it is written, if a plan was submitted and nothing else. Otherwise the run ends."""
+    """Return the task as it is written, if the model submitted a plan only. Otherwise raise `stopped`."""
     judged = run.state.understanding is not None or any(
         "could not be read" not in message and "did not submit" not in message
         for message in run.state.refusals.get("understanding", ())
@@ -83,7 +83,10 @@ def _may_skip(run: Run) -> bool:
 
 
 async def _is_rejected(run: Run, result: PhaseResult[UnderstandingOutput]) -> bool:
-    """Ask the open questions before the confirmation: their answers may change what is confirmed."""
+    """Ask the open questions, then for confirmation. Returns True if the phase has to be done again.
+
+    The questions come first, because the answers may change what is confirmed.
+    """
     asked = run.config.require_confirmation or run.profile.asks_questions or run.human.is_there
     for question in understood(run.state).clarification_needed:
         if not run.config.ask_questions or not asked:

@@ -1,8 +1,8 @@
 """Candidates of a conversation: branches of it that start at the same message, each in its own copy of the workspace.
 
-The model works in the copy with its tools until the checks pass there or it gives up. Nothing of that is an action of
-the step: the calls are answered in the branch. What the branch changed is carried out in the workspace only if its
-checks pass. A resumed run carries out the recorded calls of the branch in a new copy, and asks the model nothing twice.
+The model works in the copy with its tools until the checks pass there or it gives up. Its calls are answered in the
+branch and are no actions of the step. They are carried out in the workspace only if the checks of the branch pass. A
+resumed run repeats the recorded calls of the branch in a new copy, and asks the model nothing twice.
 """
 
 from collections.abc import Sequence
@@ -22,19 +22,19 @@ from surefoot.tools.invoke import call
 from surefoot.tools.tool import Writes
 
 MAX_RED_FINISHES = 3
-"""How often the model may say that it is done while checks are red."""
+"""How often the model may say that it is done while checks fail."""
 _FIXED = "This is a candidate in a copy of the folder. The plan stays as it is: do the step, or say cannot."
 
 
 @dataclass
 class Branch:
-    """What came of a branch."""
+    """The progress and the result of a branch."""
 
     done: list[Proposal] = field(default_factory=list)
     """The calls that worked and may have changed something, in order."""
     results: tuple[CheckResult, ...] = ()
     given_up: str = ""
-    """Why the model gave up, or had to."""
+    """Why the model gave up, or had to stop; empty if it did not."""
     finished: bool = False
     red_finishes: int = 0
     calls: int = 0
@@ -92,7 +92,7 @@ async def _answer(
     proposal: Proposal,
     branch: Branch,
 ) -> tuple[bool, str]:
-    """Do what one call asks for. Returns whether it worked, and the text for the model."""
+    """Handle one call. Returns whether it worked, and the text for the model."""
     match proposal.decision:
         case "act":
             if run.toolbox.get(proposal.tool).external:
@@ -126,7 +126,7 @@ async def _call(run: Run, context: ToolContext, proposal: Proposal, branch: Bran
     except ToolError as error:
         return False, f"{error}" + (f"\n{error.remedy}" if error.remedy else "")
     if not tool.is_read_only and (result.ok or tool.writes is Writes.FREE):
-        # A command that failed may have changed something before it did.
+        # A command that failed may have changed something before that.
         branch.done.append(proposal)
     return result.ok, result.summary or "(no output)"
 

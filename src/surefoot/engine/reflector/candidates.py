@@ -1,14 +1,13 @@
-"""Tries several answers to the same question and lets the checks choose: for one-answer steps that failed with one
-answer at a time.
+"""Asks for several candidates for a one-answer step that has failed, and lets the checks choose.
 
 Each candidate is applied to a copy of the workspace, and the step's checks run there. The first that passes them all is
-taken, and no more are asked for; if none does, it is the one that fails least. The chosen one then goes into the
-workspace as an action like any other. An answer that failed before, or equals another candidate, is not judged again.
-While none passes, functions of several candidates, and of the file as it was, are combined. Every judgement is
-recorded, so a resumed run goes on with the next candidate.
+taken, and no more are asked for. If none passes, the one that fails least is taken. The chosen candidate is then
+carried out in the workspace like any other action. An answer that failed before, or equals another candidate, is not
+judged again. While none passes, functions of several candidates, and of the file as it was, are combined. Every
+judgement is recorded, so a resumed run goes on with the next candidate.
 
-The candidates of a conversation are branches of it (`branches.py`), if the configuration asks for some. One is taken
-only if its checks pass.
+The candidates of a conversation are branches of it (`branches.py`), if the configuration asks for them. A branch is
+taken only if its checks pass.
 """
 
 import json
@@ -35,9 +34,9 @@ from surefoot.prompting.proposal import Proposal, fingerprint
 from surefoot.tools.invoke import call
 
 MAX_MERGES = 16
-"""Per candidate. Judging a merge takes a fraction of the time of asking for another candidate."""
+"""How many merges are judged per candidate. That takes a fraction of the time of asking for another candidate."""
 FIRST_TEMPERATURE, TEMPERATURE_STEP, MAX_TEMPERATURE = 0.4, 0.3, 1.0
-"""The first candidate is the most likely one, and each is less so than the one before."""
+"""The first candidate is close to the most likely answer, and each is farther from it than the one before."""
 
 
 def can_try_candidates(run: Run, step_run: StepRun) -> bool:
@@ -47,11 +46,11 @@ def can_try_candidates(run: Run, step_run: StepRun) -> bool:
     in_branches = kind is StepKind.CONVERSATION and (config.reflection.candidates or 1) > 1
     if not kind.is_one_answer and not (in_branches and run.scratch.can_copy(often=True)):
         return False
-    # If nothing came of the answer, the checks are as red as before it.
+    # If the answer had no effect, the checks fail as they did before it.
     if all(result.passed for result in decisive(step_run.checks or step_run.baseline)):
         return False
     if in_branches:
-        # What needs a person's word is refused in a branch, and said there.
+        # Calls that need a person's approval are refused in the branch, where the model is told.
         return True
     allow = (*config.allow, *run.state.allowed)
     if not step.writes or kind is StepKind.PROGRAM:
@@ -60,14 +59,14 @@ def can_try_candidates(run: Run, step_run: StepRun) -> bool:
 
 
 def chooses_candidate(step_run: StepRun) -> bool:
-    """Whether the attempt begins with candidates and none has been taken yet. A branch may be taken in part."""
+    """Whether the attempt begins with candidates and none has been taken yet. A branch may have been taken in part."""
     if step_run.rungs[-1:] == [Rung.CANDIDATES] and any(c.conversation for c in _of_this_attempt(step_run)):
         return True
     return step_run.rungs[-1:] == [Rung.CANDIDATES] and not step_run.actions and not len(step_run.refused)
 
 
 async def choose_candidate(run: Run, step_run: StepRun, checks: Sequence[Check]) -> list[Proposal]:
-    """Return the best candidate; empty if every usable answer has failed before."""
+    """Return the proposals of the best candidate; empty if none is usable, or it is a branch whose checks fail."""
     count = run.config.reflection.candidates or run.profile.candidates
     judged_texts: set[str] = set()
     while True:
@@ -153,9 +152,9 @@ async def _try_branch(run: Run, step_run: StepRun, checks: Sequence[Check], numb
 async def _merge(
     run: Run, step_run: StepRun, checks: Sequence[Check], judged_texts: set[str]
 ) -> e.CandidateTried | None:
-    """Combine functions of several candidates into a file that fails less than each of them; None if there is none.
+    """Combine functions of several candidates into a file that fails less than each of them; None if none does.
 
-    One candidate may have one function right and the next another, or have broken what was right before.
+    One candidate may have one function right and the next another, or have broken a function that was right before.
     """
     usable = _best_first(run, _of_this_attempt(step_run))
     if not usable or usable[0].tool != "write_file":
@@ -233,7 +232,7 @@ def _passes(candidate: e.CandidateTried) -> bool:
 
 
 def _score(run: Run, results: Sequence[CheckResult]) -> tuple[int, int, int]:
-    """Rank results: by deciding checks that pass, then by all checks, then by failing tests."""
+    """Return the rank of results, the best highest: by decisive checks, then by all checks, then by failing tests."""
     red = [result for result in decisive(results) if not result.passed]
     outputs = [run.journal.get_blob(r.output_hash).decode(errors="replace") for r in red if r.output_hash]
     return -len(red), sum(result.passed for result in results), -sum(map(failing_tests, outputs))

@@ -1,8 +1,9 @@
-"""Undoes a failed step's effects outside the workspace by other actions: the compensation that a tool declares, for
-every action that succeeded, the last one first; then the plan's own rollback commands.
+"""Undoes the effects of a failed step outside the workspace by other actions.
 
-Each is done once. Its intent is recorded before its effect, and it needs approval like any action. An interrupted one
-is not repeated unless a person says so. What cannot be undone is reported, also in the outcome.
+Each action that succeeded, the last one first, is undone by the compensation that its tool declares. Then the rollback
+commands of the plan are run. Each is done once. Its intent is recorded before its effect, and it needs approval like
+any action. An interrupted compensation is not repeated unless a person says so. Effects that cannot be undone are
+reported, also in the outcome.
 """
 
 import asyncio
@@ -23,20 +24,23 @@ from surefoot.workspace.errors import as_path
 
 class _Undo(NamedTuple):
     undoes: str
-    """The action as a person would write it, or a rollback command of the plan."""
+    """The action, written as a call, or a rollback command of the plan."""
     tool: str
     """Empty if nothing can undo it."""
     arguments: dict[str, Any]
 
 
 async def compensate(run: Run, step_run: StepRun, *, may_ask: bool = True) -> None:
-    """Undo the external effects of the current attempt. Without `may_ask`, what needs approval is left undone."""
+    """Undo the external effects of the current attempt.
+
+    Without `may_ask`, nobody is asked, and compensations that need approval are not carried out.
+    """
     for undo in list(_undos(run, step_run)):
         earlier = next((c for c in reversed(step_run.compensations) if c.undoes == undo.undoes), None)
         if earlier is None:
             await _compensate(run, step_run, undo, may_ask)
         elif earlier.ok is None and may_ask:
-            await _settle_interrupted(run, step_run, earlier, undo)
+            await _finish_interrupted(run, step_run, earlier, undo)
 
 
 def _undos(run: Run, step_run: StepRun) -> Iterator[_Undo]:
@@ -59,7 +63,7 @@ def _as_call(action: Action) -> str:
 
 
 def _may_reach_out(run: Run, action: Action) -> bool:
-    """Whether an action may have had external effects, also if it failed half-way."""
+    """Whether an action may have had external effects, even if it failed half-way."""
     if action.tool not in run.toolbox:
         return False
     tool = run.toolbox.get(action.tool)
@@ -87,7 +91,7 @@ async def _compensate(run: Run, step_run: StepRun, undo: _Undo, may_ask: bool) -
 
 
 async def _perform(run: Run, step_run: StepRun, undo: _Undo) -> None:
-    """Run one compensation. A spent budget does not keep anything from being undone."""
+    """Run one compensation, even if the budget is spent."""
     tool = run.toolbox.get(undo.tool)
     snapshot = await run.snapshot() if tool.writes is not Writes.NONE else ""
     intent = e.CompensationStarted(
@@ -115,15 +119,17 @@ async def _perform(run: Run, step_run: StepRun, undo: _Undo) -> None:
 
 
 async def _tree_after(run: Run, step_run: StepRun, changed: tuple[str, ...]) -> str:
-    """Return the workspace as the step left it, with what the compensation changed. Other differences are other
-    people's edits, and a rollback must still see them as such."""
+    """Return the tree as the step left it, with the changes of the compensation; empty if it changed nothing.
+
+    Other differences are edits of other people, and a rollback must still see them as such.
+    """
     if not changed or not step_run.after:
         return ""
     paths = [as_path(path) for path in changed]
     return await asyncio.to_thread(run.workspace.with_paths_from, step_run.after, await run.snapshot(), paths)
 
 
-async def _settle_interrupted(run: Run, step_run: StepRun, earlier: Compensation, undo: _Undo) -> None:
+async def _finish_interrupted(run: Run, step_run: StepRun, earlier: Compensation, undo: _Undo) -> None:
     arguments = ", ".join(f"{name}={value!r}" for name, value in earlier.arguments.items())
     call = f"{earlier.tool}({arguments[:500]}), which undoes {earlier.undoes},"
     if await was_done(run, call, step_run.step.id, earlier.id):

@@ -1,5 +1,7 @@
-"""Finds the cause of a failure by rules on its evidence, and how sure a diagnosis is. Pure. If no rule fits,
-`recover.py` asks the model."""
+"""Finds the cause of a failure by rules on its evidence, and rates how sure a diagnosis is. Pure.
+
+If no rule fits, `recover.py` asks the model.
+"""
 
 import re
 from collections.abc import Sequence
@@ -24,8 +26,10 @@ _FAILED_BY_CHECKS = (FailureKind.CHECK_FAILED, FailureKind.REFUTED, FailureKind.
 def diagnose_by_rules(
     failure: Failure, workspace_modules: frozenset[str] = frozenset(), own_files: frozenset[str] = frozenset()
 ) -> StepReflection | None:
-    """Return a diagnosis, or None if no rule fits. `own_files` are the files that the step itself had to write: if one
-    of them is missing, it is the step's own failure."""
+    """Return a diagnosis, or None if no rule fits.
+
+    `own_files` are the files that the step itself had to write. If one of them is missing, the step is to blame.
+    """
     text = f"{failure.message}\n{failure.evidence}"
     cause = _error_line_of(failure)
     match failure.kind:
@@ -63,18 +67,21 @@ def diagnose_by_rules(
 
 
 def tool_failed(failure: Failure, tool: str, summary: str) -> StepReflection:
-    """Diagnose a step whose last call ended with a temporary error: the tool failed, and its call may be right."""
+    """Diagnose a step whose last call ended with a temporary error: the tool failed, and the call may be right."""
     cause = f"{tool}: {summary.strip()}"[:300]
     return _reflection(ErrorCategory.TOOL_ERROR, cause, "try again, or with another tool", failure, 0.8)
 
 
 def diagnosed_by_model(
-    failure: Failure, category: ErrorCategory, root_cause: str, said: float, earlier: Sequence[StepReflection]
+    failure: Failure, category: ErrorCategory, root_cause: str, stated: float, earlier: Sequence[StepReflection]
 ) -> StepReflection:
-    """Build the diagnosis of a model. `said`, the confidence from 0 to 1 that the model itself states, counts less than
-    what rules find: it gives a confidence from 0.3 to 0.7."""
+    """Build the diagnosis of a model.
+
+    `stated` is the confidence from 0 to 1 that the model states. It is scaled to 0.3 to 0.7, because a model's
+    diagnosis counts less than a rule's.
+    """
     cause = root_cause.strip() or failure.message
-    strength = 0.3 + 0.4 * said
+    strength = 0.3 + 0.4 * stated
     if _words(cause) & _words(f"{failure.message} {failure.evidence}"):
         # The stated cause shares words with the failure, so it is about this failure.
         strength += AGREEMENT
@@ -87,8 +94,10 @@ AGREEMENT = 0.1
 
 
 def weighed(reflection: StepReflection, earlier: Sequence[StepReflection]) -> StepReflection:
-    """Return the diagnosis with its confidence: the strength of what found it, raised if the attempt before failed by
-    the same kind of cause, lowered if by another. An unknown cause is no more than a guess."""
+    """Adjust the confidence by the last diagnosis: up if it has the same category, down if it has another.
+
+    An unknown cause gets at most 0.3.
+    """
     confidence = reflection.confidence
     if earlier and ErrorCategory.UNKNOWN not in (earlier[-1].category, reflection.category):
         confidence += AGREEMENT if earlier[-1].category is reflection.category else -AGREEMENT
@@ -104,8 +113,11 @@ def _words(text: str) -> set[str]:
 def _missing(
     failure: Failure, text: str, workspace_modules: frozenset[str], own_files: frozenset[str]
 ) -> StepReflection | None:
-    """Diagnose a missing module or file. If the step had to make it, or its check looks for it, it is the step's own
-    failure; otherwise an earlier step had to make it."""
+    """Diagnose a missing module or file; None if none is missing.
+
+    If the step had to make it, or its check looks for it, the step is to blame. Otherwise an earlier step had to make
+    it.
+    """
     if found := MISSING_MODULE.search(text):
         name = found.group(1).split(".")[0]
         own = name in workspace_modules or any(name in path.removesuffix(".py").split("/") for path in own_files)
@@ -123,7 +135,7 @@ def _missing(
 
 
 def lesson(failure: Failure, reflection: StepReflection) -> str:
-    """Return one or two lines for the next prompt: what went wrong last time."""
+    """Return one or two lines for the next prompt about what went wrong last time."""
     fix = f" Next time: {reflection.suggested_fix}." if reflection.suggested_fix else ""
     return f"{reflection.root_cause.rstrip('.')}.{fix}"[:400]
 

@@ -1,4 +1,4 @@
-"""Finds flaky checks: one that fails and then passes on the same tree says nothing against the step's work."""
+"""Finds flaky checks. A check that fails and then passes on the same tree is no evidence against a step's work."""
 
 from surefoot.core.outcome import CheckResult, FailureKind, decisive
 from surefoot.core.phases import ExecutionStatus
@@ -12,9 +12,9 @@ _FAILED_BY_CHECKS = (FailureKind.CHECK_FAILED, FailureKind.REFUTED, FailureKind.
 
 
 async def passes_now(run: Run, step_run: StepRun) -> bool:
-    """Run the failed commands once more before anything is undone. If they pass, settle the step after all.
+    """Run the failed commands once more, before anything is undone. If they pass, the step succeeds after all.
 
-    That counts as an attempt without actions, like the retry of a temporary error, and leaves a warning.
+    That counts as an attempt without actions, like the retry after a temporary error, and leaves a warning.
     """
     red = [result.check for result in decisive(step_run.checks) if not result.passed]
     if step_run.failures[-1].kind not in _FAILED_BY_CHECKS or not red:
@@ -23,15 +23,15 @@ async def passes_now(run: Run, step_run: StepRun) -> bool:
         return False
     if step_run.temporary_retries >= run.config.reflection.max_temporary_retries:
         return False
-    # A final look reuses nothing that is remembered of this tree.
+    # A final check does not reuse remembered results of this tree.
     results = await run.verifier.check(red, "final")
     if not all(result.passed for result in results):
         return False
-    await _settle(run, step_run, {result.check.key: result for result in results})
+    await _succeed_after_all(run, step_run, {result.check.key: result for result in results})
     return True
 
 
-async def _settle(run: Run, step_run: StepRun, results: dict[str, CheckResult]) -> None:
+async def _succeed_after_all(run: Run, step_run: StepRun, results: dict[str, CheckResult]) -> None:
     step_id, before, output = step_run.step.id, step_run.baseline, step_run.output
     assert output is not None
     checks = tuple(results.get(result.check.key, result) for result in step_run.checks)

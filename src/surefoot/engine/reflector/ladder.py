@@ -1,13 +1,18 @@
-"""The recovery ladder: (failure, reflection, counters) -> the next rung. Pure; `recover.py` carries it out.
+"""The recovery ladder: chooses the next rung from a failure, its diagnosis and counters. Pure.
 
-The first row of `TABLE` whose condition holds decides. Layer 1: parameter and tool errors are retried while retries
-remain, once with several candidates if checks can judge them: as the last retry, or as the first one where the
-strategy's profile says so. Layer 2: the step is repaired. Dependency and decomposition errors go straight there,
-unless the diagnosis is a guess: then a retry, which is cheaper, comes first. Layer 3: the task is replanned, then
-planned with the next alternative of its approach. A model that asks for a new plan gets one at once, while replans
-remain. A new plan starts with fresh counters of its steps. Finally the run ends with a diagnosis. With step-level
-reflection switched off, layers 1 and 2 are left out. Every rung that can be taken again has a counter with a limit, so
-recovery always ends.
+The first row of `TABLE` whose condition holds decides, and `recover.py` carries the rung out.
+
+- Layer 1 retries parameter and tool errors while retries remain. If checks can judge several answers, one retry tries
+  candidates: the last retry, or the first if `candidates_first`.
+- Layer 2 repairs the step. Dependency and decomposition errors go straight there. If that diagnosis is only a guess, a
+  retry comes first, because it is cheaper.
+- Layer 3 replans the task, then plans it with the next alternative approach. A model that asks for a new plan gets one
+  at once while replans remain. The steps of a new plan start with fresh counters.
+- Finally the run ends with a diagnosis.
+
+With step-level reflection switched off, layers 1 and 2 are left out. Errors are not compared with each other: counters
+decide, and a diagnosis that repeats its category becomes surer (`diagnose.weighed`). Every rung that can be taken again
+has a counter with a limit, so recovery always ends.
 """
 
 from collections.abc import Callable
@@ -23,7 +28,7 @@ SURE_ENOUGH = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that the choice depends on."""
+    """Everything that the choice of a rung depends on."""
 
     limits: ReflectionConfig
     category: ErrorCategory
@@ -32,16 +37,17 @@ class Facts:
     """How sure the diagnosis is, from 0 to 1. See `weighed` in `diagnose.py`."""
     temporary: bool = False
     max_retries: int | None = None
-    """The step's own limit of retries, also of those of temporary errors. None: the limits of the run."""
+    """The step's own limit of retries, including those after temporary errors. None: the limits of the run."""
     step_retry_count: int = 0
     temporary_retries: int = 0
     single_step_repair_count: int = 0
     task_replan_count: int = 0
     consecutive_failures: int = 0
-    """How many executions of steps failed in a row in this plan, including the last one. Retries are not counted."""
+    """How many failures came one after the other in this plan, including the last one. A failure after a retry and the
+    failure before it count as one."""
     has_alternative_tool: bool = False
     would_repeat: bool = False
-    """Another attempt would be the same call that failed."""
+    """Another attempt would repeat the call that failed."""
     critical: bool = True
     has_fallback: bool = False
     has_failure_branch: bool = False
@@ -60,7 +66,7 @@ class Facts:
     replan_requested: bool = False
     """The model asked for a new plan."""
     may_change_plan: bool = True
-    """False for a plan that is to be run as given."""
+    """False for a plan that must be run as given."""
 
     @property
     def straight_to_repair(self) -> bool:
@@ -73,22 +79,22 @@ class Facts:
 
     @property
     def hopeless(self) -> bool:
-        """Whether nothing can help. A guess does not end a run."""
+        """Whether no rung can help. A guess does not end a run."""
         return not self.recoverable and self.sure
 
     @property
     def may_wait(self) -> bool:
-        """Whether a temporary error gets another try as it was."""
+        """Whether the step may be tried again unchanged after a temporary error."""
         limit = self.limits.max_temporary_retries if self.max_retries is None else self.max_retries
         return self.temporary and self.temporary_retries < limit
 
     @property
     def may_retry(self) -> bool:
-        """Layer 1: the same step again."""
+        """Layer 1: whether the same step may be tried again."""
         limit = self.limits.max_step_retries if self.max_retries is None else self.max_retries
         return (
             not self.hopeless
-            and not self.exhausted
+            and not self.candidates_were_the_only_retry
             and self.limits.enable_step_level_reflection
             and self.step_retry_count < limit
         )
@@ -104,19 +110,19 @@ class Facts:
         return not self.straight_to_repair and 0 < self.step_retry_count == limit - 1
 
     @property
-    def exhausted(self) -> bool:
+    def candidates_were_the_only_retry(self) -> bool:
         """Whether no retry is left, because the candidates were the only one."""
         return self.candidates_first and (self.candidates_failed or self.candidates_in_earlier_plan)
 
     @property
     def may_use_other_tool(self) -> bool:
-        """Whether another tool is an answer: the tool failed, or nobody knows what to change about its call."""
+        """Whether another tool may help: the tool failed, or it is unclear how its call should change."""
         unclear = self.category in (ErrorCategory.UNKNOWN, ErrorCategory.ENVIRONMENT_ERROR) and self.would_repeat
         return self.has_alternative_tool and (self.category is ErrorCategory.TOOL_ERROR or unclear)
 
     @property
     def may_repair(self) -> bool:
-        """Layer 2: this one step is planned differently. After too many failures in a row, the plan is replaced."""
+        """Layer 2: whether this one step may be planned differently. After too many failures in a row it may not."""
         return (
             self.may_change_plan
             and not self.hopeless
@@ -128,7 +134,7 @@ class Facts:
 
     @property
     def may_replan(self) -> bool:
-        """Layer 3: another plan or approach may still help."""
+        """Layer 3: whether another plan or approach may still help."""
         return self.may_change_plan and not self.hopeless
 
     @property

@@ -24,7 +24,7 @@ class _Piece:
 def merged(base: str, other: str) -> Iterator[str]:
     """Yield versions of `base` with one function or method of `other`, for each that differs.
 
-    The imports and constants that the function needs come along. Yields nothing if one of them is not valid Python.
+    The imports and constants that the function needs come along. Yields nothing if either version is invalid Python.
     """
     base_pieces, other_pieces = _pieces(base), _pieces(other)
     if base_pieces is None or other_pieces is None:
@@ -87,7 +87,7 @@ def _with(lines: list[str], piece: _Piece, known: dict[str, _Piece]) -> list[str
 
 
 def _needed(piece: _Piece, theirs: list[_Piece], known: dict[str, _Piece]) -> list[str]:
-    """Imports, constants and functions that the piece speaks of and that are missing where it goes."""
+    """Return the imports, constants and functions that the piece mentions and the target file lacks."""
     words = set(re.findall(r"\w+", piece.text))
     found = []
     for other in theirs:

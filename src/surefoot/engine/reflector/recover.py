@@ -21,9 +21,9 @@ from surefoot.engine.runtime.stop import VERDICTS, Stopped
 from surefoot.errors import ModelError
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
+from surefoot.project.folder import list_files
 from surefoot.prompting.context import summarise_outputs
 from surefoot.prompting.conversation.submissions import FullChangeDraft
-from surefoot.prompting.project.folder import list_files
 from surefoot.prompting.proposal import fingerprint
 
 
@@ -43,12 +43,15 @@ async def recover(run: Run) -> None:
 
 
 def _interrupted_recovery(run: Run) -> StepRun | None:
-    """Return the step whose rung was chosen, and counted, before a process ended: that rung is carried out first."""
+    """Return the step whose rung was chosen and counted before an earlier process ended; None if there is none.
+
+    That rung is carried out first.
+    """
     state = run.state
     step_run = state.steps.get(state.recovering)
     if step_run is None or step_run.status is not StepStatus.FAILED or state.recovering in state.failed:
         return None
-    # A step with a failure branch stays failed, and needs nothing more.
+    # A step with a failure branch stays failed, and needs no further recovery.
     return None if step_run.rungs[-1] == Rung.FAILURE_BRANCH and state.failed else step_run
 
 
@@ -66,7 +69,10 @@ async def _choose_rung(run: Run, step_run: StepRun) -> None:
 
 
 async def diagnose(run: Run, step_run: StepRun, failure: Failure, *, on_request: bool = False) -> StepReflection:
-    """Find the cause by rules; ask the model if they do not fit. `on_request`: also where a run would not ask it."""
+    """Find the cause of a failure by rules, or ask the model if no rule fits.
+
+    `on_request`: ask the model even where a run would not.
+    """
     if (last := _failed_action(step_run)) is not None and last.temporary and not step_run.step.tool:
         return weighed(tool_failed(failure, last.tool, last.summary), step_run.reflections)
     modules = frozenset(path.split("/")[0].removesuffix(".py") for path in list_files(run.root) if path.endswith(".py"))
@@ -80,7 +86,7 @@ async def diagnose(run: Run, step_run: StepRun, failure: Failure, *, on_request:
     try:
         draft = await run.strategy.diagnose(step_run, failure)
     except ModelError:
-        # The ladder has a way for unknown causes.
+        # The ladder can handle unknown causes.
         return unknown
     category = ErrorCategory(draft.category)
     reflection = diagnosed_by_model(failure, category, draft.root_cause, draft.confidence, step_run.reflections)
@@ -154,9 +160,9 @@ def _alternative_tools(run: Run, step_run: StepRun) -> Sequence[str]:
     used = [name for name in (_tool_of(step_run), step_run.step.tool) if name in run.toolbox]
     alternatives = dict.fromkeys(other for name in used for other in run.toolbox.get(name).alternatives)
     past = zip(step_run.reflections, step_run.rungs, strict=False)
-    told = {reflection.alternative_tool for reflection, rung in past if rung == Rung.ALTERNATIVE_TOOL}
+    suggested = {reflection.alternative_tool for reflection, rung in past if rung == Rung.ALTERNATIVE_TOOL}
     usable = [name for name in alternatives if name in run.toolbox and not _failed_before(step_run, name)]
-    return usable if step_run.step.tool else [name for name in usable if name not in told]
+    return usable if step_run.step.tool else [name for name in usable if name not in suggested]
 
 
 def _failed_before(step_run: StepRun, tool: str, changes: Mapping[str, Any] | None = None) -> bool:
@@ -180,9 +186,9 @@ async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure) 
         case Rung.REPAIR_STEP:
             return await _repair(run, step_run, failure, reflection)
         case Rung.SKIP_STEP:
-            await _settle(run, step_run, StepStatus.SKIPPED, f"skipped: {reflection.root_cause}")
+            await _end_without_result(run, step_run, StepStatus.SKIPPED, f"skipped: {reflection.root_cause}")
         case Rung.FALLBACK:
-            await _settle(run, step_run, StepStatus.DEGRADED, "stand-in result, declared in the plan")
+            await _end_without_result(run, step_run, StepStatus.DEGRADED, "stand-in result, declared in the plan")
         case Rung.FAILURE_BRANCH:
             await run.enter(Stage.EXECUTION, f"'{step_run.step.name}' failed; going on with the steps for that")
         case Rung.REPLAN_TASK:
@@ -197,7 +203,7 @@ async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure) 
 
 
 async def _use_other_tool(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflection) -> None:
-    """Call another tool with the same arguments; where a model chooses the calls, tell it to."""
+    """Call another tool with the same arguments. If a model chooses the calls, tell it to use that tool."""
     other = reflection.alternative_tool or _alternative_tools(run, step_run)[0]
     if step_run.step.tool:
         await _retry(run, step_run, Rung.ALTERNATIVE_TOOL, "", tool=other)
@@ -216,8 +222,7 @@ async def _retry(
 
 
 async def _repair(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflection) -> bool:
-    """Plan this one step again, under its id; the others stay as they are. Returns False if it would only repeat a
-    call that failed."""
+    """Plan this one step again, under the same id. Returns False if that would only repeat a call that failed."""
     try:
         repaired = await repair_step(run, step_run, what_failed(step_run))
     except ModelError:
@@ -228,7 +233,7 @@ async def _repair(run: Run, step_run: StepRun, failure: Failure, reflection: Ste
         return False
     if changed:
         await run.record(e.PlanRevised(by="engine", reason=f"repair: {reflection.root_cause}", changed=(repaired,)))
-    # The repair replaces what earlier attempts changed about the call.
+    # The repair replaces the changes that earlier attempts made to the call.
     await _retry(
         run,
         step_run,
@@ -248,7 +253,7 @@ def what_failed(step_run: StepRun) -> str:
 
 
 async def repair_step(run: Run, step_run: StepRun, failed: str) -> ExecutionStep:
-    """Ask for another way to do a step. A step that is one call gets another call."""
+    """Ask the model for another way to do a step. A step that is one call gets another call."""
     step = step_run.step
     if step.tool:
         call = await run.strategy.repair_call(step_run, failed)
@@ -257,15 +262,15 @@ async def repair_step(run: Run, step_run: StepRun, failed: str) -> ExecutionStep
     return changed_step(draft, step) if isinstance(draft, FullChangeDraft) else step_from(draft, step, run.protected)
 
 
-async def _settle(run: Run, step_run: StepRun, status: StepStatus, reason: str) -> None:
-    """End a failed step without its own result: skipped, or with its declared stand-in, which is marked everywhere."""
+async def _end_without_result(run: Run, step_run: StepRun, status: StepStatus, reason: str) -> None:
+    """End a failed step without a result of its own: skipped, or with its declared stand-in, marked as degraded."""
     step, artifact = step_run.step, None
     outputs: dict[str, Any] = {}
     if degraded := status is StepStatus.DEGRADED:
         outputs = {"result": step.fallback}
         artifact, kept = run.artifacts.keep(step_run, outputs)
         artifact = artifact.with_(degraded=True, summary=summarise_outputs(outputs)) if artifact else None
-        # A short result stays in the event itself: no action has made it.
+        # A short result is stored in the event itself, because no action has made it.
         outputs = kept or outputs
     output = StepExecutionOutput(
         step_id=step.id,

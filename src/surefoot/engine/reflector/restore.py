@@ -1,5 +1,7 @@
-"""Undoes what a step changed in the workspace, and only that. Edits that people made meanwhile stay; where they are in
-a file that the step wrote too, a person decides."""
+"""Undoes the changes of a step in the workspace, and only those.
+
+Edits that people made in the meantime stay. If they are in a file that the step wrote too, a person decides.
+"""
 
 import asyncio
 import os
@@ -26,9 +28,9 @@ GRACE_SECONDS = 2.0
 async def restore_step(
     run: Run, step_id: str, snapshot: str, *, known: str = "", force: bool = False, more: Collection[str] = ()
 ) -> RestoreReport:
-    """Put what the step's attempt changed back to the snapshot.
+    """Restore the paths that the step's attempt has touched, and `more`, from the snapshot.
 
-    `known` is the tree as the step left it. What differs from that was changed by someone else since, and raises
+    `known` is the tree as the step left it. Paths that differ from it were changed by someone else since, and raise
     `RestoreConflict` unless `force` is set.
     """
     touched = {as_path(path) for path in run.state.steps[step_id].touched}
@@ -51,7 +53,7 @@ async def restore_step(
 
 
 def note_incidents(run: Run, report: RestoreReport | None) -> None:
-    """Warn of files that a restore did not remove, but moved or left where they are."""
+    """Warn about files that a restore moved or left where they are, instead of removing them."""
     for message in describe_incidents(report) if report else ():
         run.note(e.Warned(message=message))
 
@@ -66,7 +68,7 @@ def rolled_back(step_id: str, report: RestoreReport) -> e.RolledBack:
 def observed_changes(
     run: Run, tool: Tool, arguments: dict[str, object], snapshot: str, *, quick: bool = False
 ) -> tuple[str, ...]:
-    """Return what a call changed: the files that it names, or for commands whatever differs from the snapshot.
+    """Return the paths that a call changed: those that it names, or for commands all that differ from the snapshot.
 
     `quick`: see `Workspace.snapshot`.
     """
@@ -78,9 +80,10 @@ def observed_changes(
 
 
 async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None = None) -> None:
-    """Undo an action that was interrupted.
+    """Undo the file changes of an action that was interrupted.
 
-    After a crash nobody saw its end: what changed clearly later than the run was alive is left alone, with a warning.
+    `alive_at` is the last heartbeat of the run, given if another process undoes the action later. Files that changed
+    more than GRACE_SECONDS after it were changed by somebody else. They are kept, with a warning.
     """
     changed: tuple[str, ...] = ()
     if action.snapshot:
@@ -99,7 +102,10 @@ async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None =
 
 
 def _question_of_model(run: Run, action: Action) -> str:
-    """Keep a question of the model that waits for its answer, so that it is not asked in other words."""
+    """Store a question of the model that waits for its answer, so that it is not asked in other words.
+
+    Returns its hash; empty if the action is no such question.
+    """
     if action.tool != "ask_user" or action.call_id:
         return ""
     before = sum(other.id != action.id for other in run.state.steps[action.step_id].actions)
@@ -107,7 +113,7 @@ def _question_of_model(run: Run, action: Action) -> str:
 
 
 def _half_written(run: Run, named: Collection[str], snapshot: str) -> tuple[str, ...]:
-    """Return temporary files beside the named ones: a file has another name until it is written completely."""
+    """Return temporary files beside the named ones: a file has a temporary name until it is written completely."""
     folders = {Path(path).parent for path in named}
     added = [Path(change.path) for change in run.workspace.changes(snapshot) if change.kind == "added"]
     return tuple(str(p) for p in added if p.name.startswith(TEMPORARY_PREFIX) and p.parent in folders)
@@ -124,7 +130,7 @@ async def _restore_paths(run: Run, action: Action, paths: Collection[str]) -> No
 
 
 async def was_done(run: Run, call: str, step_id: str, subject: str) -> bool:
-    """Ask a person whether an interrupted call had its effects outside the workspace; nobody can see it from here."""
+    """Ask a person whether an interrupted call took effect outside the workspace, which cannot be seen from here."""
     answer = await run.human.ask(
         "conflict",
         f"{call} was interrupted, and it may have had effects outside the workspace, "

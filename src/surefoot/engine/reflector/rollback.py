@@ -1,5 +1,7 @@
-"""Undoes a step that failed or that the run ends in the middle of: first its effects outside the workspace, then the
-workspace."""
+"""Undoes a step that failed, or that was running when the run ended.
+
+Effects outside the workspace are undone first, then changes in the workspace.
+"""
 
 from surefoot.core.outcome import FailureKind
 from surefoot.core.phases import ExecutionStatus
@@ -11,13 +13,13 @@ from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
 
 SAME_STEP = RETRY_RUNGS | {Rung.REPAIR_STEP}
-"""Rungs after which the step is tried again, so that part of its work may be of use."""
+"""Rungs after which the step is tried again, so that its work may still be useful."""
 
 
 async def roll_back(run: Run, step_run: StepRun) -> None:
-    """Restore what was there before a failed attempt, unless its work is worth keeping.
+    """Undo a failed attempt, unless its work is worth keeping.
 
-    A step that only the final tree refuted is left in place: later steps have built on it.
+    A step that was refuted only on the final tree is not undone: later steps have built on it.
     """
     refuted = step_run.failures[-1].kind is FailureKind.REFUTED
     undone = step_run.output is not None and step_run.output.status is ExecutionStatus.ROLLED_BACK
@@ -42,7 +44,10 @@ async def _restore(run: Run, step_run: StepRun, *, force: bool = False) -> None:
 
 
 async def abandon(run: Run, step_run: StepRun) -> None:
-    """Undo the actions of an attempt in progress. Nobody is asked, because somebody wants it to stop."""
+    """Undo the open actions of a running attempt, and compensate for its effects outside the workspace.
+
+    The files of its finished actions are left to the caller. Nobody is asked, because the attempt is being stopped.
+    """
     step_id = step_run.step.id
     for action in [a for a in run.state.open_actions.values() if a.step_id == step_id]:
         await undo_interrupted(run, action)
@@ -58,7 +63,7 @@ async def abandon_running(run: Run) -> None:
     for step_id in sorted(run.state.running):
         step_run = run.state.steps[step_id]
         if any(action.external for action in run.state.open_actions.values() if action.step_id == step_id):
-            # Only a person can tell what came of it; they are asked when the run is resumed.
+            # Only a person can tell whether the action was done, and is asked when the run is resumed.
             continue
         await abandon(run, step_run)
         if run.config.enable_auto_rollback:

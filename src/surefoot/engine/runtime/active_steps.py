@@ -1,4 +1,4 @@
-"""The steps that are running, or about to: their tasks, and the controls that interrupt them."""
+"""Steps that are running or about to run: their tasks, and the controls that interrupt them."""
 
 import asyncio
 from typing import Any
@@ -32,7 +32,7 @@ class ActiveSteps:
         return self._tasks.get(step_id)
 
     def interrupt(self, control: e.ControlReceived) -> None:
-        """Cancel the task of a step that a person wants skipped or retried; once, until the step has ended."""
+        """Cancel the task of a step that a person wants skipped or retried, unless it is interrupted already."""
         task = self._tasks.get(control.step_id)
         if task is not None and control.step_id not in self._interruptions:
             self._interruptions[control.step_id] = control
@@ -45,5 +45,5 @@ class ActiveSteps:
         return self._interruptions[step_id]
 
     def end_interruption(self, step_id: str) -> None:
-        """The step was undone and its end recorded: another control may interrupt its next attempt."""
+        """Let another control interrupt the next attempt. Called after the step is undone and its end is recorded."""
         del self._interruptions[step_id]

@@ -23,16 +23,16 @@ class Budget:
         self._asking = asyncio.Lock()
 
     def check(self) -> None:
-        """Stop the run if its budget is spent. Called before anything that costs."""
+        """Raise Stopped if the budget is spent. Called before each model call and each action."""
         budget, state = self._state.config.budget, self._state
         if budget.max_tokens is not None and state.tokens >= budget.max_tokens:
             raise Stopped(Verdict.BUDGET, f"{state.tokens:,} of {budget.max_tokens:,} tokens are used")
         if budget.max_cost_usd is not None and state.cost_usd >= budget.max_cost_usd:
-            raise Stopped(Verdict.BUDGET, f"${state.cost_usd:.2f} of ${budget.max_cost_usd:.2f} are spent")
+            raise Stopped(Verdict.BUDGET, f"the run has spent ${state.cost_usd:.2f} of ${budget.max_cost_usd:.2f}")
         if budget.max_tool_calls is not None and state.tool_calls >= budget.max_tool_calls:
             raise Stopped(Verdict.BUDGET, f"all {budget.max_tool_calls} tool calls are used")
         if budget.max_seconds is not None and state.active_seconds >= budget.max_seconds:
-            raise Stopped(Verdict.TIME, f"the {budget.max_seconds:g} seconds given are over")
+            raise Stopped(Verdict.TIME, f"the time limit of {budget.max_seconds:g} seconds is reached")
 
     # -- money -------------------------------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ class Budget:
         )
 
     def require_enforceable(self, config: ExecutionConfig) -> None:
-        """Refuse a limit of the cost if the cost cannot be known. Called before a run starts or goes on."""
+        """Raise UsageError if the cost is limited but cannot be known. Called before a run starts or goes on."""
         limit, unpriced = config.budget.max_cost_usd, self._state.unpriced_calls
         if limit is None:
             return
@@ -63,7 +63,10 @@ class Budget:
             )
 
     async def confirm(self, step_id: str = "") -> None:
-        """Ask a person whether to go on, each time another `ask_above_cost` dollars are spent. A no stops the run."""
+        """Ask a person whether to go on, each time another `ask_above_cost` dollars are spent.
+
+        Nothing is asked if the cost is limited. Raises Stopped unless the answer is yes.
+        """
         budget = self._state.config.budget
         if not budget.ask_above_cost or budget.max_cost_usd is not None or not self._amounts_spent():
             return
@@ -86,10 +89,12 @@ class Budget:
             subject=subject,
         )
         if not is_yes(answer):
-            raise Stopped(Verdict.BUDGET, f"{spent} are spent, and the answer to whether to go on was: {answer}")
+            raise Stopped(
+                Verdict.BUDGET, f"the run has spent {spent}, and the answer to whether to go on was: {answer}"
+            )
 
     def _amounts_spent(self) -> int:
-        """Return how many times `ask_above_cost` is spent."""
+        """Return how many times the amount `ask_above_cost` is spent."""
         return int(self._state.cost_usd / self._state.config.budget.ask_above_cost)
 
     def _price(self, config: ExecutionConfig) -> Price | None:
@@ -103,7 +108,7 @@ class Budget:
         return None if limit is None else max(limit - self._state.active_seconds, 0.0)
 
     def left(self) -> str:
-        """Describe what is left in a few words, for a prompt; empty if nothing is limited."""
+        """Describe the rest of the budget for a prompt; empty if nothing is limited."""
         budget, state, parts = self._state.config.budget, self._state, []
         if budget.max_tokens is not None:
             parts.append(f"{max(budget.max_tokens - state.tokens, 0)} tokens")
@@ -117,5 +122,5 @@ class Budget:
 
 
 def _quoted(model: str) -> str:
-    """The name of a model as a TOML key, without the server that it is at."""
+    """Return the name of a model as a TOML key, without its server."""
     return f'"{model.partition(" at ")[0]}"'

@@ -1,4 +1,4 @@
-"""Asks people, and waits for their answers beyond the end of this process."""
+"""Asks people questions. An answer may come after this process has ended."""
 
 import asyncio
 import hashlib
@@ -14,13 +14,13 @@ from surefoot.journal import events as e
 from surefoot.journal.events.people import QuestionKind
 
 LOOK_SECONDS = 0.25
-"""How often to look whether somebody answered from elsewhere."""
+"""How often to look for an answer from elsewhere."""
 MAX_ASKED = 3
-"""How often a question is asked if the answers are none of its choices."""
+"""How many times a question is asked if the answers are none of its choices."""
 
 
 class Person(Protocol):
-    """Whoever can be asked now. No answer (None) means: not now, so the run waits, also beyond this process."""
+    """Somebody who can be asked now. The answer None means "not now": the run then waits, also after this process."""
 
     async def answer(self, question: Question) -> str | None: ...
 
@@ -52,9 +52,9 @@ class Human:
         draft: str = "",
         proposed: str = "",
     ) -> str:
-        """Return the answer, given now or to an earlier process. With nobody there, the run waits.
+        """Return the answer, which may have been given to an earlier process. Raises Stopped if nobody answers now.
 
-        `draft` is the text that the answer `edit: TEXT` replaces, `proposed` the blob of what is asked about.
+        `draft` is the text that the answer `edit: TEXT` replaces, `proposed` the blob of the proposal asked about.
         """
         question_id = hashlib.sha256(f"{kind}\0{step_id}\0{subject or text}".encode()).hexdigest()[:10]
         questions = self._recorder.state.questions
@@ -95,12 +95,12 @@ class Human:
         if answer is None:
             raise Stopped(Verdict.WAITING, question.text)
         if answer not in question.options:
-            # An offered answer is compared later; any other is text.
+            # An offered answer is compared later, so it stays as it is. Any other is free text.
             answer = self._recorder.redactor.redact_known(answer)
         return e.QuestionAnswered(question_id=question.id, answer=answer)
 
     async def _understandable_answer(self, person: Person, question: Question, until: float | None) -> str | None:
-        """Ask again if the words are none of the choices; after some times the question stays open."""
+        """Ask until the answer is understood, at most `MAX_ASKED` times. Returns None if there is no such answer."""
         for _ in range(MAX_ASKED):
             left = None if until is None else max(until - self._clock(), 0.0)
             words = await first_answer(person, question, left)
@@ -113,9 +113,9 @@ class Human:
 
 
 async def first_answer(person: Person, question: Question, seconds: float | None) -> str | None:
-    """Return the answer of the person here, or of somebody elsewhere, whose answer is then set in the question.
+    """Return the answer of this person, or one from elsewhere, which the inbox sets in the question.
 
-    Raises TimeoutError when the question has waited for as long as it may.
+    Raises TimeoutError after `seconds`.
     """
     asking = asyncio.create_task(person.answer(question))
     try:
@@ -134,7 +134,7 @@ def not_understood(question: Question, words: str) -> e.Warned:
 
 
 def answered(question: Question, answer: str, by: str, *, at: float, limit: float | None) -> e.QuestionAnswered:
-    """Return the event for an answer given at this time. An answer that comes too late counts as none."""
+    """Return the event for an answer that was given at the time `at`. A late answer counts as timed out."""
     until = times_out_at(question, limit)
     if until is not None and at >= until:
         return timed_out(question)

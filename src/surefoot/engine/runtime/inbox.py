@@ -1,4 +1,4 @@
-"""Messages that other processes leave for a run: answers become events, controls interrupt what is running."""
+"""Messages that other processes leave for a run: answers become events, controls interrupt running work."""
 
 import asyncio
 import contextlib
@@ -25,22 +25,22 @@ class Inbox:
         self._active_steps = active_steps
         self._clock = clock
         self.stop: Stopped | None = None
-        """Why the task that drives the run was cancelled, if a person wants the run to stop."""
+        """Set if the task that drives the run was cancelled because a person wants the run to stop."""
         self.lost: LeaseLost | None = None
-        """Why it was cancelled, if another process has taken the run over."""
+        """Set if that task was cancelled because another process has taken over the run."""
 
     async def watch(self, driver: asyncio.Task[Any], heartbeat: Heartbeat) -> None:
-        """Receive messages beside the run, and interrupt what a person does not want to go on."""
+        """Receive messages while the run works, and cancel the run or the steps that a person wants to stop."""
         while True:
             heartbeat.beat()
             await asyncio.sleep(WATCH_SECONDS)
             with contextlib.suppress(JournalError):
-                # Other processes want to see noted events too. If it fails, they are written with the next append.
+                # Shows noted events to other processes. If it fails, they are written with the next append.
                 await self._recorder.journal.flush()
             try:
                 await self.receive()
             except LeaseLost as error:
-                # Another process drives the run now. Commands that are running here must not go on beside its own.
+                # Another process drives the run now. Commands of this process must not run beside its commands.
                 self.lost = error
                 driver.cancel()
                 return
@@ -58,8 +58,7 @@ class Inbox:
         if not items:
             return
         events: list[e.Event] = []
-        answered_now: set[str] = set()
-        """Words that are no answer leave a question open for the next message."""
+        answered_now: set[str] = set()  # text that is no answer leaves a question open for the next message
         for item in items:
             match item.body:
                 case AnswerMessage() as message:
@@ -71,12 +70,16 @@ class Inbox:
                     events.append(_control(message))
                 case UnreadableMessage(reason):
                     events.append(e.Warned(message=f"a message to this run was left out, {reason}"))
+        # The messages are removed in the transaction that appends the events, so a crash loses none.
         journal.acknowledge(run_id, [item.id for item in items])
         await self._recorder.record(*events)
 
     def _answer(self, message: AnswerMessage) -> list[e.Event]:
-        """An answer counts from when it was given, however much later it is read. A question has one answer. Words that
-        are none of its choices leave it open."""
+        """Return the events for an answer; none if the question is unknown or already answered.
+
+        The time when the answer was given counts, not the time when it is read. Text that is none of the choices leaves
+        the question open.
+        """
         question = self._recorder.state.questions.get(message.question_id)
         if question is None or question.answer is not None:
             return []

@@ -1,4 +1,4 @@
-"""Calls of tools that only read, outside of a step: the model looks around before it plans."""
+"""Read-only tool calls outside of a step, with which the model looks around before it plans."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,11 +1,16 @@
-"""Writes the facts of one run: durable in the journal, folded into the state, published on the bus.
+"""Records the events of one run: writes them to the journal, folds them into the state, publishes them on the bus.
 
-Secrets are removed here from free text, such as the output of commands, whatever journal a run has.
+Secrets are removed here, before the journal gets them: from the fields that `core.values.Secrecy` marks, and from the
+output of commands and tools.
 """
 
-from surefoot.core.transitions import Stage
+import asyncio
+from collections.abc import Sequence
+
+from surefoot.core.transitions import RUN_TRANSITIONS, Stage, check_transition
 from surefoot.journal import events as e
 from surefoot.journal.bus import Bus
+from surefoot.journal.cancelled import CancelledAfterAppend
 from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_values import stored
 from surefoot.journal.reducers import apply
@@ -21,24 +26,38 @@ class Recorder:
         self.redactor = redactor
 
     async def record(self, *events: e.Event) -> None:
-        """Make events durable, then apply them: the state never holds what the journal does not."""
+        """Write events to the journal, then apply them. The state matches the journal, even if this is cancelled."""
+        self._check_stages(events)
         safe = [stored(event, self.redactor) for event in events]
-        for record in await self.journal.append(self.state.run_id, safe):
+        try:
+            self._apply(await self.journal.append(self.state.run_id, safe))
+        except CancelledAfterAppend as cancelled:
+            self._apply(cancelled.records)
+            raise asyncio.CancelledError(*cancelled.args) from None
+
+    def _check_stages(self, events: Sequence[e.Event]) -> None:
+        """Raise IllegalTransition before anything is written: a journal with such an event could not be read again."""
+        stage = self.state.stage
+        for event in events:
+            if isinstance(event, e.StageEntered):
+                check_transition(RUN_TRANSITIONS, stage, event.stage)
+                stage = event.stage
+
+    def _apply(self, records: Sequence[e.Record]) -> None:
+        for record in records:
             apply(self.state, record)
             self.bus.publish(record)
 
     def note(self, event: e.Event) -> None:
-        """Record an event with the next transaction: usage, thoughts, progress."""
-        record = self.journal.note(self.state.run_id, stored(event, self.redactor))
-        apply(self.state, record)
-        self.bus.publish(record)
+        """Apply an event now and write it with the next transaction. For usage, thoughts and progress."""
+        self._apply([self.journal.note(self.state.run_id, stored(event, self.redactor))])
 
     def put_output(self, output: str) -> str:
         """Store the output of a command or a tool. Returns its hash."""
         return self.journal.put_blob(self.redactor.redact(output).encode())
 
     def warn(self, message: str) -> None:
-        """Tell the user something that the outcome must repeat; each message once."""
+        """Record a warning, which the outcome repeats. Each message is recorded once."""
         if message not in self.state.warnings:
             self.note(e.Warned(message=message))
 

@@ -34,10 +34,10 @@ from surefoot.journal.state import ActionResults, RunState, StepRun
 from surefoot.journal.store.base import Journal
 from surefoot.models.base import LanguageModel
 from surefoot.models.tokens import TokenMeter
+from surefoot.project.folder import is_test
+from surefoot.project.task_text import is_named_in, to_be_left_alone
 from surefoot.prompting.choose import strategy_for
 from surefoot.prompting.profile import Profile
-from surefoot.prompting.project.folder import is_test
-from surefoot.prompting.project.task_text import is_named_in, to_be_left_alone
 from surefoot.prompting.strategy import Strategy
 from surefoot.tools.context import ToolContext
 from surefoot.tools.registry import default_toolbox
@@ -49,9 +49,9 @@ NOBODY = "Nobody can be asked. Take the most usual reading, go on, and say what 
 
 
 class Run:
-    """Put together once, from services and a state. Nothing is assigned to it from outside.
+    """Built once, from services and a state. No attribute is assigned from outside.
 
-    A replay overrides the `_make` methods: everything that starts processes is replaced by what the journal recorded.
+    A replay overrides the `_make` methods, so that recorded results replace everything that starts processes.
     """
 
     def __init__(self, services: Services, state: RunState) -> None:
@@ -115,7 +115,7 @@ class Run:
 
     @property
     def shown_folder(self) -> str:
-        """The workspace as questions name it."""
+        """The path of the workspace as shown in questions."""
         return str(self.root)
 
     @property
@@ -132,10 +132,10 @@ class Run:
         return self.workspace.manifest(self.state.snapshot).entries if self.state.snapshot else {}
 
     def _own_names(self) -> str:
-        """Return the paths that the user, or the plan, gave: the workspace, its files before the run, the plan's files.
+        """Return the paths given by the user or the plan: the workspace, its files before the run, the plan's files.
 
-        They are shown as they are, also where a part of them looks like a token. Files that a command made during the
-        run are not among them, because their names may be secrets that it has read.
+        They are not redacted, even if a part looks like a token. Files that a command made during the run are not
+        included, because their names may be secrets that the command has read.
         """
         state = self.state
         sources = (state.snapshot, state.understanding, state.plan)
@@ -144,15 +144,16 @@ class Run:
             targets = understood.target_files if understood else ()
             written = [path for step in state.plan.steps for path in step.writes] if state.plan else []
             paths = [str(self.root), *self.files_before(), *targets, *written]
-            # What looks like a token in a task or a check was refused at the start, unless it is part of a path.
+            # Text of a task or a check that looks like a token was refused at the start, unless it is part of a path.
             paths += [self.task.text, *(check.label for check in self.task.checks)]
             self._names = (sources, "\n".join(paths))
         return self._names[1]
 
     @cached_property
     def protected(self) -> frozenset[str]:
-        """Files that this run may not write: check scripts, what the task says to leave alone, and for some strategies
-        all existing tests. For others tests may be extended; `_weakens` refuses more than that."""
+        """Files that this run may not write: check scripts, files that the task says to leave alone, and all existing
+        tests if the strategy asks for that. Otherwise tests may be extended, and `_weakens` refuses any other change.
+        """
         given = self.state.protected
         if self.profile.tests_read_only:
             return frozenset(given)
@@ -183,7 +184,7 @@ class Run:
 
     @cached_property
     def tool_context(self) -> ToolContext:
-        """What every tool may know and use."""
+        """The context that every tool is called with."""
         results, config = ActionResults(self.state), self.config
         return ToolContext(
             root=self.root,
@@ -220,7 +221,10 @@ class Run:
         return answer
 
     def _weakens(self, path: str, content: bytes | None, moved_to: str) -> str:
-        """Say which tests from before the run a write would weaken; empty if none. None: the file is deleted."""
+        """Return why a write is refused that would weaken tests from before the run; empty if it weakens none.
+
+        `content` is None if the file is deleted.
+        """
         entry = self.files_before().get(path)
         if entry is None or entry.kind != "file" or not is_test(path):
             return ""
@@ -228,7 +232,7 @@ class Run:
         return refusal_to_weaken(path, before, content, self.task.text, moved_to=moved_to)
 
     def _may_rewrite(self, path: str) -> bool:
-        """A generated file may be rewritten if the task names it or this run made it."""
+        """Whether a generated file may be rewritten: the task names it, or this run made it."""
         return is_named_in(path, self.task.text) or path not in self.files_before()
 
 

@@ -1,4 +1,4 @@
-"""What a run is given from outside."""
+"""The dependencies that a run is given from outside."""
 
 import os
 import time
@@ -27,18 +27,18 @@ class Services:
     person: Person | None = None
     bus: Bus = field(default_factory=Bus)
     redactor: Redactor = field(init=False)
-    """Removes secrets: from what a model is sent, from the free text that is recorded, and from what is shown."""
+    """Removes secrets from prompts, from recorded free text, and from displayed output."""
     clock: Callable[[], float] = time.time
     """The clock by which questions time out."""
     alerts: AlertSettings = field(default_factory=AlertSettings)
-    """Who is told how a run ended. Nobody by default."""
+    """Where alerts about the end of a run are sent. Nowhere by default."""
     end_process: EndProcess | None = None
     """Ends the process when a run goes on long after its time limit, because something blocks it. None: never."""
     secrets: Mapping[str, str] = field(default_factory=dict)
-    """Secrets that tools use, by the names of their variables, beside those of the environment and the model."""
+    """Secrets that tools use, by variable name, in addition to those of the environment and the model."""
 
     mirror: Mirror | None = None
-    """Stores the snapshots of a remote run where other machines find them. None: they stay on this machine."""
+    """Stores the snapshots of a remote run where other machines can read them. None: they stay on this machine."""
 
     def __post_init__(self) -> None:
         self.redactor = Redactor.from_environment(os.environ, {**secrets_of(self.model), **self.secrets})

@@ -9,14 +9,14 @@ VERDICTS = {
     FailureKind.MAX_ACTIONS: Verdict.LOOP,
     FailureKind.TIMEOUT: Verdict.TIME,
 }
-"""Failures by a limit end the run with a verdict, and an exit code, of their own."""
+"""Failures at a limit, which end the run with a verdict and an exit code of their own."""
 
 
 class Stopped(BaseException):
-    """Ends the run here, with this verdict; the engine records the outcome.
+    """Ends the run with a verdict. The engine records the outcome.
 
-    Like a cancellation it is not a failure of the code that it passes through: a tool that asks a person is not broken
-    because nobody is there to answer.
+    It is a BaseException because, like a cancellation, it is no failure of the code that it passes through: a tool that
+    asks a person has not failed if nobody is there to answer.
     """
 
     def __init__(self, verdict: Verdict, reason: str, next_steps: tuple[str, ...] = ()) -> None:
@@ -24,19 +24,19 @@ class Stopped(BaseException):
         self.verdict = verdict
         self.reason = reason
         self.next_steps = next_steps
-        """What a person can do about it, if that is not the usual."""
+        """What a person can do about it, if the usual advice does not apply."""
 
 
 class StopReason(str):
-    """The message of a cancellation that says to people why the run was stopped."""
+    """The message of a cancellation, if it tells people why the run was stopped."""
 
     __slots__ = ()
 
 
 def reason_of(cancelled: BaseException) -> str:
-    """Say why a run was cancelled or interrupted."""
-    said = next(iter(cancelled.args), None)
-    return said if isinstance(said, StopReason) else "stopped from outside"
+    """Return why a run was cancelled or interrupted."""
+    message = next(iter(cancelled.args), None)
+    return message if isinstance(message, StopReason) else "stopped from outside"
 
 
 def stop_for(control: e.ControlReceived) -> Stopped:
@@ -47,5 +47,5 @@ def stop_for(control: e.ControlReceived) -> Stopped:
 
 
 def sender(control: e.ControlReceived) -> str:
-    """Say who sent a control, and why."""
+    """Return who sent a control, and why, as the end of a sentence."""
     return f"by {control.by}" + (f": {control.why}" if control.why else "")

@@ -27,10 +27,10 @@ _MAY_CHANGE_FILES = (
 
 
 class StoringRecorder(Recorder):
-    """Stores each snapshot that an event names before the event is written, and the files after each change.
+    """Uploads each snapshot that an event names before the event is written, and a new snapshot after each change.
 
-    What the journal says was done is therefore never without its files. Appends are written one after the other: a
-    snapshot that was taken earlier must not be recorded later.
+    The journal therefore never records work whose files are missing. Appends are serialized, so that an older snapshot
+    is never recorded after a newer one.
     """
 
     def __init__(
@@ -60,6 +60,6 @@ class StoringRecorder(Recorder):
 
 
 def named_snapshots(event: e.Event) -> tuple[str, ...]:
-    """The snapshots of the workspace that an event refers to."""
+    """Return the snapshots of the workspace that an event refers to."""
     names = ("snapshot", "forked_at", "towards") if not isinstance(event, e.Applied) else ()
     return tuple(value for name in names if (value := getattr(event, name, "")))

@@ -1,7 +1,7 @@
 """Ends steps that take too long, and pauses their clocks while a person is asked.
 
-One timer serves all steps. Nearly every step ends long before its time is up, and setting and cancelling a timer for
-each would cost more than many a step.
+One timer serves all steps. Nearly every step ends long before its time is up, and a timer for each would cost more than
+many steps do.
 """
 
 import asyncio
@@ -39,11 +39,11 @@ class StepTimeout:
 
     @property
     def caused_cancellation(self) -> bool:
-        """Whether this timeout, and nobody else, caused the cancellation that has just arrived."""
+        """Whether the cancellation that has just arrived was caused by this timeout alone."""
         return self._expired and self._task.cancelling() - 1 <= self._cancelling
 
     def end(self) -> None:
-        """Stop the clock: the step has ended in one way or another."""
+        """Take back the cancellation if the timeout has expired. Called when the step has ended."""
         if self._expired:
             self._expired = False
             self._task.uncancel()
@@ -72,9 +72,9 @@ class Timeouts:
         if timeout := self._steps.pop(step_id, None):
             timeout.end()
 
-    def limit_run(self, whole: Pausable, on_start: Callable[[], None] = lambda: None) -> None:
-        """Also pause this clock while a person is asked. `on_start` is called whenever it starts to count."""
-        self._run, self._on_start = whole, on_start
+    def limit_run(self, clock: Pausable, on_start: Callable[[], None] = lambda: None) -> None:
+        """Set the clock of the run. `on_start` is called now, and whenever the clock continues after a pause."""
+        self._run, self._on_start = clock, on_start
         on_start()
 
     def run_due(self) -> float | None:
@@ -83,7 +83,7 @@ class Timeouts:
 
     @contextmanager
     def paused(self, step_id: str) -> Iterator[None]:
-        """Do not count the time in the block as the step's or the run's."""
+        """Pause the clocks of the step and of the run inside the `with` block."""
         loop = asyncio.get_running_loop()
         clocks = (self._run, self._steps.get(step_id))
         left = {clock: when - loop.time() for clock in clocks if clock and (when := clock.when()) is not None}
@@ -97,7 +97,7 @@ class Timeouts:
             self._on_start()
 
     def wake_by(self, due: float | None) -> None:
-        """Look at the clocks no later than `due`. Looking too early does no harm, so the timer is never put off."""
+        """Check the clocks no later than `due`. An early check does no harm, so the timer is never postponed."""
         if due is None or (self._timer is not None and self._timer.when() <= due):
             return
         self.close()

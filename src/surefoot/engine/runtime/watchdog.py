@@ -1,4 +1,4 @@
-"""Ends a run that goes on after its time is up. It is a thread, because a loop that hangs cannot watch itself."""
+"""Ends a run that goes on after its time limit. It is a thread, because a blocked event loop cannot watch itself."""
 
 import asyncio
 import contextlib
@@ -12,14 +12,14 @@ LOOK_SECONDS = 0.5
 GRACE_SECONDS = 15.0
 """How long after the time limit the event loop may take to answer."""
 STOP_SECONDS = 180.0
-"""How long after the time limit the run may take to undo what it began, and to end."""
+"""How long after the time limit the run may take to undo unfinished work and to end."""
 
 EndProcess = Callable[[str, str], None]
-"""Called in the watchdog's thread with the id of the run and the reason. It must not return to the run."""
+"""Ends the process. Called in the watchdog's thread with the id of the run and the reason."""
 
 
 class Watchdog:
-    """Watches one run. `due` is its time limit by the monotonic clock; None while it does not count."""
+    """Watches one run. `due` returns when its time is up, by the monotonic clock; None while no limit applies."""
 
     def __init__(self, run_id: str, due: Callable[[], float | None], end_process: EndProcess | None) -> None:
         self._run_id = run_id
@@ -30,7 +30,7 @@ class Watchdog:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch while the block runs. Nothing is watched if nobody can end the process."""
+        """Watch the run inside the `with` block. Does nothing without an `end_process`."""
         if self._end_process is None:
             yield
             return
@@ -69,9 +69,9 @@ class Watchdog:
             self._end_process(self._run_id, reason)
 
     def set_last_resort(self) -> None:
-        """Have the process ended even if a call keeps every thread from running, as a regular expression can.
+        """Set a timer that ends the process even if a call blocks every thread, as a regular expression can.
 
-        Called whenever the run's clock starts, because such a call may come before the watchdog's thread looks.
+        Called whenever the run's clock starts, because such a call may begin before the watchdog's thread looks.
         """
         if self._ended.is_set() or self._end_process is None:
             return
@@ -80,6 +80,6 @@ class Watchdog:
             faulthandler.cancel_dump_traceback_later()
             return
         seconds = due + GRACE_SECONDS + STOP_SECONDS - time.monotonic()
-        # It replaces the earlier one in a single call: between two calls another thread could begin to block.
+        # One call replaces the earlier timer. Between a cancel and a second call, another thread could begin to block.
         with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
             faulthandler.dump_traceback_later(max(seconds, 1.0), exit=True, file=sys.__stderr__ or sys.stderr)

@@ -12,7 +12,7 @@ from typing import Any
 from surefoot.errors import PlanError
 
 NAMES = ("outputs", "status")
-"""What a condition of a step can look at: the results of earlier steps, and how they ended."""
+"""The names that a condition of a step can use: the results of earlier steps, and how they ended."""
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": len, "sum": sum, "min": min, "max": max, "any": any, "all": all, "sorted": sorted,
     "str": str, "int": int, "float": float, "bool": bool, "abs": abs, "round": round,
@@ -36,7 +36,7 @@ def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
 
 
 def problem_with(condition: str) -> str:
-    """Say why a condition of a plan can never be evaluated; empty if it may be."""
+    """Return why a condition of a plan can never be evaluated; empty if it can be."""
     if not condition.strip():
         return ""
     try:
@@ -64,7 +64,13 @@ def steps_in(condition: str) -> list[str]:
     found = []
     for node in ast.walk(tree):
         match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as step_id)) if name in NAMES:
+            case (
+                ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as step_id))
+                | ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr="get"),
+                    args=[ast.Constant(value=str() as step_id), *_],
+                )
+            ) if name in NAMES:
                 found.append(step_id)
     return found
 

@@ -1,6 +1,6 @@
 """Decides which steps are ready, which wait, and which can never run. Pure.
 
-Settling a step costs as much as it has dependants, so the cost per step does not grow with the size of the plan.
+The cost of settling a step depends on the number of its dependants only, not on the size of the plan.
 """
 
 import heapq
@@ -17,7 +17,7 @@ steps that all want the whole workspace would each look at all the others."""
 
 
 def check_acyclic(step_ids: Iterable[str], dependencies: Iterable[StepDependency]) -> None:
-    """Raise `PlanCycle` with the path of a cycle, if there is one."""
+    """Raise `PlanCycle`, with the path of the cycle, if there is one."""
     graph: dict[str, set[str]] = {step_id: set() for step_id in step_ids}
     for dependency in dependencies:
         graph.setdefault(dependency.step_id, set()).add(dependency.depends_on)
@@ -25,7 +25,7 @@ def check_acyclic(step_ids: Iterable[str], dependencies: Iterable[StepDependency
 
 
 def in_order(waits_for: Mapping[str, Collection[str]]) -> list[str]:
-    """Sort the steps so that each comes after those it waits for."""
+    """Sort the steps so that each comes after those that it waits for. Raises `PlanCycle` if that is impossible."""
     try:
         return list(TopologicalSorter(waits_for).static_order())
     except CycleError as error:

@@ -1,4 +1,4 @@
-"""Looks at the preconditions of a step before it starts."""
+"""Checks the preconditions of a step before it starts."""
 
 from surefoot.core.plan import Check, ExecutionStep
 from surefoot.engine.planner.evidence import checks_for
@@ -6,7 +6,7 @@ from surefoot.engine.runtime.run import Run
 
 
 async def unmet_preconditions(run: Run, step: ExecutionStep) -> str:
-    """Say which preconditions of a step do not hold; empty if none is known not to."""
+    """Return which preconditions of a step are known not to hold, in words; empty if there is none."""
     sources: dict[str, str] = {}
     checks: list[Check] = []
     for text in step.preconditions:

@@ -18,24 +18,19 @@ from surefoot.engine.scheduler.preconditions import unmet_preconditions
 RunningTasks = dict[asyncio.Task[None], str]
 
 
-async def execute(run: Run) -> None:
-    """Run until every step is settled or one has failed; then the next stage takes over."""
-    await _run_ready(run)
-
-
 async def execute_until_idle(run: Run) -> None:
     """Run the steps that are ready, and those that become ready meanwhile, until no step is running.
 
     It ends between two steps, and the stage goes on from there. A step never waits for another one only because they
     were started together.
     """
-    await _run_ready(run, until_idle=True)
+    await execute(run, until_idle=True)
 
 
 async def choose_next(run: Run) -> tuple[str, ...]:
-    """Return the steps that would start now, and start none of them. Steps that can never run are settled.
+    """Return the steps that would start now, without starting them. Steps that can never run are settled.
 
-    If there are none, the next stage is entered.
+    If no step would start, the next stage is entered.
     """
     if interrupted := tuple(s for s, r in run.state.steps.items() if r.status is StepStatus.RUNNING):
         return interrupted
@@ -57,7 +52,8 @@ async def choose_next(run: Run) -> tuple[str, ...]:
             return ()
 
 
-async def _run_ready(run: Run, *, until_idle: bool = False) -> None:
+async def execute(run: Run, *, until_idle: bool = False) -> None:
+    """Run steps until all are settled or one has failed, then enter the next stage; or only until none is running."""
     running: RunningTasks = {}
     schedule, version = _resume_running(run, running), _version(run)
     held: dict[str, str] = {}
@@ -68,17 +64,17 @@ async def _run_ready(run: Run, *, until_idle: bool = False) -> None:
             if _version(run) != version:
                 schedule, version = _schedule(run, running.values()), _version(run)
             else:
-                # What depends on them may go on, and they themselves must not start.
+                # Skipped steps must not start, and their dependants may become ready.
                 for step_id in skipped:
                     held.pop(step_id, None)
-                    _settle(run, schedule, step_id)
+                    _mark_settled(run, schedule, step_id)
             await _block_unreachable(run, schedule)
-            # A failed step stops the start of others: what they would build on may be about to change.
+            # After a failure no other step starts, because recovery may change what it builds on.
             starting = [] if run.state.failed else await _next_steps(run, schedule, running.values(), held)
             ran = ran or bool(starting)
             if len(starting) == 1 and not running:
                 await run_step(run, starting[0])
-                _settle(run, schedule, starting[0])
+                _mark_settled(run, schedule, starting[0])
                 continue
             running |= {asyncio.create_task(run_step(run, step_id)): step_id for step_id in starting}
             if running:
@@ -89,7 +85,7 @@ async def _run_ready(run: Run, *, until_idle: bool = False) -> None:
                 ran = False
                 break
     finally:
-        # After an interruption nothing may still run when the workspace is looked at.
+        # After an interruption no step may still run while the workspace is examined.
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
@@ -117,14 +113,17 @@ def _resume_running(run: Run, running: RunningTasks) -> Schedule:
 
 
 async def _received_more(run: Run) -> bool:
-    """Look for messages once more: this is the last moment in which the plan can be changed."""
+    """Look for messages once more, because the plan can no longer be changed after this stage.
+
+    Returns whether controls have arrived.
+    """
     known = len(run.state.controls)
     await run.inbox.receive()
     return len(run.state.controls) > known
 
 
 def _version(run: Run) -> tuple[int, int]:
-    """Return what a schedule depends on: it changes with the plan, and when a settled step is to be done again."""
+    """Return a value that changes when a schedule is out of date: the plan was revised, or a step was reset."""
     return run.state.revisions, run.state.resets
 
 
@@ -138,7 +137,7 @@ def _schedule(run: Run, running: Collection[str]) -> Schedule:
     return Schedule(run.state.plan, statuses)
 
 
-def _settle(run: Run, schedule: Schedule, step_id: str) -> None:
+def _mark_settled(run: Run, schedule: Schedule, step_id: str) -> None:
     run.active_steps.discard(step_id)
     status = run.state.steps[step_id].status
     if status in SETTLED:
@@ -159,7 +158,7 @@ async def _next_steps(run: Run, schedule: Schedule, running: Collection[str], he
         chosen = schedule.take((lambda step_id: _may_join(run, step_id, beside)) if beside else None)
         if chosen is None:
             break
-        status, reason = _ruling(run, chosen)
+        status, reason = _end_by_condition(run, chosen)
         if reason:
             await run.record(end_without_running(run.state.steps[chosen], status, reason))
             schedule.settle(chosen, status)
@@ -174,7 +173,10 @@ async def _next_steps(run: Run, schedule: Schedule, running: Collection[str], he
 
 
 def _may_join(run: Run, step_id: str, beside: Collection[str]) -> bool:
-    """Whether a step can run beside others: what they write is declared and does not overlap, or one only reads."""
+    """Whether a step can run beside others: what they write is declared and does not overlap, or one only reads.
+
+    `writes_of` gives an empty set for a step that only reads, and None for one whose writes are not declared.
+    """
     own = writes_of(run, run.state.steps[step_id])
     if own == frozenset():
         return True
@@ -205,7 +207,7 @@ async def _wait_for_one(run: Run, schedule: Schedule, running: RunningTasks) -> 
     for task in done:
         step_id = running.pop(task)
         if task.exception() is None:
-            _settle(run, schedule, step_id)
+            _mark_settled(run, schedule, step_id)
     if stopped is not None:
         stopped.result()
 
@@ -218,15 +220,15 @@ async def _block_unreachable(run: Run, schedule: Schedule) -> None:
 
 
 async def _block(run: Run, schedule: Schedule, held: dict[str, str]) -> None:
-    """Nothing else can run, so nothing can bring about what these steps need."""
+    """Block steps whose preconditions do not hold, because no other step can run that could change that."""
     for step_id, reason in held.items():
         await run.record(end_without_running(run.state.steps[step_id], StepStatus.BLOCKED, reason))
         schedule.settle(step_id, StepStatus.BLOCKED)
     held.clear()
 
 
-def _ruling(run: Run, step_id: str) -> tuple[StepStatus, str]:
-    """Say how a step ends without running, and why, by its condition; no reason: it may run."""
+def _end_by_condition(run: Run, step_id: str) -> tuple[StepStatus, str]:
+    """Return how a step ends without running because of its condition, and why. Without a reason it may run."""
     condition = run.state.step(step_id).when
     if not condition:
         return StepStatus.PENDING, ""
@@ -235,13 +237,15 @@ def _ruling(run: Run, step_id: str) -> tuple[StepStatus, str]:
         if evaluate(condition, {"outputs": run.artifacts, "status": statuses}):
             return StepStatus.PENDING, ""
     except Exception as error:
-        return _cannot_tell(run, condition, error)
+        return _condition_failed(run, condition, error)
     return StepStatus.SKIPPED, f"its condition is not met: {condition}"
 
 
-def _cannot_tell(run: Run, condition: str, error: Exception) -> tuple[StepStatus, str]:
-    """A condition on a result that a step did not leave because it was skipped is not met; any other that cannot be
-    evaluated blocks its step."""
+def _condition_failed(run: Run, condition: str, error: Exception) -> tuple[StepStatus, str]:
+    """Return how a step ends whose condition cannot be evaluated, and why.
+
+    It is skipped if the condition names a step that was skipped, and blocked otherwise.
+    """
     steps = run.state.steps
     without = [s for s in steps_in(condition) if s in steps and steps[s].status is StepStatus.SKIPPED]
     if without:
@@ -252,7 +256,7 @@ def _cannot_tell(run: Run, condition: str, error: Exception) -> tuple[StepStatus
 
 
 def _require_all_settled(run: Run, schedule: Schedule) -> None:
-    """Stop with a reason if steps are neither ready nor unreachable, instead of ending quietly."""
+    """Raise Stopped, with the reason, if steps are left that are neither settled nor unreachable."""
     left = {s: why for s, why in schedule.waiting().items() if run.state.steps[s].status not in SETTLED}
     if left:
         raise Stopped(Verdict.BLOCKED, "; ".join(f"{step_id} {why}" for step_id, why in sorted(left.items())))

@@ -1,4 +1,4 @@
-"""Judges the content of one file by a check. Also a program that does so in a process of its own.
+"""Judges the content of one file by a check, as a function or as a program in a process of its own.
 
 Patterns and schemas come from models, and matching some of them never ends. A process can be killed; a thread cannot.
 As a program it reads one JSON request from stdin and writes one JSON answer to stdout.

@@ -19,7 +19,7 @@ OneFile = FileCheck | ParsesCheck | TextCheck | JsonSchemaCheck
 EXISTS = "there"
 """Stands for the hash of a file whose content does not matter."""
 JUDGE_SECONDS = 10.0
-"""How long judging one file may take. Some patterns and schemas of models never come to an end."""
+"""How long judging one file may take. Matching some patterns and schemas of models never ends."""
 
 _SMALL_BYTES = 200_000
 _REPEATS = re.compile(r"[*+?{]")

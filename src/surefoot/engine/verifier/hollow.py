@@ -1,8 +1,8 @@
-"""Finds checks that would also pass for files without content: they prove the form of a file, not its content.
+"""Finds hollow checks, which would also pass for files without content: they prove the form of a file only.
 
-`python -m json.tool out.json` fails while out.json is missing and passes for any JSON, also for invented data. So
-checks that were red before and are green now run once more, on a copy of the workspace as it was, with an empty file of
-the right kind in place of every new file. A check that passes there proves nothing.
+`python -m json.tool out.json` fails while out.json is missing and passes for any JSON, even for invented data. Checks
+that failed before and pass now therefore run once more, on a copy of the workspace as it was, with an empty file of the
+right kind in place of every new file. A check that passes there proves nothing.
 """
 
 import asyncio

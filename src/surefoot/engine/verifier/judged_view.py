@@ -1,8 +1,9 @@
-"""The tree on which the final checks are judged: the sources as they are now, and everything that decides what a check
-does as it was before the run, unless the task asks to change it (`deciding.decide`).
+"""The judged view: the tree on which the final checks are judged.
 
-With bubblewrap the view is a copy that commands see at the path of the workspace; large folders in which nothing
-differs are those of the workspace. Otherwise it is an ordinary copy. If nothing differs, it is the workspace itself.
+It has the sources as they are now. Files that decide what a check does are as they were before the run, unless the task
+asks to change them (`deciding.decide`). With bubblewrap the view is a copy that commands see at the path of the
+workspace; large folders in which nothing differs are those of the workspace. Otherwise it is an ordinary copy. If
+nothing differs, it is the workspace itself.
 """
 
 import asyncio
@@ -31,18 +32,18 @@ LARGE_FILES, LARGE_BYTES = 1_000, 20_000_000
 """A folder with more than this is not copied if nothing in it differs and the sandbox can show the original."""
 MAX_DIFFERENCES = 5_000
 MAX_LOOKED_AT = 50_000
-"""How many files of excluded folders are looked at."""
+"""How many files of excluded folders are examined."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A tree to run checks on. `place` is None if there can be none; then `problem` says why."""
+    """A tree to run checks on. `place` is None if it cannot be provided; then `problem` says why."""
 
     place: Place | None
     restored: tuple[str, ...] = ()
-    """What is as it was before the run, unlike in the workspace. Bytecode and caches are not listed."""
+    """Files that are as they were before the run, unlike in the workspace. Bytecode and caches are not listed."""
     left_out: tuple[str, ...] = ()
-    """What is in the workspace and not in the view."""
+    """Files of the workspace that are not in the view."""
     problem: str = ""
     differs: bool = False
     """Whether the view is another tree than the workspace."""
@@ -51,8 +52,8 @@ class View:
 async def judge(run: Run, checks: Sequence[CommandCheck]) -> JudgedView | None:
     """Run checks that pass in the workspace once more in the view; None if the view is the workspace.
 
-    Each check has a view of its own, because what it runs may write there. One that fails is repeated once: it may be
-    flaky.
+    Each check has a view of its own, because its command may write there. A check that fails is repeated once, because
+    it may be flaky.
     """
     commands = [check.command for check in checks]
     found: View | None = None
@@ -79,7 +80,7 @@ def _as_value(view: View, red: Iterable[CheckResult]) -> JudgedView:
 
 @asynccontextmanager
 async def judged_view(run: Run, commands: Sequence[str], name: str = "judged") -> AsyncIterator[View]:
-    """Provide the tree on which the run is judged by these commands, for the time of the block.
+    """Provide the tree on which the run is judged by these commands, inside the `with` block.
 
     Only one view of a name may exist at a time.
     """
@@ -126,7 +127,7 @@ def find_differences(run: Run, snapshot: str, commands: Sequence[str]) -> Differ
 
 
 def _changed_as_asked(before: Tree, now: Tree, paths: Iterable[str], task: str) -> set[str]:
-    """Return test files in which only names were replaced that the task asks to replace, or what else it asks for."""
+    """Return the test files that were changed only as the task asks, such as by renaming."""
 
     def contents(tree: Tree) -> dict[str, bytes]:
         return {p: tree.read(p).encode() for p in paths if p in tree.entries and tree.entries[p].kind == "file"}
@@ -151,7 +152,7 @@ def _judged_snapshot(run: Run, snapshot: str, differences: Differences) -> str:
 
 
 def _plan(run: Run, judged: str, differences: Differences) -> tuple[str, list[str]]:
-    """Return why there can be no view, or the folders that need not be copied for it."""
+    """Return why there can be no view, and the folders that need not be copied for it."""
     differing = [*differences.restored, *differences.left_out, *differences.merged]
     if len(differing) > MAX_DIFFERENCES:
         return f"{len(differing):,} files that decide what checks do were changed", []
@@ -201,9 +202,9 @@ def _write(copy: Path, texts: Mapping[str, str]) -> None:
 
 
 def _changed_unseen(run: Run, snapshot: str) -> str:
-    """Return a test or a file of an environment that snapshots exclude and that changed during the run, if any.
+    """Return a test or a file of an environment that snapshots exclude and that changed during the run; empty if none.
 
-    The kernel's change time tells, which nobody can set.
+    The kernel's change time decides, which no program can set.
     """
     moment, looked_at = run.state.started_at, 0
     for top in run.workspace.manifest(snapshot).excluded:

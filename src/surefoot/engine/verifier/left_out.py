@@ -1,6 +1,6 @@
-"""Checks and criteria that do not count any more, because a person undid the file they are about in a review. Pure.
+"""Checks and criteria that no longer count, because a person undid the file that they are about in a review. Pure.
 
-Only what the plan or the engine made is left out. The checks of the user and the project always count.
+Only checks and criteria of the plan or the engine are left out. Checks of the user and the project always count.
 """
 
 import re
@@ -26,7 +26,7 @@ def names_one(text: str, paths: Iterable[str]) -> bool:
 
 
 def left_out_checks(state: RunState) -> Iterator[Check]:
-    """The checks of the plan and its finished steps that do not count, each once."""
+    """Yield the checks of the plan and its finished steps that do not count, each once."""
     if state.plan is None or not state.undone_files:
         return
     done = [c for r in state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
@@ -35,7 +35,7 @@ def left_out_checks(state: RunState) -> Iterator[Check]:
 
 
 def left_out_criteria(state: RunState) -> set[str]:
-    """The criteria of the plan and its steps that name such a file, or that only such a check could show."""
+    """Return the criteria of the plan and its steps that name an undone file, or are linked to a check left out."""
     plan = state.plan
     if plan is None or not state.undone_files:
         return set()

@@ -1,4 +1,4 @@
-"""What the result of a check depends on: the key under which it is kept, and when it expires."""
+"""Proofs of checks: the key under which a result is kept, computed from its inputs, and when a result expires."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from surefoot.engine.verifier.file_checks import see
 from surefoot.workspace.snapshots.look import Look
 
 Proof = tuple[str, str]
-"""The key of a check, and a hash of all that its result depends on."""
+"""The key of a check, and a hash of everything that its result depends on."""
 
 
 def recorded_proof(result: CheckResult) -> Proof | None:
@@ -36,21 +36,23 @@ def depends_on(check: CommandCheck, look: Look) -> Proof | None:
 
 
 def sources(look: Look) -> str | None:
-    """The hash of the tree without caches that checks do not read, such as those of a mypy that the model ran. None if
-    something in the tree can change unseen."""
+    """Return the hash of the tree without caches that checks do not read; None if something in it can change unseen.
+
+    An example is the cache of a mypy that the model ran.
+    """
     entries = {path: entry for path, entry in look.entries.items() if not UNREAD_CACHE.search(f"{path}/")}
     return Look(entries, look.excluded).exactly
 
 
 def declared(check: CommandCheck, look: Look) -> dict[str, str] | None:
-    """Return the hash of each pattern that the check declares to read; None if the tree cannot tell."""
+    """Return the hash of each pattern that the check declares to read; None if one of them has no hash."""
     parts = {pattern: look.part(pattern) for pattern in check.reads}
     known = {pattern: part for pattern, part in parts.items() if part is not None}
     return known if len(known) == len(parts) else None
 
 
 def expired(result: CheckResult, root: Path, look: Look) -> list[str]:
-    """List the inputs of a result that have changed since. The result holds as long as there are none."""
+    """Return the inputs of a result that have changed since. The result holds as long as there are none."""
     match result.check:
         case CommandCheck() if result.inputs:
             return [pattern for pattern, digest in result.inputs.items() if look.part(pattern) != digest]

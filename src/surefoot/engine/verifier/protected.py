@@ -1,6 +1,9 @@
-"""Finds the files that are protected in a run: existing tests, scripts that checks go through, and what the task says
-to leave alone. No tool may change them, except that tests may be extended where the strategy allows it
-(`Run.protected`). All files of the workspace are considered, and the names under which symlinks lead to them."""
+"""Finds the files that are protected in a run: existing tests, scripts of checks, and files to be left alone.
+
+The task says which files to leave alone. No tool may change protected files, except that tests may be extended where
+the strategy allows it (`Run.protected`). All files of the workspace are considered, also by the names under which
+symlinks lead to them.
+"""
 
 from collections.abc import Iterable
 
@@ -8,9 +11,9 @@ from surefoot.core.plan import CommandCheck
 from surefoot.core.task import Task
 from surefoot.engine.verifier.deciding.decide import Tree, links_inside
 from surefoot.engine.verifier.deciding.scripts import scripts_of
-from surefoot.prompting.project.asked_changes import asks_to_change
-from surefoot.prompting.project.folder import files_before_folders, list_files, protected_files
-from surefoot.prompting.project.task_text import is_named_in
+from surefoot.project.asked_changes import asks_to_change
+from surefoot.project.folder import files_before_folders, list_files, protected_files
+from surefoot.project.task_text import is_named_in
 from surefoot.tools.fs.walk import SKIPPED_FOLDERS
 from surefoot.workspace.snapshots.snapshot import Workspace
 
@@ -21,7 +24,7 @@ def files_to_protect(workspace: Workspace, snapshot: str, task: Task) -> tuple[s
     commands = [check for check in task.checks if isinstance(check, CommandCheck)]
     links = [(link, target) for link, target in links_inside(entries, str(workspace.root)) if not _is_skipped(link)]
     files = [path for path in tree.files if path.isprintable() and not _is_skipped(path)]
-    # Links to folders and links that lead nowhere are no files. What snapshots exclude is protected too.
+    # Links to folders and dangling links are no files. Files that snapshots exclude are considered too.
     known = {*(path for path in files if (workspace.root / path).is_file()), *list_files(task.folder)}
     ordered = sorted(known, key=files_before_folders)
     aliases = {link + path[len(target) :]: path for link, target in links for path in ordered if _is_at(path, target)}

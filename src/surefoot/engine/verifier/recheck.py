@@ -16,14 +16,14 @@ from surefoot.workspace.lock import WorkspaceLock
 
 
 class AbsentModel:
-    """Stands for the model of a run where none is needed."""
+    """Stands in for the model of a run where no model is asked."""
 
     def __init__(self, name: str, traits: ModelTraits) -> None:
         self.name, self.traits = name, traits
 
     @staticmethod
     def of(records: list[e.Record]) -> "AbsentModel":
-        """With the name and the traits of the model that the run used last."""
+        """Return a stand-in with the name and the traits of the model that the run used last."""
         last = next(r.event for r in reversed(records) if isinstance(r.event, e.RunCreated | e.RunResumed))
         return AbsentModel(last.model, ModelTraits.model_validate(last.model_traits))
 
@@ -35,8 +35,10 @@ class AbsentModel:
 
 
 def can_recheck(state: RunState) -> bool:
-    """Whether every step of an ended run is done, so that only the final checks decide. That is so too if they failed,
-    such as after an earlier review."""
+    """Whether every step of an ended run is done, so that only the final checks decide.
+
+    The final checks may have failed, for example after an earlier review.
+    """
     if state.outcome is None or state.plan is None:
         return False
     if state.stage is Stage.COMPLETED:
@@ -46,7 +48,7 @@ def can_recheck(state: RunState) -> bool:
 
 
 async def recheck(services: Services, run_id: str) -> RunState:
-    """Run the final checks of a run on the tree as it is now. The verdict is that of this tree."""
+    """Run the final checks of a run on the tree as it is now. The new verdict is about this tree."""
     state = fold(list(services.journal.read(run_id)))
     if not can_recheck(state):
         raise UsageError(

@@ -1,5 +1,8 @@
-"""Copies of the workspace, for what must not touch the workspace itself: candidates that are judged, commands that a
-model has put into its plan as checks, and the final checks if files were changed that decide what they do."""
+"""Copies of the workspace, for work that must not touch the workspace itself.
+
+They are used to judge candidates, to run commands that a model has put into its plan as checks, and to run the final
+checks if files that decide what they do were changed.
+"""
 
 import asyncio
 import os
@@ -18,11 +21,11 @@ from surefoot.workspace.snapshots.snapshot import Workspace
 COPIES = "copies"
 """The folder of the copies, below the state folder."""
 MAX_FILES, MAX_BYTES = 5_000, 200_000_000
-"""A larger workspace is not copied at all; one with more files is not copied repeatedly."""
+"""A workspace with more bytes is not copied at all; one with more files is not copied repeatedly."""
 
 
 class Place(NamedTuple):
-    """Where checks look: the workspace, or a copy of it with a sandbox of its own."""
+    """Where checks run: in the workspace, or in a copy of it with a sandbox of its own."""
 
     root: Path
     sandbox: Sandbox | None
@@ -37,7 +40,7 @@ class Scratch:
 
     @asynccontextmanager
     async def copy(self, name: str, snapshot: str = "") -> AsyncIterator[Place]:
-        """Copy the workspace as it is now, or was at the snapshot, for the time of the block.
+        """Provide a copy of the workspace as it is now, or was at the snapshot, inside the `with` block.
 
         Only one copy of a name may exist at a time.
         """
@@ -51,10 +54,10 @@ class Scratch:
     async def copy_in_place(
         self, name: str, snapshot: str, sandbox: Bubblewrap, keep: Sequence[str]
     ) -> AsyncIterator[tuple[Place, Path]]:
-        """Copy a snapshot for the time of the block, and return a sandbox that shows the copy at the workspace's own
-        path, so that absolute paths lead to it too. The second value is where the copy is for Surefoot itself.
+        """Provide a copy of a snapshot inside the `with` block, which commands see at the workspace's own path.
 
-        The folders in `keep`, and what snapshots exclude, are not copied: commands see those of the workspace.
+        Absolute paths therefore lead to the copy too. The second value is the path of the copy outside the sandbox. The
+        folders in `keep`, and those that snapshots exclude, are not copied: commands see those of the workspace.
         """
         async with self._folder(name) as copy:
             await asyncio.to_thread(self._fill, copy, snapshot, keep, link=False)
@@ -95,7 +98,7 @@ class Scratch:
 
     def _fill(self, copy: Path, snapshot: str, without: Collection[str] = (), *, link: bool = True) -> None:
         self._workspace.copy_to(snapshot, copy, without=without)
-        # Folders that snapshots leave out are too large to copy, and checks may need them.
+        # Folders that snapshots exclude are too large to copy, and checks may need them.
         for path in self._workspace.manifest(snapshot).excluded if link else ():
             (copy / path).parent.mkdir(parents=True, exist_ok=True)
             (copy / path).symlink_to(self._root.resolve() / path)

@@ -1,5 +1,7 @@
-"""Phase 5: runs every check once more, on the final tree; and those that could prove the task once more on the judged
-view, if files were changed that decide what checks do."""
+"""Phase 5: runs every check once more, on the final tree.
+
+If files that decide what checks do were changed, the checks that could prove the task also run on the judged view.
+"""
 
 import asyncio
 import time
@@ -34,12 +36,12 @@ from surefoot.journal.state import StepRun
 from surefoot.workspace.errors import as_text
 
 MAX_REGRESSION_ROUNDS = 2
-"""How often regressions are fed back. Some are what the task asks for, and no attempt can mend them."""
+"""How often regressions go back to recovery. The task itself may ask for some, and no attempt can fix those."""
 MAX_NAMED = 8
 
 
 async def validate(run: Run) -> None:
-    """Run every check on the final tree. What is red goes to recovery."""
+    """Run every check on the final tree. Failures go to recovery."""
     found = await _look_at_result(run, may_feed_back=_may_feed_back(run))
     if found.red:
         message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in found.red)
@@ -49,11 +51,11 @@ async def validate(run: Run) -> None:
         failing = CheckResult(check=check, passed=False, detail=found.weighed.output)
         await _refute(run, [failing], FailureKind.REGRESSION, _regression_message(found.weighed.evidence))
     else:
-        await run.enter(Stage.COMPLETED, "every check was looked at on the final tree")
+        await run.enter(Stage.COMPLETED, "every check was run on the final tree")
 
 
 async def validate_reviewed(run: Run, before: str) -> None:
-    """Run every check once more after a person changed the result. What is red ends the run and is not mended.
+    """Run every check once more after a person changed the result. A failure ends the run, without recovery.
 
     `before` is the snapshot that takes the review back.
     """
@@ -67,7 +69,7 @@ async def validate_reviewed(run: Run, before: str) -> None:
             f"look at what is left: surefoot show {run_id} --diff",
         )
         raise Stopped(Verdict.FAILED, f"after the review these checks fail: {labels}", advice)
-    await run.enter(Stage.COMPLETED, "every check was looked at after the review")
+    await run.enter(Stage.COMPLETED, "every check was run after the review")
 
 
 class _Found(NamedTuple):
@@ -77,7 +79,7 @@ class _Found(NamedTuple):
 
 
 async def _look_at_result(run: Run, *, may_feed_back: bool) -> _Found:
-    """Run the final checks, and record what they show."""
+    """Run the final checks, and record the result of the phase."""
     assert run.state.plan is not None
     started = time.perf_counter()
     await run.record(e.PhaseStarted(phase="validation"))
@@ -97,7 +99,7 @@ async def _look_at_result(run: Run, *, may_feed_back: bool) -> _Found:
 
 
 def _result(run: Run, output: ValidationOutput, error: str) -> PhaseResult[ValidationOutput]:
-    """The final gate decides: without a check there is nothing to go by, and the phase counts as skipped."""
+    """Return the result of the phase by the final gate. Without a check the phase counts as skipped."""
     threshold = run.config.min_confidence_threshold
     judgement = judge_validation(output, threshold, run.state.red_at_start)
     status = PhaseStatus.SUCCESS if judgement.passed and not error else PhaseStatus.FAILED
@@ -132,20 +134,22 @@ async def _criteria(
         tests=tests.own_tests if tests else (),
         printed=list(printed_by_checks(run, results)),
     )
-    # What only the end of a step could tell, such as what a command printed, still counts.
-    seen = {c.criterion: c for r in run.state.steps.values() if r.recorded_output for c in r.recorded_output.criteria}
+    # A criterion that could only be judged at the end of its step, such as by the output of a command, still counts.
+    known = {c.criterion: c for r in run.state.steps.values() if r.recorded_output for c in r.recorded_output.criteria}
     judged = evaluate(list(criteria), evidence)
-    return tuple(seen.get(c.criterion, c) if c.met is None else c for c in judged)
+    return tuple(known.get(c.criterion, c) if c.met is None else c for c in judged)
 
 
 def final_checks(run: Run) -> tuple[Check, ...]:
-    """Return the checks of the user, the project, the plan and every finished step, each once. Those that the plan made
-    about a file which a person undid are left out."""
+    """Return the checks of the user, the project, the plan and every finished step, each once.
+
+    Checks of the plan about a file that a person undid are left out.
+    """
     assert run.state.plan is not None
     done = [c for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
     checks: dict[str, Check] = {}
     for check in (*task_checks(run.task, run.state.protected), *run.state.plan.checks, *done):
-        # The first of equals stays: a plan that repeats a check of the user must not weaken it.
+        # The first of equal checks stays: a plan that repeats a check of the user must not weaken it.
         checks.setdefault(check.key, check)
     counting = [check for check in checks.values() if not is_left_out(check, run.state.undone_files)]
     return tuple([check for check in counting if run.verifier.may_run(check)])
@@ -168,7 +172,7 @@ async def _hollow(run: Run, results: Sequence[CheckResult], left_out: Collection
 
 
 def _may_feed_back(run: Run) -> bool:
-    """Whether recovery gets another chance at regressions. If they stay, they cost the verdict and not the work."""
+    """Whether recovery gets another chance at regressions. If they stay, only the verdict suffers, not the work."""
     fed_back = sum(f.kind is FailureKind.REGRESSION for r in run.state.steps.values() for f in r.failures)
     return fed_back < MAX_REGRESSION_ROUNDS and any(r.status is StepStatus.SUCCEEDED for r in run.state.steps.values())
 

@@ -1,10 +1,10 @@
 """Runs checks and keeps their results as proofs. The engine runs them, never the model.
 
-A proof is a result with the hash of what it depends on. It is reused while that is unchanged. A check of one file
-depends on the file. A command depends on what it declares to read, or else on the whole workspace, because nothing
+A proof is a result with a hash of its inputs. It is reused while the inputs are unchanged. A check of one file depends
+on the file. A command depends on the files that it declares to read, or else on the whole workspace, because nothing
 outside a process sees all that it reads. A command that a model put into its plan as a check runs on a copy of the
-workspace, because it may do more than look. A tool call that may have had effects where snapshots do not look drops
-the proofs of all commands. The final pass runs everything.
+workspace, because it may do more than read. A tool call that may have had effects outside the snapshots drops the
+proofs of all commands. The final pass runs everything.
 """
 
 import asyncio
@@ -48,15 +48,15 @@ QUIET_ENV = {
 }
 """Keeps checks from leaving files behind."""
 _NO_CACHE = {"MYPY_CACHE_DIR": os.devnull}
-"""Keeps the final checks from using what earlier commands left. Others would be slow without it."""
+"""Keeps final checks, and checks on copies, from using the cache of earlier commands. Others are faster with it."""
 
 PATIENCE = 10
 MIN_SECONDS = 30
-"""The time limit of a command on a copy: so many times as long as it ever took in the workspace, but at least this, so
-that a candidate with an endless loop does not hold up the others."""
+"""The time limit of a command on a copy is `PATIENCE` times the longest time that it has taken, and at least
+`MIN_SECONDS`. A candidate with an endless loop therefore does not hold up the others."""
 HUNG_SECONDS = 10
-"""The same for a command that has run into its limit once, and the limit in the workspace as long as the tree on which
-it did so is unchanged."""
+"""Replaces `MIN_SECONDS` for a command that has run into its limit once. The same limit then applies in the workspace
+on a tree where that happened."""
 
 
 class Verifier:
@@ -114,7 +114,7 @@ class Verifier:
         return tuple(found)
 
     def _time_limit(self, check: CommandCheck, tree: str) -> float:
-        """Return the time limit of a command: the configured one for a tree of the workspace that it has not seen."""
+        """Return the time limit of a command: the configured one in the workspace, unless it has hung on that tree."""
         most = self._config.command_timeout_seconds
         hung = self._hung.get(check.key)
         if tree and tree not in (hung or {}):
@@ -125,7 +125,7 @@ class Verifier:
     def after_call(self, tool: Tool) -> None:
         """Drop the proofs of commands if a call may have had effects outside the workspace's snapshots.
 
-        A tool of the user runs in this process, outside any sandbox.
+        A tool of the user's own runs in this process, outside any sandbox.
         """
         free = tool.writes is Writes.FREE
         sandboxed = tool in (run_command, run_python) and isinstance(self._place.sandbox, Bubblewrap)
@@ -134,8 +134,10 @@ class Verifier:
             self._forget_commands()
 
     def recall(self, records: Iterable[e.Record], toolbox: Toolbox) -> None:
-        """Take over the proofs of earlier processes of this run. Failures are not taken over: what is outside the
-        workspace may have been mended since."""
+        """Take over the proofs of earlier processes of this run.
+
+        Failures are not taken over, because a cause outside the workspace may have been fixed since.
+        """
         tools: dict[str, str] = {}
         for record in records:
             match record.event:
@@ -157,8 +159,11 @@ class Verifier:
         self._known = {key: r for key, r in self._known.items() if not isinstance(r.check, CommandCheck)}
 
     def may_run(self, check: Check) -> bool:
-        """Whether a check may be run. One that a model put into its plan is a command of the model's: it obeys the deny
-        rules, and where the same action would need approval, it runs only if it cannot reach beyond the copy."""
+        """Whether a check may be run.
+
+        A command that a model put into its plan as a check obeys the deny rules. Where the same action would need
+        approval, it runs only if it is confined to the copy.
+        """
         if not isinstance(check, CommandCheck) or check.origin != "plan":
             return True
         config, allowed = self._config, self._recorder.state.allowed
@@ -199,20 +204,20 @@ class Verifier:
         return result
 
     def _expression(self, check: ExpressionCheck) -> CheckResult:
-        """Results of steps are small and at hand, so no proof is kept."""
-        looked = RecordedReads(self._artifacts)
+        """Evaluate an expression. No proof is kept, because results of steps are small and at hand."""
+        outputs = RecordedReads(self._artifacts)
         try:
-            value = evaluate(check.expression, {"outputs": looked})
+            value = evaluate(check.expression, {"outputs": outputs})
         except Exception as error:
             detail = error_in_words(error)
-            return CheckResult(check=check, passed=False, detail=detail, inputs=looked.inputs)
+            return CheckResult(check=check, passed=False, detail=detail, inputs=outputs.inputs)
         detail = "" if value else f"is {value!r}"
-        return CheckResult(check=check, passed=bool(value), detail=detail, inputs=looked.inputs)
+        return CheckResult(check=check, passed=bool(value), detail=detail, inputs=outputs.inputs)
 
     async def _command(
         self, check: CommandCheck, place: Place, tree: str = "", *, may_use_caches: bool = False
     ) -> CheckResult:
-        """Run a command. `tree`: the workspace that it looks at; empty for any other tree."""
+        """Run a command. `tree` is the hash of the workspace that it checks; empty for any other tree."""
         config = self._config
         timeout = self._time_limit(check, tree)
         started = time.monotonic()
@@ -238,7 +243,7 @@ class Verifier:
         if not done.timed_out:
             self._longest[check.key] = max(self._longest.get(check.key, 0.0), time.monotonic() - started)
         passed = done.exit_code == check.expect_exit
-        # Redacted before it is shortened: of a secret that is cut in two, half would remain.
+        # Redacted before it is shortened: half of a secret that is cut in two would remain.
         output = self._recorder.redactor.redact(done.output)
         detail = "" if passed else summarise(_without_noise(output, place.root), failed=True)
         if passed and ran_no_test(check.command, done.output):
@@ -259,12 +264,14 @@ class Verifier:
         if not done.timed_out:
             return result
         trees = self._hung.setdefault(check.key, {})
-        # Of several looks at one tree the first was the longest, and says most.
+        # The first run on a tree had the longest limit, so its result says most.
         return trees.setdefault(tree, result) if tree else result
 
     async def _remember_commands(self, found: Sequence[CheckResult], before: Look, step_id: str) -> tuple[str, ...]:
-        """Keep the proofs of commands, except of those whose inputs changed while they ran. Returns what changed:
-        commands should only look."""
+        """Keep the proofs of commands whose inputs did not change while they ran.
+
+        Returns the paths that changed, because checks should only read.
+        """
         ran = [r for r in found if isinstance(r.check, CommandCheck) and not r.reused]
         if not ran:
             return ()
@@ -272,7 +279,7 @@ class Verifier:
         for result in ran:
             assert isinstance(result.check, CommandCheck)
             proof = depends_on(result.check, before)
-            # A command that a signal ended may do better the next time.
+            # A command that a signal ended may succeed the next time.
             steady = result.exit_code is not None and result.exit_code < 128
             if proof is not None and steady and proof == depends_on(result.check, after):
                 self._known[proof] = result
@@ -287,12 +294,12 @@ class Verifier:
 
 
 def ran_no_test(command: str, output: str) -> bool:
-    """Whether a test runner ended well without running a test, because it was cut short or replaced."""
+    """Whether a test runner succeeded without running a test, because it was cut short or replaced."""
     if ">" in command:
         return False  # its output goes elsewhere
     if _named("unittest", command):
         ran = sum(int(count) for count in re.findall(r"^Ran (\d+) tests?\b", output, re.MULTILINE))
-        # A test that is skipped, also by the code that it tests, has not run.
+        # A skipped test has not run, even if the code that it tests skips it.
         return ran <= sum(int(count) for count in re.findall(r"\bskipped=(\d+)", output))
     if _named(r"pytest|py\.test", command):
         return re.search(r"[1-9]\d* (?:passed|xpassed)|^[sxXE]*\.[.sxXE]*(\s|$)", output, re.MULTILINE) is None
@@ -305,6 +312,6 @@ def _named(program: str, command: str) -> bool:
 
 
 def _without_noise(output: str, root: Path) -> str:
-    """Remove paths and times that differ each time, so that equal failures look equal."""
+    """Remove paths and times that differ from run to run, so that equal failures look equal."""
     output = output.replace(f"{root.resolve()}/", "").replace(f"{root}/", "")
     return re.sub(r"\bin \d+\.\d+ ?s(?:econds)?\b", "", output)

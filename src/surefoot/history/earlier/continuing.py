@@ -1,7 +1,7 @@
-"""What a new run knows of the earlier run that it continues: facts that the engine writes, and the conversation.
+"""The context of a run that continues an earlier one: facts that the engine writes, and the conversation.
 
-It is recorded with the new run, so nothing is read from the earlier one later. Its size is bounded, also in a chain of
-runs: the facts tell the newest run in full and a few runs before it in one line each.
+The context is recorded with the new run, so the earlier run is not read again later. Its size is bounded, even in a
+chain of runs: the facts describe the continued run in full, and a few runs before it in one line each.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.config.model import ExecutionConfig
-from surefoot.core.outcome import Verdict
+from surefoot.core.outcome import NOTHING_DONE, Verdict
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage, StepStatus
 from surefoot.core.values import join_limited
@@ -25,12 +25,12 @@ from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState, StepRun
 from surefoot.journal.store.base import first_line
 from surefoot.models.items import dump_item
+from surefoot.project.folder import list_files
 from surefoot.prompting.conversation.earlier import conversation_of
-from surefoot.prompting.project.folder import list_files
 from surefoot.workspace.errors import as_text
 
 MAX_BEFORE = 6
-"""How many runs before the continued one are told of."""
+"""How many runs before the continued one are mentioned."""
 TASK_CHARS, TEXT_CHARS, LINE_CHARS = 4_000, 1_200, 240
 MAX_FILES, MAX_STEPS, MAX_LINES = 40, 20, 8
 BRIEF_TASK_CHARS, BRIEF_FILES = 300, 8
@@ -49,24 +49,27 @@ _STEP_WORDS = {StepStatus.SUCCEEDED: "done", StepStatus.PENDING: "not begun", St
 
 
 async def start_continuing(
-    services: Services, task: Task, config: ExecutionConfig, *, earlier: Sequence[e.Record], folder: Path, **more: Any
+    services: Services, task: Task, config: ExecutionConfig, *, earlier: Sequence[e.Record], folder: Path, **kwargs: Any
 ) -> RunState:
-    """Start a run that has an earlier run as its context. `folder` is the user's folder; `more` as for `start_run`."""
+    """Start a run with an earlier run as its context. `folder` is the user's folder; `kwargs` go to `start_run`."""
     state = fold(earlier)
     changed = await asyncio.to_thread(_changed_since, earlier, state, services.home, folder)
-    given = [*more.pop("given", ()), context_of(services, state, earlier, folder, changed)]
-    return await start_run(services, task, config, given=given, **more)
+    given = [*kwargs.pop("given", ()), context_of(services, state, earlier, folder, changed)]
+    return await start_run(services, task, config, given=given, **kwargs)
 
 
 def context_of(
     services: Services, state: RunState, records: Iterable[e.Record], folder: Path, changed: Sequence[str]
 ) -> e.ContextGiven:
-    """Store what is known of a run as blobs, without secrets, and return the event that refers to them."""
-    # As in a run, the names of the user's own files are shown as they are.
+    """Store the context that a run gives to its successor as blobs, without secrets.
+
+    Returns the event that refers to the blobs.
+    """
+    # As in a run, the names of the user's own files are not redacted.
     redactor = services.redactor.sparing(lambda: "\n".join([str(folder), *list_files(folder)]))
     journal = services.journal
 
-    def stored(text: str) -> str:
+    def store(text: str) -> str:
         return journal.put_blob(redactor.redact(text).encode())
 
     known = state.context
@@ -76,8 +79,8 @@ def context_of(
         run=state.run_id,
         session=known.session if known else state.run_id,
         title=first_line(_text(state)),
-        facts=stored(facts(state, records, folder, changed, before)),
-        brief=stored(brief(state, folder)),
+        facts=store(facts(state, records, folder, changed, before)),
+        brief=store(brief(state, folder)),
         items=tuple(journal.put_blob(dump_item(item)) for item in items),
         before=before,
     )
@@ -93,7 +96,7 @@ def _text(state: RunState) -> str:
 def facts(
     state: RunState, records: Iterable[e.Record], folder: Path, changed: Sequence[str] = (), before: Sequence[str] = ()
 ) -> str:
-    """Tell a model that calls tools what the earlier run was, did and left."""
+    """The description of an earlier run for a model that calls tools: its task, its result and what it left behind."""
     parts = [
         f"# The run before this one ({state.run_id})",
         "The user goes on from it. It is over: its plan and its steps do not count any more, and the task above needs "
@@ -113,7 +116,7 @@ def facts(
 
 
 def brief(state: RunState, folder: Path) -> str:
-    """The same in a few lines, for a small model."""
+    """The description of an earlier run in a few lines, for a small model."""
     files = _files(state)
     changed = [f"It changed: {join_limited(files, BRIEF_FILES)}"] if files else []
     text = _shortened(" ".join(_text(state).split()), BRIEF_TASK_CHARS)
@@ -122,14 +125,16 @@ def brief(state: RunState, folder: Path) -> str:
 
 
 def _end(state: RunState) -> str:
-    """Say how a run ended, and whether it was undone."""
+    """How a run ended, and whether it was undone."""
     outcome, undone = state.outcome, state.undone
     if outcome is None:
         where = state.before_waiting if state.stage is Stage.WAITING else state.stage
         ended = f"stopped in {where}, before its end; what it had changed until then is still there"
     else:
         summary = _shortened(outcome.summary, TEXT_CHARS)
-        ended = f"{_ENDED.get(outcome.verdict, outcome.verdict.value)}. {summary}".strip()
+        nothing = outcome.summary.startswith(NOTHING_DONE)
+        how = "" if nothing else f"{_ENDED.get(outcome.verdict, outcome.verdict.value)}. "
+        ended = f"{how}{summary}".strip()
     if undone is None:
         return ended
     if not undone.is_partial:
@@ -139,7 +144,7 @@ def _end(state: RunState) -> str:
 
 
 def _where(state: RunState, folder: Path) -> list[str]:
-    """Say that the changes of a run in a copy are not in the folder, unless they were applied."""
+    """Whether the changes of a run in a copy were applied to the folder. Empty for a run in the folder itself."""
     if state.task is None or (state.task.folder == folder and not state.remote):
         return []
     if state.applied:
@@ -155,18 +160,18 @@ def _decisions(state: RunState) -> list[str]:
 
 
 def _steps(state: RunState, records: Iterable[e.Record]) -> list[str]:
-    said = said_at_end(records)
-    return [_step(step_run, said.get(step_id, "")) for step_id, step_run in list(state.steps.items())[:MAX_STEPS]]
+    remarks = said_at_end(records)
+    return [_step(step_run, remarks.get(step_id, "")) for step_id, step_run in list(state.steps.items())[:MAX_STEPS]]
 
 
-def _step(step_run: StepRun, said: str) -> str:
+def _step(step_run: StepRun, remark: str) -> str:
     status = _STEP_WORDS.get(step_run.status, step_run.status.value)
     failed = f": {step_run.failures[-1].message}" if step_run.status is StepStatus.FAILED and step_run.failures else ""
-    return f"{step_run.step.name} [{status}]{failed}{f' - {said}' if said else ''}"
+    return f"{step_run.step.name} [{status}]{failed}{f' - {remark}' if remark else ''}"
 
 
 def _files(state: RunState) -> list[str]:
-    """What it changed, without caches."""
+    """The files that a run changed, without caches."""
     if (outcome := state.outcome) is not None:
         signs = (("+", outcome.generated_files), ("~", outcome.modified_files), ("-", outcome.deleted_files))
         return [f"{sign} {path}" for sign, paths in signs for path in paths if not is_cache(path)]
@@ -213,18 +218,18 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def _changed_since(records: Sequence[e.Record], state: RunState, home: Path, folder: Path) -> list[str]:
-    """The files that differ from how the run, or the undo after it, left them. Empty if that is not known any more."""
+    """The files that changed since the run, or since the undo after it. Empty if the files of then are not known."""
     if state.task is None or state.task.folder != folder or state.remote:
         return []
     timeline = build_timeline(records)
-    if not timeline.possible:
+    if not timeline.possible_ends:
         return []
     try:
-        left = timeline.possible[-1].resolve(snapshot_storage(home))
-        changes = workspace_of(state, home).changes(left)
+        end = timeline.possible_ends[-1].resolve(snapshot_storage(home))
+        changes = workspace_of(state, home).changes(end)
     except SurefootError:
         return []
-    # What checks and tools leave behind, such as caches, is nobody's change.
+    # Files that checks and tools leave behind, such as caches, do not count as changes.
     visible = {*list_files(folder, gitignore=True)}
     files = [change for change in changes if not change.is_folder]
     return [as_text(change.path) for change in files if change.path in visible or change.kind == "removed"]

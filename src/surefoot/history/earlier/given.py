@@ -20,8 +20,9 @@ from surefoot.journal.store.base import Journal
 from surefoot.results import SequentialExecutionPlan
 
 Given: TypeAlias = SequentialExecutionPlan | Mapping[str, Any] | Path | str
-"""A finished or stopped run as a value or by its id, values by the names understanding, approach and plan, or the path
-of a JSON file with those; `surefoot show --json` prints such a file."""
+"""The source of the results: a finished or stopped run as a value or by its id, a mapping with the keys
+`understanding`, `approach` and `plan`, or the path of a JSON file with such an object, as `surefoot show --json` prints
+it."""
 PHASES = (Stage.UNDERSTANDING, Stage.APPROACH, Stage.PLANNING)
 _GIVEN = "it was given"
 
@@ -32,7 +33,7 @@ class EarlierPhases(NamedTuple):
     plan: PhaseResult[DetailedPlan] | None = None
     source: str = "what is given"
     based_on: str = ""
-    """The id of the run that they come from."""
+    """The id of the run that the results come from."""
 
     def first_missing(self) -> Stage:
         """The first phase that has no result; execution if there is a plan."""
@@ -55,7 +56,7 @@ class EarlierPhases(NamedTuple):
                 case Stage.PLANNING if self.plan:
                     events.append(e.PlanMade(result=self.plan))
                 case _ if self.plan is not None and first in (Stage.EXECUTION, Stage.VALIDATION):
-                    continue  # a plan says all that carrying it out needs
+                    continue  # a plan contains everything that execution needs
                 case _:
                     raise UsageError(
                         f"{self.source} has no result of {phase} that could be used",
@@ -82,12 +83,13 @@ def of_run(state: RunState) -> EarlierPhases:
 
 def from_file(path: Path) -> EarlierPhases:
     if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is no ordinary file", remedy="give a JSON file, as of surefoot show --json")
+        raise UsageError(f"{path} is no ordinary file", remedy="give a JSON file, such as surefoot show --json prints")
     try:
         values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"the results in {path} cannot be read: {error}", remedy="give a JSON object, as of surefoot show --json"
+            f"the results in {path} cannot be read: {error}",
+            remedy="give a JSON object, such as surefoot show --json prints",
         ) from None
     if not isinstance(values, dict):
         raise UsageError(f"{path} has no JSON object", remedy="give an object with understanding, approach and plan")
@@ -121,9 +123,9 @@ def _from_values(values: Mapping[str, Any], source: str) -> EarlierPhases:
 
 
 def _with_checks_of_a_plan(plan: DetailedPlan) -> DetailedPlan:
-    """Return a plan that was read from data, whose checks count as those of a plan, whoever they say they are from.
+    """Mark all checks of a plan that was read from data as checks of the plan, whatever origin the data claims.
 
-    A check of the user runs in the workspace without being asked about, and can verify the task.
+    A check of the user runs in the workspace without approval, and can verify the task.
     """
     steps = tuple(step.with_(checks=tuple(check.with_(origin="plan") for check in step.checks)) for step in plan.steps)
     return plan.with_(steps=steps, checks=tuple(check.with_(origin="plan") for check in plan.checks))

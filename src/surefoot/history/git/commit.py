@@ -1,7 +1,7 @@
-"""Commits what a run changed, in one commit or one for each step, and records that.
+"""Commits the changes of a run, in one commit or one for each step, and records the commits.
 
-Only a verified run is committed, and only files that the user had not changed before. The user's tree and what they had
-staged stay as they are, also if a hook refuses or changes files.
+Only a verified or accepted run is committed, and only if the user had not changed its files before. The user's tree and
+staged changes stay as they are, even if a hook refuses the commit or changes files.
 """
 
 import os
@@ -36,7 +36,7 @@ _MAX_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What was committed, and what was left out."""
+    """The commits that were made, and the files that were left out."""
 
     events: tuple[e.Committed, ...]
     nested: tuple[str, ...] = ()
@@ -53,10 +53,10 @@ async def commit_run(
     by: str = "",
     hide: Callable[[str], str] = lambda text: text,
 ) -> Committed:
-    """Commit what a run changed to the current branch of the repository around its folder.
+    """Commit the changes of a run to the current branch of the repository that contains its folder.
 
-    `hide` removes secrets from messages. Raises GitError or UsageError if nothing can be committed; then nothing has
-    changed.
+    `hide` removes secrets from commit messages. Raises GitError or UsageError if the run cannot be committed; in that
+    case nothing has changed.
     """
     records = list(journal.read(run_id))
     state, timeline = fold(records), build_timeline(records)
@@ -65,7 +65,7 @@ async def commit_run(
     with WorkspaceLock(folder, home, run_id):
         work = Work.of(state, records, timeline, folder, home)
         work.refuse_if_committed()
-        # After a review, commits of steps would have what was undone: then it is one commit.
+        # After a review, commits by step would contain undone changes, so there is only one commit.
         made, notes = work.commit(by_step=by_step and not timeline.reviewed, hide=hide)
         events = tuple(
             e.Committed(
@@ -83,7 +83,10 @@ async def commit_run(
 
 
 def require_committable(state: RunState, what: str = "committed", otherwise: str = "") -> None:
-    """Raise UsageError unless the run is verified and its result is there. `otherwise`: what to do if it is not."""
+    """Raise UsageError unless the run is verified or accepted, and was not undone.
+
+    `what` is the participle in the messages. `otherwise` is the remedy for a run that is not verified.
+    """
     outcome = state.outcome
     if state.undone is not None:
         raise UsageError(f"the changes of run {state.run_id} were undone", remedy=f"there is nothing to be {what}")
@@ -109,7 +112,7 @@ def _folder(state: RunState, home: Path) -> Path:
 
 @dataclass(slots=True)
 class Work:
-    """What a run changed, in a repository where it is to be committed."""
+    """The changes of a run, and the repository to commit them to."""
 
     state: RunState
     records: list[e.Record]
@@ -117,11 +120,11 @@ class Work:
     repository: Repository
     workspace: Workspace
     prefix: str
-    """Where the workspace is in the repository, with a slash; empty if it is the top folder."""
+    """The path of the workspace in the repository, with a trailing slash; empty if it is the top folder."""
     before: Mapping[str, Entry]
     after: Mapping[str, Entry]
     paths: list[str]
-    """The changed files that belong into a commit, relative to the workspace."""
+    """The changed files to commit, relative to the workspace."""
     nested: set[str]
 
     @classmethod
@@ -134,7 +137,10 @@ class Work:
         home: Path,
         hooks: Collection[str] = COMMIT_HOOKS,
     ) -> "Work":
-        """The work in a folder of a repository. `hooks` are those that it will start."""
+        """Collect the changes of a run in a folder of a repository. `hooks` are the git hooks that will run.
+
+        Raises UsageError or GitError if the changes cannot be committed.
+        """
         repository = require_repository(folder, "a commit")
         require_identity(repository)
         if state.branch and not state.applied and state.branch != repository.branch:
@@ -198,7 +204,7 @@ class Work:
                     "next time, commit or stash your changes first",
                 )
             parts = self._parts(by_step, hide)
-            made = self._watched(lambda: commit_parts(self.repository, stage, parts))
+            made = self._undoing_hook_changes(lambda: commit_parts(self.repository, stage, parts))
         problem = adopt(self.repository, made)
         return made, [problem] if problem else []
 
@@ -206,9 +212,9 @@ class Work:
         return {self.prefix + path: entries.get(path) for path in self.paths}
 
     def _parts(self, by_step: bool, hide: Callable[[str], str]) -> Iterator[Part]:
-        mine = set(self._states(self.after))
+        own = set(self._states(self.after))
         others = {change.path for change in changes_of_user(self.repository, self.repository.top, all_files=True)}
-        also = sorted(path for path in others - mine if not CACHE.search(path))
+        also = sorted(path for path in others - own if not CACHE.search(path))
         account = account_of(self.state, self.records, hide)
         if not by_step:
             yield Part(hide(message_of(self.state, account, also_changed=also)), self._states(self.after))
@@ -219,15 +225,15 @@ class Work:
             if timeline.after is not None and self.state.steps[step_id].status is StepStatus.SUCCEEDED
         ]
         for number, (step_id, state) in enumerate(ended, 1):
-            # What was done after the last step, such as by a check, belongs to it.
+            # Changes after the last step, such as those by a check, belong to its commit.
             snapshot = state.resolve(self.workspace) if number < len(ended) else None
             entries = self.workspace.manifest(snapshot).entries if snapshot else self.after
             yield Part(
                 hide(message_of(self.state, account, step=step_id, also_changed=also)), self._states(entries), step_id
             )
 
-    def _watched(self, commit: Callable[[], list[Made]]) -> list[Made]:
-        """Commit, and put back what hooks change in the user's tree."""
+    def _undoing_hook_changes(self, commit: Callable[[], list[Made]]) -> list[Made]:
+        """Call `commit`, and put back files that hooks changed in the user's tree. In that case, raises GitError."""
         if not active_hooks(self.repository):
             return commit()
         top = self.workspace
@@ -250,7 +256,7 @@ class Work:
         return made
 
     def _put_back(self, top: Workspace, before: str) -> list[str]:
-        """Undo what a hook changed in files that git does not ignore. Returns their paths."""
+        """Undo the changes of hooks to files that git does not ignore. Returns the paths of these files."""
         found = [change.path for change in top.changes(before) if ".git" not in change.path.split("/")]
         files = [path for path in found if path != "." and not CACHE.search(path)]
         skipped = ignored(self.repository, files)

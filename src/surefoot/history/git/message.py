@@ -1,4 +1,4 @@
-"""The message of a commit, from the task, the plan and the proof of a run. Pure."""
+"""The commit message of a run, from its task, its plan and its proof. Pure."""
 
 import re
 import textwrap
@@ -16,42 +16,45 @@ SUBJECT = 72
 _WIDTH = 72
 _MAX_LISTED = 20
 SAID_CHARS = 400
-"""So much of what the model said of one thing."""
+"""The maximum length of one statement of the model."""
 _EMPTY = re.compile(r"\W*(?:done|finished|complete|completed|ok)?\W*", re.IGNORECASE)
-"""What says nothing about a step that is done."""
+"""Statements that say no more than that a step is done."""
 
 
 class Account(NamedTuple):
-    """What the model said of its work, as far as it is recorded. Without secrets, in one line each."""
+    """The model's recorded statements about its work, without secrets, each in one line."""
 
     understanding: str = ""
     steps: Mapping[str, str] = {}
-    """By id of a step that is done: what was said at its end."""
+    """By id of a finished step: the model's statement at its end."""
 
 
 _NO_ACCOUNT = Account()
 
 
 def account_of(state: RunState, records: Iterable[e.Record], hide: Callable[[str], str]) -> Account:
-    """Secrets are removed before anything is cut."""
+    """Collect the model's statements about a run. Secrets are removed before a text is shortened."""
     understood = state.understanding.output if state.understanding else None
-    said = {
+    statements = {
         step_id: shorten(_flat(hide(text)), SAID_CHARS)
         for step_id, text in said_at_end(records).items()
         if step_id in state.steps and state.steps[step_id].status is StepStatus.SUCCEEDED and not _EMPTY.fullmatch(text)
     }
-    return Account(shorten(_flat(hide(understood.understanding)), SAID_CHARS) if understood else "", said)
+    return Account(shorten(_flat(hide(understood.understanding)), SAID_CHARS) if understood else "", statements)
 
 
 def said_at_end(records: Iterable[e.Record]) -> dict[str, str]:
-    """What the model said when it had finished each step."""
+    """By step id: the model's statement when it finished the step."""
     done = (r.event for r in records if isinstance(r.event, e.Decided) and r.event.decision == "done")
     return {event.step_id: event.thought for event in done}
 
 
 def title_of(state: RunState) -> str:
-    """The change in at most 72 characters: the task's first sentence; if that is too long, how it was understood, or
-    the name of the plan's one step."""
+    """The title of the change, in at most 72 characters.
+
+    It is the first sentence of the task. If that is too long, it is the first sentence of the understanding, or the
+    name of the plan's only step.
+    """
     sentence = first_sentence(state.task.text if state.task else "")
     understood = state.understanding.output if state.understanding else None
     in_short = [first_sentence(understood.understanding)] if understood else []
@@ -65,7 +68,10 @@ def title_of(state: RunState) -> str:
 def message_of(
     state: RunState, account: Account = _NO_ACCOUNT, *, step: str = "", also_changed: Sequence[str] = ()
 ) -> str:
-    """The message of the commit of a run, or of one step. `also_changed`: the user's own files that checks saw too."""
+    """The message for the commit of a run, or of one step.
+
+    `also_changed` are the user's own uncommitted files, which were present when the checks ran.
+    """
     text = _flat(state.task.text if state.task else "")
     title = shorten(_flat(state.step(step).name)) if step else title_of(state)
     parts = [title]
@@ -86,13 +92,13 @@ def message_of(
 
 
 def done_rows(state: RunState, account: Account, step: str = "") -> list[str]:
-    """What was done, a row for each step; for one step only what was said of it."""
+    """One row for each finished step. For a single step, only the model's statement about it."""
     done = {step_id: r.step.name for step_id, r in state.steps.items() if r.status is StepStatus.SUCCEEDED}
     if step or len(done) == 1:
-        said = account.steps.get(step or next(iter(done)), "")
-        return [said] if said else []
+        statement = account.steps.get(step or next(iter(done)), "")
+        return [statement] if statement else []
     rows = [(_flat(name), account.steps.get(step_id, "")) for step_id, name in done.items()]
-    return [f"- {name}: {said}" if said else f"- {name}" for name, said in rows]
+    return [f"- {name}: {statement}" if statement else f"- {name}" for name, statement in rows]
 
 
 def first_sentence(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Pushes what a run changed, as one commit on top of the commit that it began with. Only a person can ask for it.
+"""Pushes the changes of a run, as one commit on top of the commit that the run began with.
 
-It is done in a copy of the repository, with the user's own git and credentials. Nothing is sent before the person has
-seen what would be pushed and has said yes, and no branch is ever overwritten.
+Only a person can ask for a push. It is made from a copy of the repository, with the user's own git and credentials.
+Nothing is sent before the person has seen and confirmed what would be pushed, and no branch is ever overwritten.
 """
 
 import tempfile
@@ -25,12 +25,12 @@ from surefoot.workspace.git.repository import branch_name
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What would be pushed."""
+    """A push for a person to confirm."""
 
     state: RunState
     event: e.Pushed
     tip: str
-    """Where the branch ends now; empty if it is new."""
+    """The current last commit of the branch; empty if the branch is new."""
     left_out: tuple[str, ...]
     """Changed files that belong to a submodule or to another repository."""
 
@@ -46,10 +46,10 @@ async def push_run(
     by: str = "",
     hide: Callable[[str], str] = lambda text: text,
 ) -> e.Pushed | None:
-    """Push what a verified run changed to a branch of the repository that it was cloned from. None: nobody agreed.
+    """Push the changes of a verified run to a branch of the repository that it was cloned from.
 
-    The snapshots of the run must be here. `address` is another address of the repository. Raises UsageError or GitError
-    if it is not possible; then nothing was pushed.
+    Returns None if `agreed` returns False. The snapshots of the run must be on this machine. `address` is another
+    address of the repository. Raises UsageError or GitError if the run cannot be pushed; in that case nothing was sent.
     """
     records = list(journal.read(run_id))
     state = fold(records)
@@ -84,7 +84,8 @@ async def push_run(
 
 
 def require_pushable(state: RunState) -> e.Cloned:
-    """Where the run comes from. Raises UsageError unless it is verified, began with a clone, and was not pushed yet."""
+    """The clone that the run began with. Raises UsageError if there is none, if the run is not verified, or if it was
+    already pushed."""
     run_id = state.run_id
     if state.cloned is None:
         bring = f"surefoot apply {run_id} && surefoot commit {run_id}" if state.remote else f"surefoot commit {run_id}"

@@ -1,4 +1,4 @@
-"""The parts of a run that a replay replaces: each does what the journal says instead of acting."""
+"""Stand-ins for the journal, the model, the person and the files of a run. In a replay, they follow the journal."""
 
 import asyncio
 import hashlib
@@ -27,18 +27,19 @@ CONTROL_SECONDS = 3.0
 
 
 class ReplayJournal(MemoryJournal):
-    """The journal of the replay. Every event is compared before it is written; content comes from the record too."""
+    """The journal of the replay. Every event is compared with the record before it is written. Blobs that the replay
+    did not store are read from the recorded run."""
 
     def __init__(self, source: Journal, files: "Files", folder: str) -> None:
         super().__init__()
         self._source = source
         self.folder = folder
-        """The workspace of the run that is replayed."""
+        """The workspace of the recorded run."""
         self.files = files
         self.recording = Recording((), is_last=True)
 
     async def take_over(self, run_id: str, events: Sequence[e.Event]) -> None:
-        """Write the events that a fork was made with. Nobody decided them in this run, so they are not compared."""
+        """Write the events that a fork was created with. They are not compared, because another run decided them."""
         await super().append(run_id, events)
 
     async def append(self, run_id: str, events: Sequence[e.Event]) -> list[e.Record]:
@@ -48,7 +49,8 @@ class ReplayJournal(MemoryJournal):
         return super().note(run_id, self._matched(event))
 
     def _matched(self, event: e.Event) -> e.Event:
-        """Compare an event. A question keeps what the record kept with it: older versions asked the model again."""
+        """Compare an event. A question gets the recorded `proposed`: with none, as in older journals, the model is
+        asked again."""
         record = self.recording.peek(lane_of(event))
         self.recording.match(event)
         if isinstance(event, e.QuestionAsked) and record is not None and isinstance(record.event, e.QuestionAsked):
@@ -60,20 +62,20 @@ class ReplayJournal(MemoryJournal):
 
 
 class RecordedModel:
-    """Gives the recorded answers: to the same question, or else in their order."""
+    """Returns recorded answers: the answer to the same request, or else the next one."""
 
     def __init__(self, records: Iterable[e.Record], get_blob: GetBlob) -> None:
         self.name = ""
         self.traits = ModelTraits()
         self.used: list[int] = []
-        """The numbers of the events whose answers were given, in order."""
+        """The numbers of the events whose answers were returned, in order."""
         self._get_blob = get_blob
         self._answers = [(r.seq, r.event) for r in records if isinstance(r.event, e.ModelAnswered)]
         self.recording: Callable[[], Recording] = lambda: Recording((), is_last=True)
         self.lane: Callable[[], str] = str
 
     def begin(self, event: e.Event) -> None:
-        """Take on the name and the traits of the model of a process."""
+        """Take the name and the traits of the model from the event that began a process."""
         assert isinstance(event, e.RunCreated | e.RunResumed)
         self.name = event.model
         talks = any(answer.conversation for _, answer in self._answers)
@@ -107,7 +109,7 @@ class RecordedModel:
         pass
 
     def _next(self, request: ModelRequest, recording: Recording, lane: str) -> tuple[int, e.ModelAnswered] | None:
-        """The answer to exactly this question; else the next one of the step, else the next one."""
+        """The answer to exactly this request; else the next of the step, else the next of all; None if all are used."""
         last = recording.records[-1].seq if recording.records else 0
         waiting = [(seq, answer) for seq, answer in self._answers if seq <= last]
         fingerprint = request.fingerprint()
@@ -121,7 +123,7 @@ class RecordedModel:
 
 
 class RecordedPerson:
-    """Answers what was answered, or lets the question wait as it did."""
+    """Returns recorded answers. A question that was not answered in the recorded process stays open."""
 
     def __init__(self, records: Iterable[e.Record]) -> None:
         self._answers = {r.event.question_id: r for r in records if isinstance(r.event, e.QuestionAnswered)}
@@ -153,7 +155,7 @@ class Files:
         self._storage.copy_to(snapshot, self.root)
 
     def change(self, paths: Sequence[str], seq: int) -> None:
-        """Bring paths to their state after the event with this number: the next snapshot has it."""
+        """Bring paths to their state after an event, from the next snapshot."""
         place = bisect_right(self._snapshots, (seq, ""))
         if place == len(self._snapshots) or "." in paths:
             return
@@ -191,6 +193,6 @@ def _remove(place: Path) -> None:
 
 
 async def wait_for_control(recording: Recording) -> None:
-    """If a person interrupted the run here, wait until that has its effect."""
+    """If the record has a control, wait so that it can take effect."""
     if any(isinstance(record.event, e.ControlReceived) for record in recording.records):
         await asyncio.sleep(CONTROL_SECONDS)

@@ -1,4 +1,4 @@
-"""The tools of a replay: each call has its recorded result, and changes files as it did."""
+"""The tools of a replay. A call returns its recorded result, and changes files as recorded."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +23,10 @@ def recorded_toolbox(
     toolbox: Toolbox | None,
     copied: int = 0,
 ) -> Toolbox:
-    """The tools of the run, with the recorded results. A tool that is not known here is declared from the record. The
-    results of the `copied` records at the beginning are part of the state already."""
+    """The tools of the run, which return recorded results. A tool that is not known here is declared from the record.
+
+    The results of the first `copied` records are skipped, because they are already part of the state.
+    """
     results = _RecordedResults(records[copied:], get_blob, files, journal)
     known = list(toolbox or default_toolbox())
     names = {tool.name for tool in known}
@@ -35,10 +37,10 @@ def recorded_toolbox(
             writes = Writes.FREE if event.snapshot else Writes.NONE
             anything: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
             known.append(Tool(event.tool, "", anything, results.run, writes=writes, external=event.external))
-    return Toolbox(replace(tool, run=_for(results, tool), function=None) for tool in known)
+    return Toolbox(replace(tool, run=_recorded_call(results, tool), function=None) for tool in known)
 
 
-def _for(results: "_RecordedResults", tool: Tool) -> Callable[..., Any]:
+def _recorded_call(results: "_RecordedResults", tool: Tool) -> Callable[..., Any]:
     async def run(context: ToolContext, **arguments: Any) -> ToolResult:
         return await results.run(context, tool, arguments)
 
@@ -85,7 +87,7 @@ class _RecordedResults:
         )
 
     def _look(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
-        """A call outside of a step: the model looked around before it planned."""
+        """Answer a call outside of a step, by which the model looked around before it planned."""
         same = [
             look
             for look in self._looks
@@ -97,20 +99,21 @@ class _RecordedResults:
         return ToolResult(ok=same[0].ok, summary=self._get_blob(same[0].result).decode())
 
     def _candidate(self, context: ToolContext, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
-        """A call on a copy of the workspace. Its effects are not needed: the results of its checks are recorded."""
+        """Answer a call in a copy of the workspace. It needs no effects, because the results of the checks are
+        recorded."""
         tried = self._journal.recording.find(step_of_copy(context.root), e.CandidateTried)
         body = str(arguments.get(tool.body_argument, "")) if tool.body_argument else ""
-        is_it = hashlib.sha256(body.encode()).hexdigest() == tried.body or not tried.tool
-        if is_it and tried.unusable:
+        is_recorded = hashlib.sha256(body.encode()).hexdigest() == tried.body or not tried.tool
+        if is_recorded and tried.unusable:
             raise ToolError(tried.unusable, tool=tool.name)
-        (context.root / MARK).write_text("recorded" if is_it else "")
+        (context.root / MARK).write_text("recorded" if is_recorded else "")
         return ToolResult(ok=True, summary="")
 
 
 MARK = ".surefoot-replay"
-"""The file in the copy of a candidate that says whether its judgement was recorded."""
+"""The file in the copy of a candidate that says whether the results of its checks are recorded."""
 
 
 def step_of_copy(root: Path) -> str:
-    """What a copy of the workspace is for: a step with candidates, or `judged`, `hollow` and `suite`."""
+    """The purpose of a copy of the workspace: the id of a step with candidates, or `judged`, `hollow` or `suite`."""
     return root.parent.name.partition(".")[2]

@@ -1,7 +1,7 @@
-"""What a replay takes from the journal of a run instead of from the world: answers, results, files, people.
+"""The recorded events of a run, and their comparison with the decisions that the engine makes in a replay.
 
-The recording also compares what the engine decides now with what was recorded. Events of one step, and those of the run
-as a whole, are compared in their order; steps that ran in parallel are independent of each other.
+Events of one step, and those of the run as a whole, are compared in order. Steps that ran in parallel are independent
+of each other.
 """
 
 from collections import deque
@@ -16,23 +16,23 @@ from surefoot.errors import ModelError
 from surefoot.journal import events as e
 
 _OUTSIDE = (Verdict.TIME, Verdict.CANCELLED, Verdict.INTERRUPTED)
-"""Verdicts that come from a clock or a person. A replay has neither, so it ends where they did."""
+"""Verdicts that a clock or a person caused. A replay has neither, so it ends where the record does."""
 
 
 class Divergence(NamedTuple):
     seq: int
-    """The number of the recorded event at which the replay differs; 0: it goes on after the end of the record."""
+    """The number of the recorded event at which the replay differs; 0 if it goes on after the end of the record."""
     step_id: str
     recorded: str
     now: str
 
 
 class Halted(BaseException):
-    """Ends a replay. Not an `Exception`, because nothing in the engine may take it for a failure of a tool."""
+    """Ends a replay. It is not an `Exception`, so that the engine does not treat it as the failure of a tool."""
 
 
 class EndOfRecord(Halted):
-    """The process that is replayed was stopped here."""
+    """The recorded process was stopped here."""
 
 
 class Diverged(Halted):
@@ -74,7 +74,7 @@ _COMPARED: dict[type[Any], Callable[[Any], dict[str, Any]]] = {
     e.QuestionAsked: lambda v: {"kind": v.kind, "text": v.text},
     e.RunEnded: lambda v: {"verdict": v.outcome.verdict, "proof": v.outcome.proof},
 }
-"""The events that are decisions, and what is decided in them. All others are inputs, costs and observations."""
+"""The events that are decisions, and the values to compare. All others are inputs, costs and observations."""
 
 
 def decision_of(event: e.Event) -> _Decision | None:
@@ -105,12 +105,12 @@ class Recording:
                 self._lanes.setdefault(lane_of(record.event), deque()).append(record)
         self._controls = deque(r for r in records if isinstance(r.event, e.ControlReceived))
         self.pairs: dict[str, str] = {}
-        """The id of each action of the replay, with the id of the recorded action."""
+        """By id of an action of the replay: the id of the recorded action."""
 
     # -- decisions ---------------------------------------------------------------------------------------------------
 
     def match(self, event: e.Event) -> None:
-        """Compare an event of the replay with the next one of its lane."""
+        """Compare an event of the replay with the next one of its lane. Raises Halted if they differ."""
         decided = decision_of(event)
         if decided is None or _from_outside(event):
             return
@@ -132,7 +132,7 @@ class Recording:
         return waiting[0] if waiting else None
 
     def find(self, lane: str, kind: type[Any]) -> Any:
-        """The next event of this kind in a lane; ends the replay if the process was stopped before it."""
+        """The next event of this kind in a lane. Raises Halted if there is none."""
         for record in self._lanes.get(lane, ()):
             if isinstance(record.event, kind):
                 return record.event
@@ -150,7 +150,7 @@ class Recording:
         raise Diverged
 
     def end(self, lane: str, now: str) -> Halted:
-        """Why an input is not there: the process was stopped, or it was never needed."""
+        """The exception for an input that is not recorded: the process was stopped here, or the replay diverged."""
         record = self.peek(lane)
         if record is None and self.ended_outside:
             return EndOfRecord()
@@ -161,15 +161,17 @@ class Recording:
         raise AssertionError("unreachable")
 
     def unanswered(self, lane: str, question: str) -> BaseException:
-        """What happens to a question without a recorded answer. The model may have failed then too, and the engine gone
-        on without it, so that is tried first."""
+        """The exception for a request to the model that has no recorded answer.
+
+        The model may have failed in the recorded run too, and the engine gone on, so that is assumed at first.
+        """
         if self.ended_outside and not any(self._lanes.values()):
             return EndOfRecord()
         self._unanswered = question
         return ModelError("no answer to this question is recorded")
 
     def leftover(self) -> Divergence | None:
-        """The first recorded decision that the replay, which has ended, did not come to."""
+        """The divergence of a replay that has ended: the known one, or the first recorded decision not reached."""
         left = [lane[0] for lane in self._lanes.values() if lane]
         if not left or self.divergence is not None:
             return self.divergence
@@ -179,13 +181,13 @@ class Recording:
     # -- inputs ------------------------------------------------------------------------------------------------------
 
     def ends_by(self, lane: str) -> FailureKind | None:
-        """How the attempt of a step ended whose next answer or result was not recorded."""
+        """How the current attempt of a step failed, if that is the next recorded decision of the step; else None."""
         record = self.peek(lane)
         failure = record.event.failure if record and isinstance(record.event, e.StepFinished) else None
         return failure.kind if failure else None
 
     def due_controls(self) -> list[e.ControlReceived]:
-        """What people asked for at this point: everything before it was decided."""
+        """Remove and return the controls that are due: all recorded decisions before them were made."""
         due = []
         while self._controls and all(not lane or lane[0].seq > self._controls[0].seq for lane in self._lanes.values()):
             event = self._controls.popleft().event
@@ -194,7 +196,8 @@ class Recording:
         return due
 
     def asked_again(self) -> list[e.Event]:
-        """What a person changed about a step before the process went on, as `surefoot retry` records it."""
+        """Remove and return the changes to steps that a person made before the process went on, as by
+        `surefoot retry`."""
         found = []
         for lane in self._lanes.values():
             while lane and _by_user(lane[0].event):
@@ -207,14 +210,14 @@ def _by_user(event: e.Event) -> bool:
 
 
 def _from_outside(event: e.Event) -> bool:
-    """Whether an event is the end of a run by a clock or a person, or an undo by a person."""
+    """Whether a clock or a person caused an event: the end of a run, or an undo."""
     if isinstance(event, e.RunEnded):
         return event.outcome.verdict in _OUTSIDE
     return isinstance(event, e.RolledBack) and not event.step_id
 
 
 def _ended_outside(records: Sequence[e.Record]) -> bool:
-    """Whether a process ended by something that a replay does not have: a kill, a clock, a person, a lost model."""
+    """Whether a process was ended by something that a replay does not have: a kill, a clock, a person, a lost model."""
     for record in reversed(records):
         match record.event:
             case e.RunEnded(outcome=outcome):
@@ -230,7 +233,7 @@ def _ended_outside(records: Sequence[e.Record]) -> bool:
 def segments(records: Iterable[e.Record]) -> list[Recording]:
     """Split a journal into the processes that wrote it. A process starts with RunCreated or RunResumed.
 
-    It ends with a review: what a person made of the result cannot be decided again.
+    Processes after a review are left out: the result as a person changed it cannot be decided again.
     """
     parts: list[list[e.Record]] = []
     reviewed = False
@@ -245,7 +248,7 @@ def segments(records: Iterable[e.Record]) -> list[Recording]:
 
 
 def describe(event: e.Event, against: e.Event | None = None) -> str:
-    """A decision in one line. With `against`, another event of the same kind: only what differs."""
+    """Describe a decision in one line. If `against` is an event of the same kind, only differing values are shown."""
     kind, fields = decision_of(event) or (event.type, {})
     other = decision_of(against) if against is not None else None
     if other is not None and other[0] == kind:

@@ -1,8 +1,8 @@
 """Replays a run from its journal, and verifies that today's code would decide the same.
 
-`play` gives the recorded events to a view, in their own time or faster. `verify` runs the engine once more, in a
-temporary folder: the model answers from the journal, tools and checks have the recorded results, files change as they
-did, people answer what they answered. No process is started, nothing is sent, and nothing else is written.
+`play` gives the recorded events to a view, at their original speed or faster. `verify` runs the engine again in a
+temporary folder. Answers of the model and of people, results of tools and checks, and changes of files come from the
+record. No process is started, nothing is sent, and nothing is written outside the temporary folder.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.snapshot import Workspace
 
 MAX_PAUSE_SECONDS = 3.0
-"""A pause in the record that is longer, such as a night in which nobody answered, is played as this."""
+"""Longer pauses in the record, such as a night without an answer, are shortened to this."""
 _PHASE_EVENTS = (e.Understood, e.ApproachChosen, e.PlanMade)
 
 
 async def play(records: Sequence[e.Record], show: Callable[[e.Record], None], *, speed: float = 0.0) -> None:
-    """Give recorded events to a view. With a speed, the pauses between them are those of the run, divided by it."""
+    """Give recorded events to a view. With a speed, the pauses of the run are kept, divided by that speed."""
     previous = records[0].at if records else 0.0
     for record in records:
         if speed:
@@ -50,13 +50,13 @@ async def play(records: Sequence[e.Record], show: Callable[[e.Record], None], *,
 @dataclass(frozen=True, slots=True)
 class Verification:
     events: int
-    """How many events the journal has."""
+    """The number of events in the journal."""
     compared: int
-    """How many decisions were made again and compared."""
+    """The number of decisions that were made again and compared."""
     divergence: Divergence | None
-    """The first decision that is another one now."""
+    """The first decision that differs; None if all are the same."""
     other_questions: tuple[int, ...] = ()
-    """The numbers of model calls that would be worded differently now. That is no other decision by itself."""
+    """The numbers of model calls that would be worded differently now. That alone is not a divergence."""
 
     def as_object(self) -> dict[str, Any]:
         return {
@@ -68,9 +68,11 @@ class Verification:
 
 
 async def verify(journal: Journal, home: Path, run_id: str, toolbox: Toolbox | None = None) -> Verification:
-    """Make every decision of a run again, from the recorded answers and results. `toolbox` has the tools of the run, if
-    they are not the built-in ones. What a fork was made with is where it starts; the run that it was forked from can be
-    verified by itself."""
+    """Make every decision of a run again, from the recorded answers and results.
+
+    `toolbox` has the tools of the run, if they are not the built-in ones. For a fork, only the decisions after the
+    copied events are verified. Raises UsageError if the files of the run are no longer stored.
+    """
     records = list(journal.read(run_id))
     created = records[0].event
     assert isinstance(created, e.RunCreated)
@@ -92,7 +94,7 @@ class _Replay:
         self._records = records
         self._created = created
         self._copied = created.copied + 1 if created.copied else 0
-        """How many records are the beginning of a fork."""
+        """The number of records that a fork was created with; 0 if the run is not a fork."""
         self._parts = segments(records[self._copied :])
         self._root, self._home = folder / "workspace", folder / "home"
         self._home.mkdir()
@@ -121,8 +123,8 @@ class _Replay:
         return self._created.forked_at or build_timeline(head).last_known.resolve(storage)
 
     def _adopt(self, storage: Workspace) -> None:
-        """Take over the snapshots that the events of a fork's beginning name: the run is compared with its start, and a
-        step that was under way may be rolled back."""
+        """Copy the snapshots that the first events of a fork name. They are needed to compare the run with its start,
+        and to roll back a step that was in progress."""
         own = snapshot_storage(self._home)
         for snapshot in build_timeline(self._records[: self._copied]).snapshots:
             is_start = snapshot == self._created.snapshot
@@ -147,7 +149,7 @@ class _Replay:
         return Verification(len(self._records), compared, divergence, tuple(self._other_questions()))
 
     def _beginning(self) -> Iterator[e.Event]:
-        """The events that a fork was made with. Results that have expired since had not when it ran."""
+        """The events that a fork was created with. Expiry is removed: no result had expired when the fork ran."""
         task = self._created.task.with_(workspace=str(self._root))
         yield self._created.model_copy(update={"task": task, "config": _quiet(self._created.config)})
         for record in self._records[1 : self._copied]:
@@ -196,7 +198,7 @@ class _Replay:
             raise (halted.exceptions[0] if halted else group) from None
 
     def _last_stage(self) -> Stage | None:
-        """The stage after which the process was asked to stop, as it seems from its end."""
+        """The stage after which the process was asked to stop, inferred from its last events; None if it was not."""
         recording = self._journal.recording
         events = [r.event for r in recording.records]
         if isinstance(events[-1], e.RunInterrupted) and events[-1].as_asked:
@@ -215,7 +217,7 @@ class _Replay:
         return Services(self._journal, self._model, self._home, self._toolbox, self._person)
 
     def _given(self) -> Iterator[e.Event]:
-        """The results of earlier phases, and the context of an earlier run, that the run was given with its start."""
+        """The results of earlier phases and the context of an earlier run that the run was started with."""
         phases = _PHASE_EVENTS if self._created.starts_at is not Stage.UNDERSTANDING else ()
         for record in self._records[1:]:
             if not isinstance(record.event, (*phases, e.ContextGiven)):
@@ -233,12 +235,12 @@ class _Replay:
 
 
 def _quiet(config: ExecutionConfig) -> ExecutionConfig:
-    """The settings without waiting and without a sandbox, which a replay has no use for."""
+    """The settings without backoff and without a sandbox, which a replay does not need."""
     return config.with_(sandbox="off", reflection=config.reflection.with_(backoff_seconds=0))
 
 
 def explain(verification: Verification) -> list[str]:
-    """The result in a few lines, for people."""
+    """The result in a few lines of text, for people."""
     lines = []
     found = verification.divergence
     if found is None:

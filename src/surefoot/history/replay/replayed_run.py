@@ -1,4 +1,4 @@
-"""A run whose effects come from the journal: its checks, its tests and what people asked for."""
+"""A run whose effects come from the journal: results of checks and tests, and controls."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from surefoot.workspace.sandbox.sandbox import Sandbox
 
 
 class RecordedVerifier(Verifier):
-    """Returns recorded results. Which checks are run is a decision, and compared."""
+    """Returns recorded results. The choice of checks is a decision, so it is compared."""
 
     journal: ReplayJournal
     files: Files
@@ -50,7 +50,7 @@ class RecordedVerifier(Verifier):
             if recorded:
                 found: tuple[CheckResult, ...] = recording.find(purpose, e.CandidateTried).results
                 return found
-            # A combination of candidates that was no better than they are: only better ones are recorded.
+            # A combination of candidates is recorded only if it was better than each of them.
             return tuple(CheckResult(check=check, passed=False) for check in checks)
         output = recording.find("", e.Validated).result.output
         passed = set(output.hollow) if purpose == "hollow" else {c.key for c in checks}
@@ -59,8 +59,7 @@ class RecordedVerifier(Verifier):
         return tuple(CheckResult(check=check, passed=check.key in passed) for check in checks)
 
     def may_run(self, check: Check) -> bool:
-        """A check of the plan that was run then may be run now: whether this machine could copy and confine it does not
-        matter."""
+        """Whether a check may run. A recorded check of the plan may, whether or not this machine could confine it."""
         if isinstance(check, CommandCheck) and check.origin == "plan" and self._was_run(check):
             return True
         return super().may_run(check)
@@ -79,7 +78,7 @@ class RecordedSuite(SuiteRunner):
 
 
 class _ReplayRecorder(Recorder):
-    """Records what people asked for as soon as everything before it was decided."""
+    """Records each control as soon as all recorded decisions before it were made."""
 
     async def record(self, *events: e.Event) -> None:
         await super().record(*events)
@@ -89,7 +88,7 @@ class _ReplayRecorder(Recorder):
 
 
 class ReplayedRun(Run):
-    """A run whose effects come from the journal. The decisions are those of the engine as it is."""
+    """A run whose effects come from the journal. Its decisions are made by the current engine."""
 
     def __init__(self, services: Services, state: RunState, journal: ReplayJournal, began: e.Event) -> None:
         self._replay, self._began = journal, began
@@ -102,16 +101,16 @@ class ReplayedRun(Run):
 
     @property
     def shown_folder(self) -> str:
-        """As it was then: a question is the same, and its answer is found, only with the same words."""
+        """The folder of the recorded run: the answer to a request is found only if the wording is the same."""
         return self._replay.folder
 
     def _lane(self) -> str:
-        """The step whose task is running now."""
+        """The step whose task is running now; empty if it is none of them."""
         task = asyncio.current_task()
         return next((step for step in self.state.running if self.active_steps.task_of(step) is task), "")
 
     def _make_sandbox(self) -> Sandbox | None:
-        """The sandbox that the run had, by its name. Nothing is run in it."""
+        """A sandbox of the kind that the run had. Nothing is run in it."""
         match getattr(self._began, "isolation", ""):
             case "bubblewrap":
                 return Bubblewrap(Path("bwrap"), "", self.root)

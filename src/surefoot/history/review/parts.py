@@ -1,4 +1,4 @@
-"""The change of one text file in parts that a person keeps, undoes or edits. Pure."""
+"""The change of one text file, split into parts that a person can keep, undo or edit. Pure."""
 
 import difflib
 import re
@@ -10,7 +10,7 @@ CONTEXT = 3
 
 
 class Block(NamedTuple):
-    """Lines that were replaced: the half-open range in the text before, and in the text after."""
+    """Lines that were replaced: the half-open range in the old text, and in the new text."""
 
     before: tuple[int, int]
     after: tuple[int, int]
@@ -21,7 +21,7 @@ Hunk = tuple[Block, ...]
 
 
 class Replacement(NamedTuple):
-    """Other lines for a range of the text after."""
+    """Lines that replace a range of the new text."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class TextChange:
 
     @staticmethod
     def of(before: bytes, after: bytes) -> "TextChange | None":
-        """None if one of them is not text."""
+        """The change between two contents; None if one of them is not text."""
         if b"\0" in before + after:
             return None
         try:
@@ -51,18 +51,18 @@ class TextChange:
         ]
 
     def undone(self, hunk: Iterable[Block]) -> list[Replacement]:
-        """What undoes a hunk."""
+        """The replacements that undo a hunk."""
         return [Replacement(*block.after, self.before[slice(*block.before)]) for block in hunk]
 
     def edited(self, hunk: Hunk, text: str) -> list[Replacement]:
-        """What puts a text in the place of a hunk's new lines."""
+        """The replacement that puts a text in place of a hunk's new lines."""
         return [Replacement(hunk[0].after[0], hunk[-1].after[1], lines_of(text))]
 
     def new_lines(self, hunk: Hunk) -> str:
         return "".join(self.after[hunk[0].after[0] : hunk[-1].after[1]])
 
     def with_(self, replacements: Sequence[Replacement]) -> bytes:
-        """The text after, with these replacements."""
+        """The new text with these replacements."""
         parts: list[str] = []
         at = 0
         for start, end, lines in sorted(replacements, key=lambda each: (each.start, each.end)):
@@ -88,12 +88,12 @@ class TextChange:
 
 
 def split(hunk: Hunk) -> list[Hunk]:
-    """Its blocks, each as a hunk."""
+    """The blocks of a hunk, each as a hunk of its own."""
     return [(block,) for block in hunk]
 
 
 def lines_of(text: str) -> tuple[str, ...]:
-    """Lines with their ends. Only a line feed ends a line."""
+    """The lines of a text with their line endings. Only a line feed ends a line."""
     return tuple(re.findall(r"[^\n]*\n|[^\n]+", text))
 
 

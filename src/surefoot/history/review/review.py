@@ -1,4 +1,4 @@
-"""Undoes or edits parts of the result of a run, as an undo: it is recorded, and changes by others stay."""
+"""Undoes or edits parts of the result of a run. Like an undo, a review is recorded, and keeps changes by others."""
 
 import time
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class ChangedFile(NamedTuple):
     kind: str
     """`added`, `removed`, `modified`, `mode` or `type`."""
     text: TextChange | None
-    """The lines before and after; None if they are not text."""
+    """The lines before and after; None if the file is not text or too large, or only its mode or type changed."""
 
     @property
     def hunks(self) -> list[Hunk]:
@@ -38,13 +38,13 @@ class ChangedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to become of a file: the state before the run, or this content."""
+    """The decision about a file: its new content, or None for its state before the run."""
 
     content: bytes | None = None
 
 
 def require_reviewable(state: RunState) -> None:
-    """Raise UsageError unless the run has ended and its result is there."""
+    """Raise UsageError unless the run has ended and its result can still be changed."""
     run_id = state.run_id
     if state.outcome is None:
         raise UsageError(f"run {run_id} has not ended", remedy=f"see its state: surefoot show {run_id}")
@@ -65,8 +65,8 @@ def require_reviewable(state: RunState) -> None:
 
 
 def changed_files(records: list[e.Record], home: Path) -> list[ChangedFile]:
-    """The files that a run changed, with their parts, as far as undos and reviews have left them. Caches and the
-    repository itself are not among them."""
+    """The files that a run changed, with their parts, as undos and reviews have left them. Caches and the files of the
+    repository itself are left out."""
     state, timeline = fold(records), build_timeline(records)
     workspace = workspace_of(state, home)
     start, end = timeline.start.resolve(workspace), timeline.left.resolve(workspace)
@@ -96,12 +96,10 @@ def _text(change: Change, workspace: Workspace) -> TextChange | None:
 async def carry_out_review(
     journal: Journal, home: Path, run_id: str, decisions: Mapping[str, Decision], *, by: str = ""
 ) -> RestorePlan | None:
-    """Change the files as decided. Returns None if that is the result already.
+    """Change the files as decided. Returns None if the result is already as decided.
 
-    Raises RestoreConflict if one of them was changed since by someone else.
-
-    What was verified is not there any more after that: `engine/verifier/recheck.py` checks what is left. That is so too
-    if somebody has changed the files like that before.
+    Raises RestoreConflict if someone else has changed one of the files since. Otherwise the verified result is gone,
+    even if someone else had already made the same changes: `engine/verifier/recheck.py` checks what is left.
     """
     records = list(journal.read(run_id))
     state, timeline = fold(records), build_timeline(records)
@@ -116,7 +114,7 @@ async def carry_out_review(
         plan = plan_restore(
             workspace,
             target,
-            possible=[possible.resolve(workspace) for possible in timeline.possible],
+            possible_ends=[end.resolve(workspace) for end in timeline.possible_ends],
             is_own=around(set(decisions)),
             check_leftovers_until=timeline.check_leftovers_until,
         )
@@ -138,7 +136,7 @@ async def carry_out_review(
 
 
 async def record_nothing_left(journal: Journal, home: Path, run_id: str, by: str) -> None:
-    """Record that the whole run is undone, if reviews have left nothing of it. To be called after the checks."""
+    """Record that the whole run is undone, if reviews have left nothing of it. Call this after the checks."""
     if not changed_files(list(journal.read(run_id)), home):
         await journal.append(run_id, [e.RolledBack(step_id="", snapshot="", by=by, scope="review")])
 
@@ -157,7 +155,7 @@ def _target(workspace: Workspace, start: str, end: str, decisions: Mapping[str, 
     manifest = workspace.manifest(target)
     entries = dict(manifest.entries)
     for path, content in edited.items():
-        # With a new time, so that tools that look at times see that it changed.
+        # A new modification time, so that tools that compare times notice the change.
         digest = workspace.blobs.put(content)
         entries[path] = entries[path]._replace(digest=digest, size=len(content), group="", mtime_ns=time.time_ns())
     return workspace.save_manifest(entries, manifest.excludes, manifest.excluded)

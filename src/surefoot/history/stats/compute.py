@@ -1,4 +1,4 @@
-"""From the facts of runs to statistics. Pure."""
+"""Computes statistics from the facts of runs. Pure."""
 
 import time
 from collections import Counter
@@ -25,7 +25,7 @@ from surefoot.history.stats.values import (
 
 BUCKETS: tuple[float | None, ...] = (10, 30, 60, 300, 900, 3_600, None)
 MAX_CHECKS = 10
-_TIMED: frozenset[Result] = SUCCESSES | {"failed", "undone"}
+_TIMED: frozenset[Result] = SUCCESSES | {"failed", "undone", "partly_undone"}
 
 
 def compute(
@@ -36,7 +36,6 @@ def compute(
     folder: str | None = None,
     unreadable: Sequence[UnreadableRun] = (),
 ) -> Statistics:
-    """Compute the statistics of these runs."""
     seconds = [run.seconds for run in runs if run.result in _TIMED]
     return Statistics(
         at=at,
@@ -63,7 +62,7 @@ def compute(
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """The distribution of values, by the nearest rank: each figure is one that was measured."""
+    """The distribution of values. Percentiles are by nearest rank, so that each is a measured value."""
     if not values:
         return Spread()
     ordered = sorted(values)
@@ -77,7 +76,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def _rank(ordered: Sequence[float], percent: int) -> float:
-    """The smallest value that at least so many percent of all do not exceed."""
+    """The percentile by nearest rank: the smallest value that at least `percent` percent of all do not exceed."""
     return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
 
 

@@ -1,6 +1,6 @@
 """The facts of one run that statistics count, from its entry in the list of runs and some of its events. Pure.
 
-Events are not decoded into their types: of thousands of runs only a few fields of a few kinds are needed.
+Events are not decoded into their types, because only a few fields of a few kinds are needed from thousands of runs.
 """
 
 from collections import Counter
@@ -17,9 +17,18 @@ from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.journal.store.base import RunSummary, Scanned
 
 Result: TypeAlias = Literal[
-    "verified", "own_test", "done", "failed", "waiting", "undone", "cancelled", "planned", "unfinished"
+    "verified",
+    "own_test",
+    "done",
+    "failed",
+    "waiting",
+    "undone",
+    "partly_undone",
+    "cancelled",
+    "planned",
+    "unfinished",
 ]
-"""What became of a run: three levels of proof, and the ends without one. Every run has exactly one."""
+"""The result of a run: one of three levels of proof, or an end without proof. Every run has exactly one."""
 
 BODIES = frozenset({
     *("run_created", "run_resumed", "model_answered", "step_started", "step_finished", "checks_ran"),
@@ -86,7 +95,7 @@ class RunFacts:
 
 
 def facts_of(summary: RunSummary, events: Iterable[Scanned]) -> RunFacts:
-    """Collect the facts of a run. Events that a fork has copied from another run are counted there and not here."""
+    """Collect the facts of a run. Events that a fork copied from another run are counted only for that run."""
     collector = _Collector(RunFacts(summary.run_id, summary.created_at, summary.model))
     for event in events:
         collector.apply(event)
@@ -105,7 +114,7 @@ class _Collector:
         self._chosen: dict[str, str] = {}
         """By step: the rung whose attempt has not ended yet."""
         self._undos: list[Scanned] = []
-        """The undos and reviews of the whole run, and when it went on."""
+        """The undos and reviews of the run, and its resumes."""
         self._new_plan = ""
         """The last rung that replaced the plan."""
 
@@ -139,12 +148,13 @@ class _Collector:
             return "waiting"
         if verdict is None:
             return "unfinished"
+        undone: Result = "partly_undone" if summary.undone == "partly undone" else "undone"
         if summary.undone and self._took_review_back():
-            return "undone"  # the verdict is that of the review
+            return undone  # the verdict is that of the review
         if verdict not in (Verdict.VERIFIED, Verdict.UNVERIFIED):
             return _ENDINGS.get(verdict, "failed")
         if summary.undone:
-            return "undone"
+            return undone
         if verdict is Verdict.VERIFIED:
             return "verified"
         if self._plan_only:

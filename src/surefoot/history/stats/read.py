@@ -1,4 +1,4 @@
-"""Reads the facts of runs from a journal. A run that cannot be read is named and does not end the reading."""
+"""Reads the facts of runs from a journal. A run that cannot be read is listed, and the others are still counted."""
 
 import re
 import time
@@ -14,8 +14,8 @@ from surefoot.history.stats.values import Statistics, UnreadableRun
 from surefoot.journal.store.base import DamagedRun, Reader
 
 Known: TypeAlias = dict[str, tuple[int, str, RunFacts]]
-"""Facts by run, with the number of its last event and what the list says of its undo. A caller that asks again keeps
-them, so that only runs with new events are read."""
+"""A cache: facts by run, with the number of its last event and the state of its undo in the list of runs. Only runs
+that have changed since are read again."""
 
 _AGO = re.compile(r"(\d+)([mhdw])")
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -29,7 +29,8 @@ def read_statistics(
     folder: str | None = None,
     known: Known | None = None,
 ) -> Statistics:
-    """The statistics of the runs in these workspaces. `folder` is how the result names them."""
+    """The statistics of the runs in these workspaces; None for all. `folder` is the name of the workspaces in the
+    result. `known` is updated."""
     facts: list[RunFacts] = []
     unreadable: list[UnreadableRun] = []
     known = {} if known is None else known
@@ -37,10 +38,10 @@ def read_statistics(
         if isinstance(summary, DamagedRun):
             unreadable.append(UnreadableRun(run_id=summary.run_id, problem=summary.problem))
             continue
-        seen = known.get(summary.run_id)
-        if seen is None or seen[:2] != (summary.events, summary.undone):
+        cached = known.get(summary.run_id)
+        if cached is None or cached[:2] != (summary.events, summary.undone):
             try:
-                seen = (summary.events, summary.undone, facts_of(summary, reader.scan(summary.run_id, BODIES)))
+                cached = (summary.events, summary.undone, facts_of(summary, reader.scan(summary.run_id, BODIES)))
             except JournalError as error:
                 unreadable.append(UnreadableRun(run_id=summary.run_id, problem=str(error)))
                 continue
@@ -48,13 +49,13 @@ def read_statistics(
                 problem = f"an event has an unknown form ({error_in_words(error)})"
                 unreadable.append(UnreadableRun(run_id=summary.run_id, problem=problem))
                 continue
-            known[summary.run_id] = seen
-        facts.append(seen[2])
+            known[summary.run_id] = cached
+        facts.append(cached[2])
     return compute(facts, at=time.time(), since=since, folder=folder, unreadable=unreadable)
 
 
 def parse_since(text: str, now: float | None = None) -> float:
-    """`90m`, `24h`, `7d` or `4w` ago, or a local date or time such as 2026-11-01 or 2026-11-01T09:30."""
+    """Parse a time: `90m`, `24h`, `7d` or `4w` ago, or a local date or time such as 2026-11-01 or 2026-11-01T09:30."""
     text = text.strip()
     if match := _AGO.fullmatch(text.lower()):
         return (time.time() if now is None else now) - int(match[1]) * _UNITS[match[2]]

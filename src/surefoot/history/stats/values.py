@@ -1,4 +1,4 @@
-"""The statistics as values: what `surefoot stats --json` and `GET /api/stats` answer. `stats_schema` describes them."""
+"""The statistics that `surefoot stats --json` and `GET /api/stats` return. `stats_schema` describes them."""
 
 from typing import Any, Literal
 
@@ -11,14 +11,17 @@ SCHEMA_VERSION: Literal[1] = 1
 
 
 class Results(Value):
-    """How many runs had which result. A run has exactly one, so the sum is the number of runs."""
+    """The number of runs by result. A run has exactly one result, so the sum is the number of runs."""
 
     verified: int = Field(default=0, description="proof A: a given check failed before and passes now")
     own_test: int = Field(default=0, description="proof B: a test that the run wrote failed before and passes now")
-    done: int = Field(default=0, description="proof C: all steps are done, nothing that failed before passes now")
+    done: int = Field(
+        default=0, description="proof C: all steps are done or skipped, nothing that failed before passes now"
+    )
     failed: int = Field(default=0, description="ended without success; `failed_by` has the verdicts")
     waiting: int = Field(default=0, description="waits for a person")
-    undone: int = Field(default=0, description="succeeded, and its changes were undone, wholly or partly")
+    undone: int = Field(default=0, description="succeeded, and all its changes were undone")
+    partly_undone: int = Field(default=0, description="succeeded, and a part of its changes was undone")
     cancelled: int = Field(default=0, description="cancelled by a person")
     planned: int = Field(default=0, description="only a plan was asked for, and made")
     unfinished: int = Field(default=0, description="runs now, was interrupted or killed, or stopped after a phase")
@@ -28,23 +31,23 @@ class Usage(Value):
     prompt_tokens: int = 0
     cached_tokens: int = Field(default=0, description="the part of the prompt tokens that came from a cache")
     output_tokens: int = 0
-    calls: int = Field(default=0, description="calls of models")
+    calls: int = Field(default=0, description="model calls")
     cost_usd: float = Field(default=0.0, description="the cost of the calls whose price is known")
     unpriced_calls: int = Field(default=0, description="calls whose price is unknown")
 
 
 class Spread(Value):
-    """How values are distributed, in seconds. All are null if there are none."""
+    """The distribution of durations, in seconds. `median`, `p90` and `longest` are null if there are none."""
 
     count: int = 0
     median: float | None = None
-    p90: float | None = Field(default=None, description="nine of ten are at most this")
+    p90: float | None = Field(default=None, description="nine out of ten are at most this")
     longest: float | None = None
     total: float = 0.0
 
 
 class DurationBucket(Value):
-    up_to: float | None = Field(description="seconds, not included; null in the last bucket")
+    up_to: float | None = Field(description="the exclusive upper bound in seconds; null in the last bucket")
     runs: int
 
 
@@ -76,7 +79,7 @@ class Failures(Value):
 
 
 class Attempts(Value):
-    """How often steps were tried and models were asked again."""
+    """How often steps were attempted, and model calls repeated."""
 
     steps: int = Field(default=0, description="attempts of steps")
     retries: int = Field(default=0, description="attempts after the first one of a step")
@@ -106,7 +109,7 @@ class Statistics(Value):
     version: Literal[1] = SCHEMA_VERSION
     at: float = Field(description="when they were computed, in seconds since the epoch")
     since: float | None = Field(default=None, description="only runs that began then or later; null: all")
-    folder: str | None = Field(default=None, description="only runs of this folder and its copies; null: of all")
+    folder: str | None = Field(default=None, description="only runs of this folder and its copies; null: all")
     runs: int = Field(description="the runs counted here; unreadable ones are not among them")
     unreadable: tuple[UnreadableRun, ...] = ()
     results: Results

@@ -1,4 +1,4 @@
-"""The agent's side of the protocol: each prompt is a run in the session's folder."""
+"""The agent's side of the protocol: each prompt starts a run in the session's folder, or answers its question."""
 
 import asyncio
 import os
@@ -34,12 +34,12 @@ _STOP_REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a session works with."""
+    """The agent of a session, with its integrations and MCP servers."""
 
     agent: Agent
     integrations: Integrations = field(default_factory=Integrations)
     mcp_servers: Sequence[ConfiguredServer] = ()
-    """Servers of the settings. The agent knows their secrets."""
+    """The servers from the settings. The agent already knows their secrets."""
 
 
 MakeAgent = Callable[[Path, EditorPerson], Awaitable[Opened]]
@@ -61,7 +61,7 @@ class Session:
     """The run that the next one continues."""
 
     def tell(self, notice: str) -> None:
-        """Say what is no part of the run, such as a receiver of telemetry that is away."""
+        """Show a message that is not part of the run, such as that telemetry cannot be delivered."""
         self.updates.say(f"{notice}\n\n")
 
 
@@ -74,10 +74,10 @@ class EditorAgent:
         self._sessions: dict[str, Session] = {}
         self._client: Any = None
         self._servers = AsyncExitStack()
-        """The MCP servers of all sessions. The protocol does not say when a session ends."""
+        """The MCP servers of all sessions. They are kept, because the protocol does not say when a session ends."""
 
     async def aclose(self) -> None:
-        """End the MCP servers, when the editor is gone."""
+        """Stop the MCP servers. Called when the editor has disconnected."""
         await self._servers.aclose()
 
     def on_connect(self, conn: Any) -> None:
@@ -152,7 +152,7 @@ class EditorAgent:
         if session is None or session.turn is None:
             return
         if run_id := session.updates.state.run_id:
-            # The run undoes the step that it is in, and ends.
+            # The run undoes its current step, and ends.
             session.agent.services.journal.send(run_id, ControlMessage(command="cancel", by="editor"))
         else:
             session.turn.cancel()
@@ -185,7 +185,7 @@ class EditorAgent:
             plan = await agent.execute_task(text, checks=self._checks, continues=session.last_run)
             session.last_run = plan.task_id
             return plan
-        agent.leave_answer(*asked, text)  # if that is no answer, the question stays open for the next message
+        agent.leave_answer(*asked, text)  # if it raises, the question stays open for the next message
         session.question = None
         return await agent.resume(asked[0])
 
@@ -217,7 +217,7 @@ def _as_request_error() -> Iterator[None]:
 
 
 def text_of(prompt: Sequence[Any]) -> str:
-    """The task in a prompt: its text, and the files that it refers to. Raises UsageError for pictures and sounds."""
+    """The task in a prompt: its text, and the files that it refers to. Raises UsageError for other content."""
     parts: list[str] = []
     for block in prompt:
         match block.type:
@@ -235,9 +235,15 @@ def text_of(prompt: Sequence[Any]) -> str:
     return text
 
 
+def _is_file(fd: int) -> bool:
+    """Whether a descriptor is a file, or a device such as /dev/null. The event loop would wait forever for either."""
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(fd))
+
+
 async def serve_stdio(make_agent: MakeAgent, checks: Sequence[str] = ()) -> None:
     """Serve the editor that started this process, until it closes the connection."""
-    if any(stat.S_ISREG(os.fstat(fd).st_mode) for fd in (0, 1)):
+    if any(_is_file(fd) for fd in (0, 1)):
         raise UsageError(
             "an editor talks to this command over pipes, and its input or output is a file",
             remedy="let the editor start it: see docs/guides/editors.md",

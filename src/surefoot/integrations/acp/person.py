@@ -1,4 +1,4 @@
-"""The person at the editor: asked by requests for permission. Other questions are answered by the next message."""
+"""The person at the editor. Questions with options are sent as permission requests; the next message answers others."""
 
 from collections.abc import Callable
 from typing import Any

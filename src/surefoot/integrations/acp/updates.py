@@ -1,4 +1,4 @@
-"""From the events of a run to the updates that an editor shows: plan entries, tool calls with diffs, and text."""
+"""Turns the events of a run into updates for an editor: plan entries, tool calls with diffs, and text."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from surefoot.journal.state import RunState
 from surefoot.tools.registry import Toolbox
 
 MAX_DIFF_CHARS = 200_000
-"""Longer files are named, and not shown."""
+"""Larger files are named, but their diff is not shown."""
 KINDS = {
     "read_file": "read",
     "read_result": "read",
@@ -34,13 +34,13 @@ _STATUS = {
     StepStatus.RUNNING: "in_progress",
     StepStatus.FAILED: "in_progress",
 }
-"""Of a plan entry; all others are completed. A failed step is about to be recovered."""
-_TELLING = ("command", "path", "pattern", "query", "url", "source")
+"""The status of a plan entry; all others are completed. A failed step is still in progress: it is recovered next."""
+_TITLE_ARGUMENTS = ("command", "path", "pattern", "query", "url", "source")
 _CHANGES_PLAN = (e.PlanMade, e.PlanRevised, e.StepStarted, e.StepFinished, e.StepReset)
 
 
 class Updates:
-    """Sends what happens in one session. `send` takes updates of the protocol, in order."""
+    """Sends the updates of one session. `send` gets updates of the protocol, in order."""
 
     def __init__(
         self, root: Path, toolbox: Toolbox, redactor: Redactor, send: Callable[[Any], None], *, streams_text: bool
@@ -51,7 +51,7 @@ class Updates:
         self._send = send
         self._streams_text = streams_text
         self._before: dict[str, dict[str, str | None]] = {}
-        """By action: the files that it says it writes, as they were."""
+        """By action: the files that it declares to write, with their contents before."""
         self.state = RunState()
 
     def on_record(self, record: e.Record) -> None:
@@ -75,7 +75,7 @@ class Updates:
                 self.say(f"Next: {event.rung.replace('_', ' ')}. {event.why}\n\n")
 
     def on_stream(self, source: Source, piece: str) -> None:
-        """Show the model's words as its thoughts, if they are words and not data."""
+        """Show the text of the model as its thoughts, unless the text is structured data."""
         if source.kind == "text" and self._streams_text:
             from acp import update_agent_thought_text
 
@@ -164,8 +164,8 @@ class Updates:
         return f"{self.state.run_id}:{name}"
 
     def _title(self, event: e.ActionStarted) -> str:
-        told = next((str(event.arguments[name]) for name in _TELLING if name in event.arguments), "")
-        return self._redactor.redact_known(f"{event.tool} {told}".strip())[:200]
+        argument = next((str(event.arguments[name]) for name in _TITLE_ARGUMENTS if name in event.arguments), "")
+        return self._redactor.redact_known(f"{event.tool} {argument}".strip())[:200]
 
     def _written_paths(self, event: e.ActionStarted) -> tuple[str, ...]:
         if event.tool not in self._toolbox:
@@ -173,7 +173,7 @@ class Updates:
         return self._toolbox.get(event.tool).written_paths(event.arguments)
 
     def _text_of(self, path: str) -> str | None:
-        """The content of a file of the workspace; None if there is none, or none that can be shown."""
+        """The text of a file in the workspace; None if it does not exist, is too large, or is not text."""
         file = (self._root / path).resolve()
         if not file.is_relative_to(self._root) or not file.is_file() or file.stat().st_size > MAX_DIFF_CHARS:
             return None

@@ -1,4 +1,4 @@
-"""For programs that call graphs without asyncio: a thread with an event loop, in which the nodes are carried out."""
+"""A thread with an event loop that runs the nodes, for programs that call graphs without asyncio."""
 
 import asyncio
 import contextvars
@@ -9,14 +9,14 @@ from typing import Any
 
 
 class LoopThread:
-    """Starts with the first call and lives as long as the process, as one journal belongs to one event loop."""
+    """Starts with the first call and lives as long as the process, because a journal belongs to one event loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def call(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Do async work in the caller's context, and wait for its result. An interrupted caller cancels it."""
+        """Run async work in the caller's context, and wait for its result. KeyboardInterrupt cancels the work."""
         loop, context = self._running_loop(), contextvars.copy_context()
         done: Future[Any] = Future()
         started: list[asyncio.Task[Any]] = []

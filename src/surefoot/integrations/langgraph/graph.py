@@ -29,8 +29,8 @@ def create_graph(
 ) -> "CompiledStateGraph[SurefootState, None, SurefootInput, SurefootOutput]":
     """Return a compiled graph that carries out tasks with an agent.
 
-    Its input is `SurefootInput`, its result `SurefootOutput`. Give the agent a journal on disk if the checkpointer
-    outlives the process: a checkpoint without its journal is refused. As a node of another graph it needs no
+    Its input is `SurefootInput`, its output `SurefootOutput`. Give the agent a journal on disk if the checkpointer
+    outlives the process: a checkpoint without its journal is refused. As a node of another graph, the graph needs no
     checkpointer of its own.
     """
     require_langgraph()
@@ -45,7 +45,7 @@ def create_graph(
 
     async def intake(state: SurefootState) -> Update:
         info = get_runtime().execution_info
-        # The same when LangGraph repeats the node, another one for every new input.
+        # The identity is the same when LangGraph repeats the node, and new for every input.
         return await nodes.intake(state, f"{info.thread_id}/{info.task_id}" if info else new_run_id())
 
     async def ask(state: SurefootState) -> Update:

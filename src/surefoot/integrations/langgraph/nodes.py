@@ -1,7 +1,7 @@
-"""The nodes of the graph. Each carries out one part of a run by the engine's own functions.
+"""The nodes of the graph. Each carries out one part of a run with the engine's own functions.
 
-LangGraph repeats a node that was interrupted or killed. So a node asks the journal where the run is, and does nothing
-that the journal is past.
+LangGraph repeats a node that was interrupted or killed. So a node reads the position of the run from the journal, and
+repeats nothing that is already recorded.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ class Nodes:
     # -- the nodes -------------------------------------------------------------------------------------------------
 
     async def intake(self, state: SurefootState, identity: str) -> Update:
-        """Choose the run: a given one, or a new one, whose id follows from where the graph is."""
+        """Choose the run: a given one, or a new one, whose id is derived from `identity` unless it is given."""
         given = state.get("given_run_id", "")
         used: Update = {"given_run_id": "", "checks": [], "run_checks": list(state.get("checks") or ())}
         if given and self._parts.exists(given):
@@ -57,8 +57,8 @@ class Nodes:
             self._require_same_task(state, run_state)
             return {**used, **self._update(run_state, go_on_at=run_state.seq)}
         if not state.get("task", "").strip():
-            what = f"there is no run {given!r} in the journal" if given else "the input has no task"
-            raise UsageError(what, remedy='give a task: {"task": "...", "checks": ["pytest -q"]}')
+            problem = f"there is no run {given!r} in the journal" if given else "the input has no task"
+            raise UsageError(problem, remedy='give a task: {"task": "...", "checks": ["pytest -q"]}')
         run_id = given or "lg-" + hashlib.sha256(identity.encode()).hexdigest()[:12]
         fresh = {**update_of(RunState(run_id=run_id), self._agent.services.redactor), "seq": 0, "go_on_at": 0}
         return {**used, **fresh, "next": "planner"}
@@ -97,13 +97,13 @@ class Nodes:
     async def ask(self, state: SurefootState, interrupt: Callable[[Any], Any]) -> Update:
         """Interrupt the graph with the run's questions, and leave the answers for the run.
 
-        It is a node of its own because LangGraph gives the answers of an interrupted node by the order in which it
-        asks: a node that asked and then went on would get the first answer for its second question.
+        This is a node of its own because LangGraph assigns answers to the interrupts of a node by their order: a node
+        that asked and then went on would get the first answer for its second question.
         """
         run_id = state["run_id"]
         run_state = self._parts.state_of(run_id, state["seq"])
         if run_state.seq != state["seq"] or run_state.stage is not Stage.WAITING:
-            # Somebody has continued the run elsewhere. An answer to the old question is none to a new one.
+            # The run was continued elsewhere. An answer to the old question must not answer a new one.
             return self._update(run_state)
         questions = self._agent.questions(run_id)
         open_ones = [q for q in questions if q.id not in self._answered(run_id)]
@@ -118,7 +118,7 @@ class Nodes:
                 return {**self._update(run_state), "problem": f"{error}; {error.remedy}"}
         return self._update(run_state, go_on_at=run_state.seq)
 
-    # -- what they share -------------------------------------------------------------------------------------------
+    # -- common parts ----------------------------------------------------------------------------------------------
 
     async def _advance(self, state: SurefootState, write: Write, part: Work, stages: Collection[Stage]) -> Update:
         run_id, seen = state["run_id"], state.get("seq", 0)
@@ -140,7 +140,10 @@ class Nodes:
         return Task(text=state["task"], workspace=str(self._agent.workspace), checks=checks)
 
     def _require_same_task(self, state: SurefootState, run_state: RunState) -> None:
-        """A thread still has the task of its last run; any other task beside the id of a run is a mistake."""
+        """Raise UsageError if the input has the id of a run and another task.
+
+        The task of the thread's last run is allowed, because the state still has it.
+        """
         text, known = state.get("task", ""), run_state.task.text if run_state.task else ""
         last = state.get("run_id", "")
         if text in ("", known) or (last and self._parts.exists(last) and self._task_of(last) == text):
@@ -155,20 +158,20 @@ class Nodes:
         return task.text if task else ""
 
     def _answered(self, run_id: str) -> set[str]:
-        """The questions whose answers are left for the run and not taken yet."""
+        """The ids of the questions whose answers the run has not read yet."""
         return answered_in(self._agent.services.journal.receive(run_id))
 
     # -- streaming -------------------------------------------------------------------------------------------------
 
     def _catch_up(self, run_id: str, seen: int, write: Write) -> None:
-        """Stream the events that the journal has and the checkpoint does not know."""
+        """Stream the events of the journal that are newer than the checkpoint."""
         if self._parts.state_of(run_id, seen).seq > seen:
             for record in self._agent.services.journal.read(run_id, seen):
                 write({**self._event(run_id, record), "caught_up": True})
 
     @contextmanager
     def _streaming(self, run_id: str, write: Write) -> Iterator[None]:
-        """Stream the run's events as `custom` chunks, and text while it is written."""
+        """Stream the run's events as `custom` chunks, and the text that is being written."""
 
         def on_stream(source: Source, piece: str) -> None:
             write({"type": f"live_{source.kind}", "run_id": run_id, "step_id": source.step, "text": piece})
@@ -185,7 +188,7 @@ class Nodes:
 
 
 def _next(state: RunState, go_on_at: int) -> str:
-    """Return the node for the stage of a run."""
+    """The next node for a run. A halted run goes on only if `go_on_at` is its last event."""
     goes_on = go_on_at == state.seq
     match state.stage:
         case Stage.COMPLETED:

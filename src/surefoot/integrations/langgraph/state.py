@@ -1,4 +1,4 @@
-"""The state of the graph: what a program may want to know of a run. The journal has all of it, and more."""
+"""The state of the graph: a summary of a run for programs. The journal has the full run."""
 
 from typing import Annotated, Any
 
@@ -26,22 +26,22 @@ class ArtifactItem(TypedDict):
     name: str
     summary: str
     outputs: dict[str, Any] | None
-    """None if they are too long for the state; then the journal has them in the blob `hash`."""
+    """None if they are too long for the state; in that case they are in the journal, in the blob `hash`."""
     hash: str
     degraded: bool
-    """Whether this is a stand-in that the plan declared."""
+    """Whether this is the fallback that the plan declared."""
     expires_at: float | None
 
 
 class QuestionItem(TypedDict):
-    """A question, as the value of an interrupt has it."""
+    """A question in the value of an interrupt."""
 
     id: str
     kind: str
     text: str
     options: list[str]
     expected: str
-    """What can be answered, in words."""
+    """A description of the possible answers."""
     draft: str
     step_id: str
 
@@ -53,21 +53,21 @@ def merge_artifacts(known: list[ArtifactItem] | None, new: list[ArtifactItem] | 
 
 
 class SurefootInput(TypedDict, total=False):
-    """What the graph is given: a task, or the id of a run to continue."""
+    """The input of the graph: a task, or the id of a run to continue."""
 
     task: str
     checks: list[str]
     """Commands that must succeed at the end."""
     given_run_id: str
-    """The id of a run that exists, which is continued; or with a task, the id for the new run."""
+    """The id of an existing run to continue; or, with a task, the id for the new run."""
 
 
 class SurefootOutput(TypedDict, total=False):
-    """What the graph gives back."""
+    """The output of the graph."""
 
     run_id: str
     seq: int
-    """The last event of the journal that this state knows."""
+    """The number of the last event that this state includes."""
     stage: str
     task_list: dict[str, Any]
     """The plan with the status of each step: id, sessionId, topic, tasks, currentStage."""
@@ -78,21 +78,21 @@ class SurefootOutput(TypedDict, total=False):
 
 class SurefootState(SurefootInput, SurefootOutput, total=False):
     run_checks: list[str]
-    """The checks of this run. `checks` is emptied, because the next input of the thread may have none."""
+    """The checks of this run. `checks` itself is cleared, because the next input of the thread may have none."""
     ready: list[str]
     """The steps that the scheduler chose."""
     questions: list[QuestionItem]
-    """What the run waits for."""
+    """The questions that the run waits for."""
     problem: str
     """Why the last answer was not accepted."""
     go_on_at: int
-    """The last event of a halted run when somebody said that it may go on."""
+    """The number of the last event of a halted run that may go on; 0 otherwise."""
     next: str
     """The node that comes next."""
 
 
 def update_of(state: RunState, redactor: Redactor) -> dict[str, Any]:
-    """Return what the graph's state has of a run."""
+    """The values of the graph's state that come from a run."""
     listed = {**task_list(RunView(state=state)), "id": f"{state.run_id}.{state.revisions}"}
     outcome = state.outcome
     return {

@@ -1,4 +1,4 @@
-"""Tools and other runnables of LangChain and LangGraph as tools of Surefoot: their schema, errors and results."""
+"""Converts tools and other runnables of LangChain and LangGraph to tools of Surefoot."""
 
 import asyncio
 import contextvars
@@ -37,8 +37,8 @@ def as_tool(
 ) -> Tool:
     """Make a Surefoot tool of a LangChain tool, a compiled graph or any other runnable.
 
-    Nobody but you knows what it does, so by default it may change any file, and have effects outside the folder.
-    Declare less where that is true: `writes=Writes.NONE, external=False` for one that only computes or looks.
+    Surefoot cannot know what the runnable does, so by default it may change any file and have effects outside the
+    folder. Declare less where possible: `writes=Writes.NONE, external=False` for one that only computes or reads.
     """
     require_langgraph()
     tool_name = name or re.sub(r"[^A-Za-z0-9_-]", "_", str(getattr(runnable, "name", "") or ""))[:64]
@@ -63,7 +63,7 @@ def as_tool(
 
 
 def _schema(runnable: Any) -> dict[str, Any]:
-    """The JSON schema of the arguments; of a tool, without those that LangGraph injects."""
+    """The JSON schema of the arguments. Arguments that LangGraph injects into a tool are left out."""
     from langchain_core.tools import BaseTool
 
     if not isinstance(runnable, BaseTool):
@@ -88,7 +88,7 @@ def _schema_of_fields(fields: Any) -> dict[str, Any]:
 
 
 def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tool needs of a schema. Its title and description are those of a class, and would only take room."""
+    """The parts of a schema that a tool needs. The title and description of its class would only take room."""
     kept = {key: value for key, value in schema.items() if key in ("type", "properties", "required", "$defs")}
     return {"required": [], **kept}
 
@@ -103,7 +103,7 @@ def _runner(tool: str, runnable: Any, *, wrapped: bool, wait_on_cancel: bool) ->
 
         given = arguments[_INPUT] if wrapped else arguments
         config = {"configurable": {WORKSPACE: str(context.root)}}
-        own_context = _apart()
+        own_context = _isolated_context()
         try:
             if _is_sync(runnable):
                 call = functools.partial(own_context.run, runnable.invoke, given, config)
@@ -118,11 +118,11 @@ def _runner(tool: str, runnable: Any, *, wrapped: bool, wait_on_cancel: bool) ->
     return run
 
 
-def _apart() -> contextvars.Context:
-    """A context in which nothing is known of a surrounding graph.
+def _isolated_context() -> contextvars.Context:
+    """A context without the surrounding graph.
 
-    Otherwise a graph that is called as a tool would be a part of the graph that Surefoot runs in: it would use that
-    one's checkpoints, and its interrupts would end the node.
+    Otherwise a graph that is called as a tool would become part of the graph that Surefoot runs in: it would use the
+    checkpoints of that graph, and its interrupts would end the node.
     """
     from langchain_core.runnables.config import var_child_runnable_config
 
@@ -132,7 +132,7 @@ def _apart() -> contextvars.Context:
 
 
 def _is_sync(runnable: Any) -> bool:
-    """Whether this is a tool without an async version. LangChain would leave its thread behind on a cancellation."""
+    """Whether this is a tool without an async version. On cancellation, LangChain would leave its thread running."""
     from langchain_core.tools import BaseTool
 
     if not isinstance(runnable, BaseTool):
@@ -154,7 +154,7 @@ def _finished(tool: str, result: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The result without classes of LangChain."""
+    """The result with objects of LangChain converted to plain values."""
     from langchain_core.documents import Document
     from langchain_core.messages import BaseMessage
 

@@ -1,1 +1,1 @@
-"""OpenTelemetry: the events of runs as spans and metrics. The engine knows nothing of it."""
+"""OpenTelemetry: the events of runs as spans and metrics. The engine does not know about it."""

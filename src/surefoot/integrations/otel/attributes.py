@@ -18,7 +18,7 @@ def tool_attributes(tool: str, call_id: str, arguments: dict[str, Any], content:
 
 
 def call_attributes(event: e.ModelAnswered, content: Content) -> dict[str, Any]:
-    """What one call of the model has beside the names of the model and the run."""
+    """The attributes of one model call, except for the names of the model and the run."""
     return {
         n.TEMPERATURE: event.temperature,
         n.FINISH_REASONS: (event.finish_reason,),
@@ -38,7 +38,7 @@ def error_attributes(error: str) -> dict[str, str]:
 
 
 def split_model(name: str) -> tuple[str, str]:
-    """The model and its provider. Neither the address of a server nor the file of a script is part of them."""
+    """The names of the model and its provider, without the address of a server or the file of a script."""
     if name.startswith("scripted:"):
         name = "scripted"
     model, at, _ = name.partition(" at ")

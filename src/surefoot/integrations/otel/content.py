@@ -1,4 +1,4 @@
-"""What is said in a run: tasks, prompts, answers, arguments, results, reasons. Sent only if the user asks for it."""
+"""The content of a run: tasks, prompts, answers, arguments, results, reasons. Sent only if the user enables it."""
 
 import json
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from surefoot.errors import JournalError
 from surefoot.integrations.otel import names as n
 
 MAX_CHARS = 16_384
-"""The length of one text. Longer ones keep their beginning and their end."""
+"""The maximum length of one text. Of a longer one, the beginning and the end are kept."""
 
 
 class Content:
-    """Gives attributes for texts; none if content is switched off. Secrets are removed from all of them."""
+    """Makes attributes of texts, without secrets. There are none if content is switched off."""
 
     def __init__(self, enabled: bool, redact: Callable[[str], str], get_blob: Callable[[str], bytes]) -> None:
         self.enabled = enabled
@@ -28,7 +28,7 @@ class Content:
         return {name: self._short(json.dumps(value, ensure_ascii=False, default=str))}
 
     def messages(self, prompt: str, answer: str, finish_reason: str) -> dict[str, str]:
-        """The blobs of a prompt and an answer, in the JSON of the conventions."""
+        """A prompt and an answer, given by their blobs, in the JSON format of the semantic conventions."""
         if not self.enabled:
             return {}
         asked = {"role": "user", "parts": [{"type": "text", "content": self._read(prompt)}]}

@@ -1,26 +1,26 @@
-"""The ids of traces and spans. Those of a run follow from its id, so that a resumed run continues its trace."""
+"""The ids of traces and spans. Those of a run are derived from its id, so that a resumed run continues its trace."""
 
 import hashlib
 import random
 
 
 def trace_id_of(run_id: str) -> int:
-    """The trace of a run; the same in every process."""
+    """The trace id of a run; the same in every process."""
     return _derived(f"surefoot trace {run_id}", 16)
 
 
 def run_span_id(run_id: str, resumed: int) -> int:
-    """The span of the work on a run by one process: the first one, or the one that resumed it for the n-th time."""
+    """The id of the span of one process of a run. `resumed` is 0 for the first process, n for the n-th resume."""
     return _derived(f"surefoot run {run_id} {resumed}", 8)
 
 
 def _derived(text: str, size: int) -> int:
-    # Zero is no valid id.
+    # Zero is not a valid id.
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:size], "big") or 1
 
 
 class Ids:
-    """An id generator of the SDK whose next ids can be given. Used from the thread of the event loop only."""
+    """An id generator for the SDK whose next ids can be set. Use it only in the thread of the event loop."""
 
     def __init__(self) -> None:
         self.next_trace = 0

@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import Attributes
 
 _CALL_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-"""The boundaries that the conventions give for the durations of calls."""
+"""The bucket boundaries that the conventions give for the durations of calls."""
 _TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
-"""The boundaries that the conventions give for numbers of tokens."""
+"""The bucket boundaries that the conventions give for numbers of tokens."""
 _WORK_SECONDS = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 
 
 class Metrics:
     def __init__(self, meter: "Meter") -> None:
-        def seconds(name: str, what: str, boundaries: tuple[float, ...] = _WORK_SECONDS) -> "Histogram":
-            return meter.create_histogram(name, "s", what, explicit_bucket_boundaries_advisory=boundaries)
+        def seconds(name: str, description: str, boundaries: tuple[float, ...] = _WORK_SECONDS) -> "Histogram":
+            return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=boundaries)
 
         self._call = seconds(n.OPERATION_DURATION, "GenAI operation duration.", _CALL_SECONDS)
         self._tokens = meter.create_histogram(

@@ -1,4 +1,4 @@
-"""The events of a run that have no duration, as events of spans. Pure."""
+"""Events of a run that have no duration, as span events. Pure."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from surefoot.integrations.otel.content import Content
 from surefoot.journal import events as e
 
 Moment = tuple[str, str, dict[str, Any]]
-"""A name, the step it belongs to if any, and attributes."""
+"""The name of a span event, the id of its step or an empty string, and attributes."""
 
 
 def moment_of(event: e.Event, content: Content) -> Moment | None:

@@ -1,7 +1,7 @@
-"""The names of spans, attributes and metrics. All of them are here, because the conventions still change.
+"""The names of spans, attributes and metrics. All are in one place, because the conventions still change.
 
-`gen_ai.*` and `error.*` are those of the OpenTelemetry semantic conventions in the version `SEMCONV`, the last one that
-has the conventions for generative AI. `surefoot.*` are our own. docs/guides/telemetry.md lists them.
+`gen_ai.*` and `error.*` are from the OpenTelemetry semantic conventions in the version `SEMCONV`, the last one with the
+conventions for generative AI. `surefoot.*` are our own. docs/guides/telemetry.md lists them.
 """
 
 from typing import Final
@@ -78,7 +78,7 @@ TASK: Final = "surefoot.task"
 STEP_NAME: Final = "surefoot.step.name"
 MESSAGE: Final = "surefoot.message"
 
-# Events of spans:
+# Span events:
 MODEL_RETRIED: Final = "surefoot.model.retry"
 GATE_REFUSED: Final = "surefoot.gate.refused"
 CHECKS: Final = "surefoot.checks"

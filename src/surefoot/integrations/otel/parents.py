@@ -1,4 +1,4 @@
-"""Small conversions between the SDK's values and ours."""
+"""Conversions to the SDK's contexts and times."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def as_parent(parent: "SpanContext | None") -> "Context":
-    """A context with this parent; without one, an empty context, so that nothing around is taken for the parent."""
+    """A context with this parent. Without one it is empty, so that no surrounding span becomes the parent."""
     from opentelemetry.context import Context
     from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 

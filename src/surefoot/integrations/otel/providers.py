@@ -1,6 +1,6 @@
-"""The SDK: providers of spans and metrics that send to an OTLP receiver, as the OTEL_* variables say.
+"""Sets up the SDK: providers of spans and metrics that send to an OTLP receiver, configured by the OTEL_* variables.
 
-What goes wrong while sending is counted, and told once. It is not logged, because a log line would end up in the middle
+Errors while sending are counted, and reported once. They are not logged, because a log line would appear in the middle
 of the live view.
 """
 
@@ -34,7 +34,7 @@ _PROTOCOL = "http/protobuf"
 
 @dataclass
 class Problems:
-    """What could not be delivered. Written by the threads that send."""
+    """Counts what could not be delivered. Written by the sending threads."""
 
     spans: int = 0
     metrics: int = 0
@@ -59,7 +59,7 @@ class Providers:
     close_log: Callable[[], None]
 
     def shut_down(self) -> None:
-        """Send what is left, and stop. Blocks until it is delivered or given up."""
+        """Send everything that is pending, and stop. Blocks until it is delivered or dropped."""
         sending = threading.Thread(target=self.meters.shutdown, daemon=True)
         sending.start()
         self.tracers.shutdown()
@@ -67,8 +67,8 @@ class Providers:
 
 
 def make_providers(environ: Mapping[str, str], timeout: float) -> Providers | None:
-    """None if OTEL_SDK_DISABLED is set. Raises ConfigError if the packages are missing, or a variable asks for what is
-    not supported."""
+    """Create the providers; None if OTEL_SDK_DISABLED is true. Raises ConfigError if packages are missing, or if a
+    variable has a value that is not supported."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return None
     traces, metrics = (_is_wanted(environ, signal) for signal in ("TRACES", "METRICS"))
@@ -118,7 +118,7 @@ def _is_wanted(environ: Mapping[str, str], signal: str) -> bool:
 
 
 def _exporters(problems: Problems, environ: Mapping[str, str], timeout: float) -> tuple[Any, Any]:
-    """The exporters, which count what they lose. One attempt takes no longer than the end of a run may be delayed."""
+    """The exporters of spans and metrics, which count what they lose. `timeout` is the default for one attempt."""
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.metrics.export import MetricExportResult
@@ -156,7 +156,7 @@ _own = threading.local()
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """What the SDK logs in this thread meanwhile is about our own telemetry, not that of the program around us."""
+    """Mark what the SDK logs in this thread as being about our own telemetry, not that of the surrounding program."""
     _own.working = True
     try:
         yield

@@ -1,4 +1,4 @@
-"""Sends spans and metrics of the runs on a bus, from their events. Nothing that goes wrong here reaches a run."""
+"""Sends spans and metrics of the runs on a bus, made from their events. Errors here never affect a run."""
 
 import asyncio
 import contextlib
@@ -26,10 +26,10 @@ Tell = Callable[[str], None]
 
 @contextlib.asynccontextmanager
 async def telemetry(services: Services, settings: TelemetrySettings, tell: Tell) -> AsyncIterator[None]:
-    """Send telemetry of every run of these services meanwhile, if it is switched on.
+    """Send telemetry of every run of these services while the context is active, if it is switched on.
 
-    At the end, what is not delivered yet delays the caller by at most `flush_seconds`. `tell` gets one message if
-    something was lost.
+    At the end, pending telemetry delays the caller by at most `flush_seconds`. `tell` gets one message if something was
+    lost.
     """
     providers = make_providers(os.environ, settings.flush_seconds) if settings.enabled else None
     if providers is None:
@@ -53,7 +53,7 @@ def _content(services: Services, settings: TelemetrySettings) -> Content:
 
 
 class Traces:
-    """The traces of all runs on a bus. The first error of its own ends it."""
+    """The traces of all runs on a bus. After the first internal error, which is in `failure`, records are ignored."""
 
     def __init__(self, providers: Providers, journal: "Journal", content: Content) -> None:
         tracer = providers.tracers.get_tracer(n.SCOPE, __version__, schema_url=n.SCHEMA_URL)
@@ -85,7 +85,7 @@ class Traces:
                 del self._runs[run_id]
 
     def close(self) -> None:
-        """End the spans of runs that have stopped without an end, such as after the phase that was asked for."""
+        """End the spans of runs that stopped before their end, such as after a requested phase."""
         for trace in self._runs.values():
             with contextlib.suppress(Exception):
                 trace.close()
@@ -93,8 +93,10 @@ class Traces:
 
 
 async def _shut_down(providers: Providers, seconds: float) -> bool:
-    """Whether everything was sent, or given up, in this time. In a daemon thread: nobody waits for a receiver that
-    hangs, not even the end of the process."""
+    """Shut the providers down. Returns False if that takes longer than `seconds`.
+
+    This happens in a daemon thread, so that a receiver that hangs delays nothing, not even the end of the process.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""The spans of one run, made from its events: run > phase > step > action or call of the model."""
+"""The spans of one run, made from its events: run > phase > step > action or model call."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _BAD = frozenset({Verdict.FAILED, Verdict.BLOCKED, Verdict.BUDGET, Verdict.LOOP,
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What all runs of a process share."""
+    """The objects that all runs of a process share."""
 
     tracer: "Tracer"
     sampler: "Sampler"
@@ -44,10 +44,10 @@ class Open:
 
 
 class RunTrace:
-    """The spans of the work on a run by one process."""
+    """The spans of a run in one process."""
 
     def __init__(self, kit: Kit, run_id: str, record: e.Record, earlier: Iterable[e.Record] = ()) -> None:
-        """`record` is the creation of the run, or its continuation after the `earlier` records."""
+        """`record` creates the run, or resumes it after the `earlier` records."""
         event = record.event
         assert isinstance(event, e.RunCreated | e.RunResumed)
         self._kit, self._run_id = kit, run_id
@@ -61,7 +61,7 @@ class RunTrace:
         self._phase_name = ""
         self._usage = [0, 0]
         self._cost = 0.0
-        stage, resumed = _where(earlier, record.seq)
+        stage, resumed = _stage_and_resumes(earlier, record.seq)
         self._run = self._start_run(event, resumed)
         if isinstance(event, e.RunCreated):
             stage = event.starts_at
@@ -132,7 +132,7 @@ class RunTrace:
         return Open(span, self._at)
 
     def _context_of(self, resumed: int) -> "SpanContext":
-        """The span of another process that worked on this run, sampled or not as the trace is."""
+        """The context of the span of another process of this run. It is sampled if the trace is."""
         from opentelemetry.trace import SpanContext, TraceFlags
 
         trace = trace_id_of(self._run_id)
@@ -173,7 +173,7 @@ class RunTrace:
     # -- phases ------------------------------------------------------------------------------------------------------
 
     def _on_stage(self, event: e.StageEntered) -> None:
-        # A phase that gives up ends with an error; so does a step that sends the run to recovery, with its own span.
+        # Only a phase that gives up ends with an error. If a step fails, the error is in the span of the step.
         self._leave(str(event.stage) if event.stage is Stage.FAILED else "")
         if event.stage in WORKING:
             self._enter(event.stage, event.reason)
@@ -311,7 +311,7 @@ class RunTrace:
         opened.span.end(nanoseconds(self._at))
 
     def _add(self, name: str, step_id: str, attributes: dict[str, Any]) -> None:
-        """Add an event to the innermost span around a step, or around the run."""
+        """Add an event to the span of a step, or else to that of the phase or the run."""
         if (around := self._around(step_id)) is not None:
             around.span.add_event(name, attributes, nanoseconds(self._at))
 
@@ -334,8 +334,8 @@ _HANDLERS: dict[type, Callable[[RunTrace, Any], None]] = {
 }
 
 
-def _where(earlier: Iterable[e.Record], seq: int) -> tuple[Stage | None, int]:
-    """The stage that a run was in before an event, and how often it was resumed up to and including it."""
+def _stage_and_resumes(earlier: Iterable[e.Record], seq: int) -> tuple[Stage | None, int]:
+    """The stage of a run before an event, and how often it was resumed up to and including this event."""
     stage, resumed = None, 0
     for record in earlier:
         if record.seq > seq:

@@ -1,1 +1,1 @@
-"""Redis: a copy of runs for other programs and other machines. The journal stays the truth."""
+"""Redis: a copy of runs for other programs and other machines. The journal remains the source of truth."""

@@ -1,4 +1,4 @@
-"""Connecting to Redis. Errors name the server without its password."""
+"""Connects to Redis. Errors name the server without its password."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ REPLY_SECONDS = 5.0
 
 
 def connect(settings: RedisSettings) -> Any:
-    """An asynchronous client. Nothing is sent before it is used."""
+    """An asynchronous client. It connects when it is first used. Raises ConfigError if a package is missing."""
     assert settings.url is not None
     try:
         from redis.asyncio import Redis
@@ -24,7 +24,7 @@ def connect(settings: RedisSettings) -> Any:
 
 
 def failures() -> tuple[type[BaseException], ...]:
-    """What goes wrong while talking to a server."""
+    """The exceptions that mean that a server cannot be used."""
     from redis.exceptions import RedisError
 
     return (RedisError, OSError, TimeoutError)
@@ -32,6 +32,6 @@ def failures() -> tuple[type[BaseException], ...]:
 
 def describe(settings: RedisSettings, error: BaseException) -> str:
     where = shown_url(settings.url or "")
-    # Some errors repeat the address as it was given.
+    # Some errors contain the address as it was given, with its password.
     reason = " ".join(str(error).replace(settings.url or "\0", where).split()) or type(error).__name__
     return f"Redis at {where} cannot be used: {reason}"

@@ -1,4 +1,4 @@
-"""One run as it is copied to Redis: what is new since the last time, as commands of one pipeline."""
+"""The copy of one run in Redis. New events become commands of one pipeline."""
 
 import json
 import math
@@ -22,7 +22,7 @@ from surefoot.view.state import RunView
 MAX_EVENTS = 200
 """How many events are copied at once."""
 MAX_BLOB_BYTES = 1_000_000
-"""Longer content stays in the journal only."""
+"""Longer content is only in the journal."""
 _DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
 
 Command = Callable[[Any], object]
@@ -30,7 +30,7 @@ Command = Callable[[Any], object]
 
 
 class RunCopy:
-    """Reads from the journal what is durable, so nothing is lost while the server is away."""
+    """Reads durable events from the journal, so that none is lost while the server is away."""
 
     def __init__(self, run_id: str, settings: RedisSettings, journal: Journal, redactor: Redactor) -> None:
         self.keys = Keys(settings.prefix, run_id)
@@ -38,13 +38,15 @@ class RunCopy:
         self._view = RunView()
         self._sent = 0
         self._artifacts: dict[str, tuple[dict[str, Any], bool]] = {}
-        """Those that are not copied yet, and whether each is pinned."""
+        """The artifacts that are not copied yet, and whether each is pinned."""
         self._artifact_ids: list[str] = []
         self._blobs: set[str] = set()
 
     def collect(self) -> tuple[list[Command], Callable[[], bool]]:
-        """The commands that copy the next events, and a function to call when they were carried out, which returns
-        whether there is more. Without new events there are no commands."""
+        """The commands that copy the next events, and a function to call after they have succeeded.
+
+        The function returns whether there are more events. Without new events there are no commands.
+        """
         records = []
         for record in self._journal.read(self.keys.run_id, self._sent):
             records.append(record)
@@ -69,7 +71,7 @@ class RunCopy:
         return commands, done
 
     def touch(self) -> list[Command]:
-        """The commands that let the keys of a run live on."""
+        """The commands that renew the expiry of a run's keys."""
         ttl, keys, now = self._settings.ttl_seconds, self.keys, time.time()
         return [
             *(lambda pipe, key=key: pipe.expire(key, ttl) for key in keys.of_run),
@@ -79,7 +81,7 @@ class RunCopy:
         ]
 
     def _advance(self, record: e.Record) -> None:
-        """Secrets are removed first, so that nothing that is made from the view has any."""
+        """Update the view with a record. Secrets are removed first, so that nothing made from the view has any."""
         view = self._view
         advance(view, e.Record(record.seq, record.at, shown(record.event, self._redactor)))
         event = record.event
@@ -109,7 +111,7 @@ class RunCopy:
             self._set(keys.tasks, task_list(self._view), ttl),
         ]
         for artifact_id, (document, pinned) in self._artifacts.items():
-            # An artifact lives from its creation on, also if it is copied again by a process that resumes the run.
+            # The expiry counts from the creation of the artifact, even if a resumed process copies it again.
             ends = [] if pinned else [document["createdAt"] + ttl, document["expiresAt"] or math.inf]
             left = math.ceil(min([now + ttl, *ends]) - now)
             if left > 0:
@@ -131,7 +133,7 @@ class RunCopy:
         return commands
 
     def _digests(self, chunk: list[e.Record]) -> set[str]:
-        """The hashes in these events, of content or of anything else."""
+        """The hashes in these events that are not copied yet. Not all of them are hashes of content."""
         if not self._settings.events:
             return set()
         found = {digest.decode() for record in chunk for digest in _DIGEST.findall(e.encode(record.event))}

@@ -1,4 +1,4 @@
-"""The keys of a run in Redis, and what they hold. docs/guides/redis.md describes them. Pure."""
+"""The keys of a run in Redis, and their values. docs/guides/redis.md describes them. Pure."""
 
 import json
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Keys:
 
     @property
     def tasks(self) -> str:
-        """The task list, as sockets get it."""
+        """The task list, as it is sent to sockets."""
         return f"{self.prefix}:run:{self.run_id}:tasks"
 
     @property
@@ -46,7 +46,7 @@ class Keys:
 
     @property
     def of_run(self) -> tuple[str, ...]:
-        """The keys that live as long as the run is written."""
+        """The keys whose expiry is renewed while the run is copied."""
         return (self.state, self.tasks, self.events, self.blobs)
 
 
@@ -95,6 +95,6 @@ def encode_record(record: e.Record) -> bytes:
 
 
 def decode_record(seq: int, text: bytes) -> e.Record:
-    """Raises ValueError, KeyError or TypeError if this is no event."""
+    """Decode an event. Raises ValueError, KeyError or TypeError if the text is not an event."""
     entry = json.loads(text)
     return e.Record(seq, float(entry["at"]), e.decode(entry["kind"], json.dumps(entry["body"]).encode()))

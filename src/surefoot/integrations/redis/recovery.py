@@ -1,4 +1,4 @@
-"""Gets runs back from Redis into a journal that does not have them."""
+"""Copies runs from Redis back into a journal that does not have them."""
 
 import zlib
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from surefoot.config.integrations import RedisSettings
-from surefoot.core.transitions import WORKING
 from surefoot.errors import JournalError, SurefootError, UnknownRun, UsageError
 from surefoot.integrations.redis.connection import connect, describe, failures
 from surefoot.integrations.redis.copy import MAX_BLOB_BYTES
@@ -28,15 +27,15 @@ class Recovered:
     state: RunState
     blobs: int
     missing: int
-    """How many of the last events are not there any more."""
+    """How many of the last events could not be recovered."""
 
     @property
     def may_be_running(self) -> bool:
-        return self.state.outcome is None and self.state.stage in WORKING
+        return self.state.in_progress
 
 
 async def recover(settings: RedisSettings, name: str, journal_file: Path) -> Recovered:
-    """Write a run to the journal, with its events as they were. `name` is the beginning of its id, or `last`."""
+    """Write a run to the journal, with its original events. `name` is the beginning of its id, or `last`."""
     if settings.url is None:
         raise UsageError("no Redis server is configured", remedy="set SUREFOOT_REDIS__URL=redis://HOST:6379/0")
     client = connect(settings)
@@ -59,15 +58,14 @@ async def recover(settings: RedisSettings, name: str, journal_file: Path) -> Rec
 
 async def _find(client: Any, settings: RedisSettings, name: str) -> str:
     newest = [run_id.decode() for run_id in await client.zrevrange(Keys(settings.prefix).runs, 0, -1)]
-    there = [run_id for run_id in newest if await client.exists(Keys(settings.prefix, run_id).events)]
-    if not there:
+    recoverable = [run_id for run_id in newest if await client.exists(Keys(settings.prefix, run_id).events)]
+    if not recoverable:
         raise UnknownRun(
             "there are no runs in Redis that can be recovered",
             remedy="keys expire after redis.ttl_seconds, and events are copied only with redis.events = true",
         )
-    return select_run(
-        name, there[:1] if name == LAST else [run_id for run_id in there if run_id.startswith(name)], there
-    )
+    matching = recoverable[:1] if name == LAST else [run_id for run_id in recoverable if run_id.startswith(name)]
+    return select_run(name, matching, recoverable)
 
 
 def _records(run_id: str, entries: dict[int, bytes]) -> list[e.Record]:
@@ -82,12 +80,12 @@ def _records(run_id: str, entries: dict[int, bytes]) -> list[e.Record]:
             remedy="it may be of another version; recover it with the version that wrote it",
         ) from error
     if not records or not isinstance(records[0].event, e.RunCreated) or records[0].event.run_id != run_id:
-        raise JournalError(f"the beginning of run {run_id} is not in Redis any more", remedy="there is no way back")
+        raise JournalError(f"the beginning of run {run_id} is not in Redis any more", remedy="it cannot be recovered")
     return records
 
 
 def _unpacked(digest: str, body: bytes) -> bytes | None:
-    """The content, or None if it is not what its hash says."""
+    """The content; None if it does not match its hash."""
     try:
         data = zlib.decompressobj().decompress(body, MAX_BLOB_BYTES)
     except zlib.error:

@@ -43,10 +43,11 @@ async def connect(workers: Workers) -> "Client":
 
 
 async def hand_over(run_id: str, *, seen_seq: int = 0, workers: Workers | None = None) -> None:
-    """Have a worker look at a run: the one way to start it, to resume it, and to tell it of an answer.
+    """Have a worker look at a run. This is how a run is started and resumed, and how it learns of an answer.
 
-    `seen_seq` is the number of the last event that the caller has seen, if a run that has ended or waits is to go on:
-    it does unless it halted after that event. 0: a worker looks whether there is something to do, such as an answer.
+    To continue a run that has ended or waits, pass the number of the last event that the caller has seen as `seen_seq`.
+    The run continues unless it has halted again after that event. With 0, a worker only checks for work, such as an
+    answer.
     """
     from temporalio.service import RPCError
 
@@ -54,7 +55,7 @@ async def hand_over(run_id: str, *, seen_seq: int = 0, workers: Workers | None =
     client = await connect(workers)
     order = {"run_id": run_id, "after": seen_seq, "heartbeat_seconds": workers.heartbeat_seconds}
     try:
-        # If the workflow runs, this is only the signal. If it has ended, or was never started, it is started too.
+        # A workflow that is running only gets the signal. One that has ended or was never started is started too.
         await client.start_workflow(
             WORKFLOW,
             order,

@@ -1,7 +1,7 @@
-"""The activity of a worker: drive one run until it ends or waits, with the normal engine and the journal as the truth.
+"""The activity of a worker: drives one run until it ends or waits, with the normal engine and the shared journal.
 
 A worker that is slow looks dead to Temporal, which then starts the activity for the same run on another machine too.
-Only the one that has the lease of the run in the database can write.
+Only the worker that holds the lease of the run in the database can write.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from surefoot.journal.store.postgres.journal import PostgresJournal
 from surefoot.models.select import choose_model, reusable_spec
 
 BEATS = 4
-"""Signs of life within the time after which a run is given to another worker."""
+"""The number of heartbeats within the timeout after which a run is given to another worker."""
 UNEXPECTED_TRIES = 5
-"""A run that fails this often for a reason that is no error of ours or of a server is left for people to look at."""
+"""The number of attempts after which an unexpected error is not retried, and left for people to look at."""
 
 
 class Driver:
@@ -47,8 +47,11 @@ class Driver:
 
     @activity.defn(name=DRIVE)
     async def drive(self, order: dict[str, Any]) -> dict[str, Any]:
-        """`order` has run_id, and as `after` the `seen_seq` of `hand_over` in `client.py`. Returns whether the run has
-        ended, or in how many seconds to look again."""
+        """Drive a run until it ends or waits. Returns whether it has ended, and if not, in how many seconds to look
+        again.
+
+        `order` has the keys `run_id` and `after`, which is the `seen_seq` of `hand_over` in `client.py`.
+        """
         run_id = str(order["run_id"])
         if run_id in self._driving:
             raise ApplicationError(f"this worker is still ending an earlier attempt at run {run_id}", type="Busy")
@@ -58,7 +61,7 @@ class Driver:
             return await self._drive(run_id, seen_seq=int(order["after"]))
         except asyncio.CancelledError:
             if activity.is_worker_shutdown():
-                # Another worker goes on at once. Without this, Temporal would take the run for cancelled.
+                # Makes another worker continue at once. Otherwise Temporal would consider the run cancelled.
                 raise ApplicationError("the worker was stopped", type="WorkerStopped") from None
             raise
         except SurefootError as error:
@@ -83,14 +86,14 @@ class Driver:
             self._journal.acquire(run_id)
             state = await self._resume(run_id, records)
         finally:
-            # Cancelled or not: while this process holds the lease, no other can go on.
+            # Even if cancelled: while this process holds the lease, no other can continue.
             await asyncio.shield(self._journal.release(run_id))
-        return self._at_rest(state, list(self._journal.read(run_id)), seen_seq) or _RUNNING
+        return self._at_rest(state, list(self._journal.read(run_id)), seen_seq) or _LOOK_AGAIN_AT_ONCE
 
     def _at_rest(self, state: RunState, records: Sequence[e.Record], seen_seq: int) -> dict[str, Any] | None:
-        """What to tell Temporal of a run that has ended or waits; None if it is to be driven now."""
+        """The result of the activity for a run that has ended or waits; None if the run can be driven now."""
         if seen_seq >= _halted_at(records) > 0:
-            # Somebody has seen that it halted, and wants it to go on.
+            # The caller has seen that the run halted, and wants it to continue.
             return None
         if state.stage in (Stage.COMPLETED, Stage.FAILED) and state.outcome is not None and not state.alerts:
             return {"ended": True, "verdict": str(state.outcome.verdict)}
@@ -129,12 +132,12 @@ class Driver:
             await asyncio.to_thread(remove_files, folder, home, run_id)
 
     def _tell(self, run_id: str, message: str) -> None:
-        """What does not stop a run, such as a receiver of telemetry that is away."""
+        """Report a problem that does not stop the run, such as that telemetry cannot be delivered."""
         self._say(f"run {run_id}: {message}")
 
 
-_RUNNING = {"ended": False, "seconds": 0.0}
-"""Look again at once: a message came while the run was being put aside."""
+_LOOK_AGAIN_AT_ONCE = {"ended": False, "seconds": 0.0}
+"""The result if a message arrived while the run was about to halt."""
 
 
 def work_folder(run_id: str, name: str) -> Path:
@@ -151,7 +154,7 @@ def _halted_at(records: Sequence[e.Record]) -> int:
 
 
 async def _beat() -> None:
-    """Tell Temporal that this worker lives. Cancellation comes back as the answer."""
+    """Send heartbeats to Temporal. The replies to them deliver a cancellation."""
     timeout = activity.info().heartbeat_timeout
     seconds = timeout.total_seconds() / BEATS if timeout else 5.0
     while True:

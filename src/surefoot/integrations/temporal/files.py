@@ -1,4 +1,4 @@
-"""The files of a remote run: stored with the journal by whoever has them, brought here by whoever goes on."""
+"""The files of a remote run. They are stored with the journal, and downloaded by the worker that continues the run."""
 
 import asyncio
 import shutil
@@ -16,7 +16,7 @@ from surefoot.workspace.mirror import Mirror
 from surefoot.workspace.snapshots.snapshot import Workspace
 
 QUEUED_BYTES = 32 * 1024**2
-"""So much content may wait to be written. More of it waits in the files that it comes from."""
+"""How many bytes of content may wait to be written before more is read."""
 
 
 def open_workspace(folder: Path, home: Path, config: ExecutionConfig) -> Workspace:
@@ -24,7 +24,7 @@ def open_workspace(folder: Path, home: Path, config: ExecutionConfig) -> Workspa
 
 
 def putting(journal: Journal) -> Callable[[bytes], str]:
-    """A function that stores content from another thread. Call it on the event loop of the journal."""
+    """A function that stores content from another thread. `putting` must be called in the journal's event loop."""
     loop, queued = asyncio.get_running_loop(), 0
 
     def put(data: bytes) -> str:
@@ -45,7 +45,7 @@ def snapshots_of(records: Sequence[e.Record]) -> list[str]:
 
 
 def last_stored(records: Sequence[e.Record]) -> str:
-    """The files that a remote run has now."""
+    """The snapshot of the current files of a remote run."""
     for record in reversed(records):
         if isinstance(record.event, e.WorkspaceStored | e.RunCreated):
             return record.event.snapshot
@@ -56,7 +56,7 @@ def bring_files(
     records: Sequence[e.Record], folder: Path, home: Path, config: ExecutionConfig, put: Callable[[bytes], str],
     reader: Reader,
 ) -> Mirror:  # fmt: skip
-    """Give a folder of this machine exactly the files of a run. It may hold what an earlier worker left there."""
+    """Make a folder of this machine contain exactly the files of a run, whatever an earlier worker left there."""
     created = records[0].event
     assert isinstance(created, e.RunCreated)
     with WorkspaceLock(folder, home, created.run_id):
@@ -71,13 +71,13 @@ def bring_files(
 
 
 def bring_snapshots(records: Sequence[e.Record], home: Path, reader: Reader) -> None:
-    """Bring the snapshots of a run to this machine, to compare or apply them."""
+    """Download the snapshots of a run to this machine, to compare or apply them."""
     from surefoot.history.timeline import snapshot_storage
 
-    def nothing(_: bytes) -> str:
+    def refuse(_: bytes) -> str:
         raise WorkspaceError("snapshots are only read here")
 
-    mirror = Mirror(snapshot_storage(home), nothing, reader.blob)
+    mirror = Mirror(snapshot_storage(home), refuse, reader.blob)
     for snapshot in snapshots_of(records):
         mirror.download(snapshot)
 

@@ -1,6 +1,6 @@
-"""The names that Temporal stores. Workflows that wait refer to them for months: they never change.
+"""The names that Temporal stores. They never change, because waiting workflows refer to them for months.
 
-Another behaviour of the workflow gets another name, `surefoot.run.v2`, beside the old one.
+A workflow with other behaviour gets another name, such as `surefoot.run.v2`, beside the old one.
 """
 
 WORKFLOW = "surefoot.run.v1"

@@ -1,4 +1,4 @@
-"""Creates a remote run: stores the files of a folder with the journal, records the run, hands it over to workers."""
+"""Creates a remote run: stores the files of a folder with the journal, records the run and hands it over to workers."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ from surefoot.workspace.worktrees import Worktree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRun:
-    """What is needed to create a run that workers drive."""
+    """The description of a run that workers drive."""
 
     run_id: str
     task: Task
@@ -48,7 +48,7 @@ class RemoteRun:
     given: Sequence[e.Event] = ()
     based_on: str = ""
     cloned: e.Cloned | None = None
-    """Where the folder comes from, if it is a clone. It is removed again, so the result is not applied to it."""
+    """The origin of the folder, if it is a clone. A clone is temporary, so the result is not applied to it."""
 
 
 async def start_remote(run: RemoteRun) -> None:
@@ -90,19 +90,20 @@ async def create_remote(run: RemoteRun) -> None:
         )
         await journal.append(run.run_id, [created, *run.given])
     finally:
-        # Gives the lease back, so that a worker can have it.
+        # Releases the lease, so that a worker can acquire it.
         await journal.aclose()
 
 
 def _remember_origin(home: Path, run: RemoteRun) -> None:
-    """Let `apply` and `list` find the folder, as for a run in a copy of it."""
+    """Record the folder, so that `apply` and `list` find it, as for a run in a copy of it."""
     file = worktree_records(home) / f"{run.run_id}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     durable_write(file, json.dumps(asdict(Worktree(str(run.folder.resolve()), run.task.workspace))).encode())
 
 
 def clone(address: str, ref: str, into: Path) -> tuple[Path, e.Cloned]:
-    """Clone a repository with the user's own git. Returns the folder, and what was cloned."""
+    """Clone a repository with the user's own git. Returns the folder, and what was cloned. Raises UsageError if git
+    fails."""
     require_address(address)
     name = re.sub(r"\.git$", "", address.rstrip("/")).replace(":", "/").rpartition("/")[2] or "repository"
     folder = into / name

@@ -27,7 +27,7 @@ class WorkerOptions:
 async def work(options: WorkerOptions, ready: Callable[[str], None], tell: Callable[[str], None]) -> None:
     """Drive runs until a signal asks this process to end. Runs in progress are then left to other workers.
 
-    `tell` gets what does not stop a run, without secrets: a server of tools, telemetry or copies that does not work.
+    `tell` gets problems that do not stop a run, without secrets: an MCP server, telemetry or Redis that does not work.
     """
     require_library()
     from temporalio.worker import Worker

@@ -1,8 +1,8 @@
-"""The workflow of a run: drive it, wait, drive it again, until it has ended.
+"""The workflow of a run: drives it, waits, and drives it again, until it has ended.
 
-Temporal repeats these lines from its record whenever a worker takes the workflow up, after months and with other
-versions of Surefoot. So they know nothing of runs and import nothing but names. What a run does is in its journal. A
-test replays recorded workflows with the lines below; `names` says what to do if they have to change.
+Temporal replays this code from its history whenever a worker picks up the workflow, even after months and with another
+version of Surefoot. So the code knows nothing about runs, and imports only names. The state of a run is in its journal.
+A test replays recorded workflows with this code; `names` says what to do if it has to change.
 """
 
 from contextlib import suppress
@@ -15,9 +15,9 @@ from temporalio.common import RetryPolicy
 from surefoot.integrations.temporal.names import DRIVE, WAKE, WORKFLOW
 
 LONGEST_DRIVE = timedelta(days=365)
-"""Temporal wants a limit. The limits of a run are in its own settings."""
+"""Temporal requires a limit. The limits of a run are in its own settings."""
 LOOK_AGAIN = timedelta(minutes=10)
-"""A waiting run is looked at this often, in case somebody who answered could not reach Temporal."""
+"""How often a waiting run is looked at, in case an answer was given while Temporal could not be reached."""
 
 
 @workflow.defn(name=WORKFLOW, sandboxed=False)
@@ -28,14 +28,16 @@ class RunWorkflow:
 
     @workflow.signal(name=WAKE)
     def wake(self, seen_seq: int = 0) -> None:
-        """Look at the run again. `seen_seq` is the number of the last event that the sender has seen, if a run that has
-        ended or waits is to go on: it does unless it halted after that event."""
+        """Look at the run again. `seen_seq` has the same meaning as in `hand_over` in `client.py`."""
         self._wakes += 1
         self._seen_seq = max(self._seen_seq, seen_seq)
 
     @workflow.run
     async def run(self, order: dict[str, Any]) -> dict[str, Any]:
-        """`order` has run_id, heartbeat_seconds and, as `after`, a `seen_seq`: Temporal stores these keys."""
+        """Drive a run until it has ended. `order` has `run_id`, `heartbeat_seconds` and `after`, which is a `seen_seq`.
+
+        Temporal stores these keys, so they never change.
+        """
         self._seen_seq = max(self._seen_seq, order["after"])
         while True:
             wakes, seen_seq = self._wakes, self._seen_seq
@@ -57,7 +59,8 @@ class RunWorkflow:
                 workflow.continue_as_new({**order, "after": self._seen_seq})
 
     async def _wait(self, wakes: int, seconds: float | None) -> None:
-        """Wait for a signal that came since the run was looked at, or until a question of the run times out."""
+        """Wait for a signal since the run was looked at. Ends when a question times out, at the latest after
+        `LOOK_AGAIN`."""
         longest = LOOK_AGAIN.total_seconds()
         timeout = longest if seconds is None else min(max(seconds, 0.0), longest)
         with suppress(TimeoutError):

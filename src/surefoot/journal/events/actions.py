@@ -21,12 +21,12 @@ class ModelAnswered(Value):
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float | None = None
-    """What the call cost, by the price of the model at that time. None: the price is unknown."""
+    """The cost of the call, by the price of the model at that time. None: the price is unknown."""
     duration_ms: int = 0
     finish_reason: str = "stop"
     temperature: float = 0.0
     unreadable: FreeText = ""
-    """Why the answer could not be parsed, if so. The next prompt contains it."""
+    """Why the answer could not be parsed; empty if it could. The next prompt contains it."""
     key: str = ""
     """The fingerprint of the request, under which an identical request finds this answer again."""
     conversation: str = ""
@@ -46,7 +46,7 @@ class ModelRetried(Value):
 
 
 class Decided(Value):
-    """What to do next inside a step, as decided by the model or the plan."""
+    """A decision of the model or the plan on what to do next in a step."""
 
     type: Literal["decided"] = "decided"
     step_id: str
@@ -106,7 +106,7 @@ class ActionInterrupted(Value):
     action_id: str
     step_id: str
     proposed: str = ""
-    """The blob of the call, if it is to be made again as it was: a question of the model that waited for its answer.
+    """The blob of the call, if it will be repeated unchanged: a question of the model that was waiting for its answer.
     Empty in a conversation, which has the call itself, and in older journals."""
 
 

@@ -1,4 +1,4 @@
-"""Other names of events, for programs that know those. docs/reference/events.md lists them."""
+"""Aliases of events, for programs that use those names. docs/reference/events.md lists them."""
 
 from surefoot.core.transitions import ORCHESTRATION, OrchestrationState, Stage
 from surefoot.journal.events.record import Event
@@ -16,14 +16,14 @@ ALIASES: dict[type[Event], str] = {
 
 
 def alias_of(event: Event) -> str:
-    """The other name of an event; empty if it has none. A refused gate is `planning_retry` only in planning."""
+    """Return the alias of an event; empty if it has none. A refused gate is `planning_retry` only in planning."""
     if isinstance(event, GateRefused) and event.phase != "planning":
         return ""
     return ALIASES.get(type(event), "")
 
 
 def state_of(event: Event) -> OrchestrationState | None:
-    """The state that a run enters with an event; None if it stays in its state."""
+    """Return the state that a run enters with an event; None if it stays in its state."""
     match event:
         case RunCreated(starts_at=stage) | StageEntered(stage=stage):
             return ORCHESTRATION[Stage(stage)]
@@ -31,7 +31,7 @@ def state_of(event: Event) -> OrchestrationState | None:
 
 
 def alias_fields(event: Event) -> dict[str, str]:
-    """The fields that an event has besides its own, where it is shown to programs: `alias` and `state`."""
+    """Return the fields that are added to an event in output for programs: `alias` and `state`."""
     state = state_of(event)
     fields = {"alias": alias_of(event), "state": state.value if state else ""}
     return {name: value for name, value in fields.items() if value}

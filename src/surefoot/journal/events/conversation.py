@@ -8,8 +8,8 @@ from surefoot.core.values import FreeText, Secrecy, Value, Wording
 
 
 class ContextGiven(Value):
-    """What a run knows of the earlier run that it continues. Recorded when it is created, and not changed later: the
-    earlier run may be undone or removed."""
+    """The context from the earlier run that a run continues. Recorded when the run is created: the earlier run may be
+    undone or removed later."""
 
     type: Literal["context_given"] = "context_given"
     run: str
@@ -19,11 +19,11 @@ class ContextGiven(Value):
     title: Wording
     """The first line of the earlier task."""
     facts: str
-    """The hash of what the engine knows: the task, the plan, the outcome, files, checks, decisions."""
+    """The hash of the facts that the engine knows: the task, the plan, the outcome, files, checks, decisions."""
     brief: str
     """The hash of the same in a few lines, for prompts that must be short."""
     items: tuple[str, ...] = ()
-    """The hashes of the items of the earlier conversation, without the system's; empty if there was none."""
+    """The hashes of the items of the earlier conversation, without the system item; empty if there was none."""
     before: tuple[FreeText, ...] = ()
     """One line for each of the newest runs before that one, oldest first."""
 
@@ -46,7 +46,7 @@ class ConversationOpened(Value):
     candidate: int = 0
     """The number of the candidate that is worked out in it; 0 for work in the workspace."""
     earlier: int = 0
-    """How many items behind the first are of the run that this one continues."""
+    """How many items after the first come from the run that this one continues."""
 
 
 class ConversationGrew(Value):
@@ -64,11 +64,11 @@ class ConversationMasked(Value):
     conversation: str
     positions: tuple[int, ...]
     window: int = 0
-    """The window that the server told when it refused a request as too long; 0 if it did not."""
+    """The context window that the server reported when it refused a request as too long; 0 if it reported none."""
 
 
 class CallAnswered(Value):
-    """The result of a call that is no action of a step: a look during the survey, or a request to the engine."""
+    """The result of a call that is not an action of a step: a read during the survey, or a request to the engine."""
 
     type: Literal["call_answered"] = "call_answered"
     conversation: str

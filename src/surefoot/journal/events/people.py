@@ -16,11 +16,11 @@ class QuestionAsked(Value):
     options: tuple[Wording, ...] = ()
     step_id: str = ""
     subject: str = ""
-    """The hash of what is being approved."""
+    """Identifies what the question is about. For an approval: a hash of the action."""
     draft: str = ""
-    """The blob of the text that a person may edit before it is done."""
+    """The blob of the text that a person may edit before it is used."""
     proposed: str = ""
-    """The blob of the answer of the model that is asked about, with which the step goes on after a pause. Empty in a
+    """The blob of the model's answer that the question is about; the step continues with it after a pause. Empty in a
     conversation, which has the answer itself, and in older journals."""
 
 
@@ -42,9 +42,9 @@ class ControlReceived(Value):
     plan: Wording = ""
     """The pending steps as a person wants them, in the format of `engine/planner/plan_toml.py`."""
     removes: tuple[str, ...] | None = None
-    """The steps that are left out of the plan on purpose. None: all that it lacks, as in older journals."""
+    """The steps that `plan` leaves out on purpose. None: all that it lacks, as in older journals."""
     id: str = ""
-    """The id of the command, if who sent it gave one."""
+    """The id that the sender gave the command, if any."""
 
 
 class ControlRefused(Value):
@@ -56,4 +56,4 @@ class ControlRefused(Value):
     by: str = "user"
     reason: FreeText
     id: str = ""
-    """The id of the command, if who sent it gave one."""
+    """The id that the sender gave the command, if any."""

@@ -128,7 +128,7 @@ class Record(NamedTuple):
 
 
 as_record: Callable[[tuple[int, float, Event]], Record] = partial(tuple.__new__, Record)
-"""Like `Record._make`, with one call less."""
+"""Like `Record._make`, with one call fewer."""
 
 
 def encode(event: Event) -> bytes:
@@ -149,7 +149,7 @@ def decode(kind: str, body: bytes) -> Event:
 
 _CLASSES: tuple[type[Value], ...] = get_args(get_args(Event)[0])
 KINDS: dict[type[Value], str] = {cls: cls.model_fields["type"].default for cls in _CLASSES}
-"""The name of each event class in the journal. Faster than reading the attribute of a value."""
+"""The name of each event class in the journal. A lookup here is faster than reading `type` of an event."""
 _BY_KIND = {kind: cls for cls, kind in KINDS.items()}
 
 

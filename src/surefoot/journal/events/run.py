@@ -17,7 +17,7 @@ Actor = Literal["engine", "model", "user"]
 
 
 class Cloned(Value):
-    """The repository that a run began with."""
+    """The repository that was cloned for a run."""
 
     address: Wording
     """Without a password or token."""
@@ -45,7 +45,7 @@ class RunCreated(Value):
     forked_at: str = ""
     """For a fork: the snapshot that its folder was made from. Empty in journals written before this was recorded."""
     model_traits: dict[str, Any] = Field(default_factory=dict)
-    """The traits of the model that are not the usual ones (`models/base.py`). They decide how it is asked."""
+    """The traits of the model that differ from the defaults (`models/base.py`). They decide how it is asked."""
     model_address: Wording = ""
     """The spec of a model that is named by the address of its server (`models/select.py`), without credentials."""
     isolation: str = ""
@@ -53,20 +53,22 @@ class RunCreated(Value):
     system: str = ""
     """Python and the operating system; empty in journals written before this was recorded."""
     remote: bool = False
-    """Whether workers drive it, perhaps on other machines than the one where it was created. Its snapshots are then
+    """Whether workers drive it, perhaps on other machines than the one where it was created. If so, its snapshots are
     stored with the journal."""
     branch: str = ""
     """The git branch that was made for the run; empty if none was asked for."""
     branched_from: str = ""
     """The branch that it was made from."""
     cloned: Cloned | None = None
-    """For a run that began with a clone: where it comes from."""
+    """For a run that began with a clone: its origin."""
+    newest_changes: FreeText = ""
+    """The newest commit and the uncommitted changes, if the task speaks of changes (`project/commits.py`)."""
 
 
 class RunResumed(Value):
     type: Literal["run_resumed"] = "run_resumed"
     run_id: str = ""
-    """For those who follow events as they happen; empty in journals written before this was recorded."""
+    """For programs that follow events as they happen; empty in journals written before this was recorded."""
     model: str
     surefoot: str
     pid: int = 0
@@ -89,7 +91,7 @@ class RunInterrupted(Value):
     type: Literal["run_interrupted"] = "run_interrupted"
     reason: FreeText
     as_asked: bool = False
-    """Whether the run was asked to stop there, after a phase."""
+    """Whether the run stopped after the phase that it was asked to stop after."""
 
 
 class StageEntered(Value):
@@ -128,7 +130,7 @@ class PlanMade(Value):
     type: Literal["plan_made"] = "plan_made"
     result: PhaseResult[DetailedPlan]
     mended: tuple[FreeText, ...] = ()
-    """What was normalized in the plan of the model."""
+    """The corrections that were made to the plan of the model."""
     dropped: tuple[Wording, ...] = ()
     """The names of steps of the previous plan that are not in this one."""
 
@@ -163,9 +165,9 @@ class Applied(Value):
     type: Literal["applied"] = "applied"
     folder: str
     before: str
-    """The snapshot of the folder before that."""
+    """The snapshot of the folder before the change."""
     after: str
-    """The snapshot of the folder after that."""
+    """The snapshot of the folder after the change."""
     towards: str = ""
     """The state of the copy that was applied. `after` also contains changes by others."""
     paths: tuple[str, ...] = ()
@@ -209,16 +211,16 @@ class Warned(Value):
 
 
 class AlertStarted(Value):
-    """An alert has to be sent. Written together with the event that it is about, before anything is sent."""
+    """An alert is due. Written together with the event that it reports, before anything is sent."""
 
     type: Literal["alert_started"] = "alert_started"
     alert_id: str
-    """Sent with the alert: a receiver that gets it twice can tell."""
+    """Sent with the alert, so that a receiver can detect duplicates."""
     on: AlertOccasion
     target: str
     """The host, or the program of the command. The rest of an address may be a secret."""
     document: str
-    """The hash of what is sent."""
+    """The hash of the document that is sent."""
 
 
 class AlertFinished(Value):
@@ -233,7 +235,7 @@ class AlertFinished(Value):
 
     @property
     def warning(self) -> str:
-        """What the user has to know if it was not delivered."""
+        """The warning for the user if the alert was not delivered."""
         return f"the alert to {self.target} was not delivered: {self.problem}"
 
 

@@ -21,7 +21,7 @@ class StepStarted(Value):
 
 
 CheckTime = Literal["before", "during", "after", "criteria", "final"]
-"""When checks ran, seen from the step or the run. `criteria`: they tell whether the criteria of a plan are met, and
+"""When checks ran, relative to the step or the run. `criteria`: they show whether the criteria of a plan are met, and
 neither fail nor prove a step."""
 
 
@@ -58,7 +58,7 @@ class CandidateTried(Value):
     """The candidates whose functions it merges; empty for an answer of the model. 0 is the original file."""
     results: tuple[CheckResult, ...] = ()
     conversation: str = ""
-    """The branch in which it was made. Its `conversation_opened` has the parent, and the message it starts behind."""
+    """The conversation in which it was made. Its `conversation_opened` has the parent, and how much of it is shared."""
 
     @property
     def label(self) -> str:
@@ -123,18 +123,18 @@ class RolledBack(Value):
     by: str = ""
     """For an undo by a person: who, and with which command."""
     scope: Literal["", "run", "step", "snapshot", "review"] = ""
-    """`review`: parts of the result were undone or edited, and what is left is the result of the run. Without a
-    snapshot: a review has left nothing of it."""
+    """`review`: parts of the result were undone or edited, and the rest is the result of the run. Without a snapshot:
+    the review left nothing of the result."""
     from_step: str = ""
     """With the scope `step`: the first step that was undone."""
     redoes: str = ""
     """The snapshot of an earlier undo that this one takes back."""
     undone: tuple[str, ...] = ()
-    """With the scope `review`: the files that are as before the run since then."""
+    """With the scope `review`: the files that were restored to their state before the run."""
 
 
 class UndoIncomplete(Value):
-    """The undo recorded before could not restore these files, because the disk had no room."""
+    """The preceding undo could not restore these files: the disk had no room, or they were changed meanwhile."""
 
     type: Literal["undo_incomplete"] = "undo_incomplete"
     paths: tuple[str, ...]

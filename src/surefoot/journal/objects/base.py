@@ -8,21 +8,21 @@ class ObjectStore(Protocol):
     """Content is named by its SHA-256, so it never changes, and writing it twice does no harm."""
 
     def put(self, digest: str, data: bytes) -> None:
-        """Store content. It is durable when this returns; who reads at the same time sees all of it or nothing."""
+        """Store content. It is durable when this returns; concurrent readers see all of it or nothing."""
         ...
 
     def get(self, digest: str) -> bytes | None:
-        """The content, or None if there is none. The caller compares the hash."""
+        """Return the content, or None if there is none. The caller verifies the hash."""
         ...
 
     def has(self, digest: str) -> bool: ...
 
     def delete(self, digest: str) -> None:
-        """Delete content for good. Nothing happens if there is none."""
+        """Delete content permanently. Does nothing if there is none."""
         ...
 
     def list(self) -> Iterator[str]:
-        """The hashes of all content, in no particular order."""
+        """Iterate over the hashes of all content, in no particular order."""
         ...
 
 
@@ -34,7 +34,7 @@ def is_digest(name: str) -> bool:
 
 
 def require_digest(name: str) -> str:
-    """A name goes into paths and addresses, so it must be a hash and nothing else."""
+    """Return the name, or raise ValueError if it is not a hash: it becomes part of paths and addresses."""
     if not is_digest(name):
         raise ValueError(f"not a SHA-256 in hexadecimal: {name[:80]!r}")
     return name

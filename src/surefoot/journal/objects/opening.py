@@ -1,4 +1,4 @@
-"""Opens the object store that a setting names: a folder, or a bucket."""
+"""Opens the object store that the setting names: a folder or a bucket."""
 
 from pathlib import Path
 from urllib.parse import unquote, urlsplit

@@ -1,6 +1,6 @@
 """An object store in a bucket of S3 or a compatible server, such as MinIO, Ceph or Garage.
 
-Four kinds of requests are all that is needed, so no SDK is: boto3 and botocore take 22 MB.
+It needs only four HTTP methods, so it uses no SDK: boto3 and botocore take 22 MB.
 """
 
 import os
@@ -22,7 +22,7 @@ TRIES = 4
 PAGE_KEYS = 1_000
 TIMEOUT_SECONDS = 60.0
 _KEY = re.compile(r"<Key>([^<]*)</Key>")
-_MORE = re.compile(r"<NextContinuationToken>([^<]*)</NextContinuationToken>")
+_NEXT_PAGE = re.compile(r"<NextContinuationToken>([^<]*)</NextContinuationToken>")
 _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,60})</Code>")
 
 
@@ -30,7 +30,7 @@ class S3Objects:
     """Content in `PREFIX/ab/<digest>`."""
 
     def __init__(self, endpoint: str, bucket: str, prefix: str, keys: Keys) -> None:
-        """`endpoint` is the address of the server. The bucket is part of the path, as every server understands it."""
+        """`endpoint` is the address of the server. The bucket is part of the path, which every server supports."""
         self._endpoint, self._bucket, self._keys = endpoint.rstrip("/"), bucket, keys
         self._prefix = f"{prefix}/" if prefix else ""
         self._host = urlsplit(self._endpoint).netloc
@@ -38,7 +38,7 @@ class S3Objects:
 
     @classmethod
     def from_environment(cls, bucket: str, prefix: str, environ: Mapping[str, str] = os.environ) -> "S3Objects":
-        """Keys, region and server from the same variables as AWS's own programs."""
+        """Read keys, region and server from the variables that AWS's own programs use."""
         access, secret = environ.get("AWS_ACCESS_KEY_ID", ""), environ.get("AWS_SECRET_ACCESS_KEY", "")
         if not access or not secret:
             raise ConfigError(
@@ -70,10 +70,10 @@ class S3Objects:
             text = self._require(self._send("GET", "", query), 200).text
             names = (unescape(name).rpartition("/")[2] for name in _KEY.findall(text))
             yield from (name for name in names if is_digest(name))
-            more = _MORE.search(text)
-            if more is None:
+            next_page = _NEXT_PAGE.search(text)
+            if next_page is None:
                 return
-            query = {**query, "continuation-token": unescape(more[1])}
+            query = {**query, "continuation-token": unescape(next_page[1])}
 
     def close(self) -> None:
         if self._client is not None:
@@ -86,7 +86,7 @@ class S3Objects:
     def _send(
         self, method: str, name: str, query: Mapping[str, str] | None = None, body: bytes = b""
     ) -> "httpx2.Response":
-        """Send a request, and again if the server is busy or cannot be reached: every request may be repeated."""
+        """Send a request, and retry if the server is busy or cannot be reached: every request is idempotent."""
         import httpx2
 
         if self._client is None:

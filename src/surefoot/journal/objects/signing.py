@@ -1,4 +1,4 @@
-"""Signs requests to an S3-compatible server with AWS Signature Version 4. Pure.
+"""Signs requests to an S3-compatible server with AWS Signature Version 4. Does no I/O.
 
 The signature covers the method, the path, the query, the host, the time and a hash of the content.
 """
@@ -18,7 +18,7 @@ class Keys:
     access_key: str
     secret_key: str
     token: str = ""
-    """Of temporary keys."""
+    """The session token of temporary keys."""
     region: str = "us-east-1"
 
 
@@ -29,7 +29,7 @@ def canonical_query(query: Mapping[str, str]) -> str:
 def signed_headers(
     keys: Keys, method: str, host: str, path: str, query: Mapping[str, str], body: bytes, now: datetime | None = None
 ) -> dict[str, str]:
-    """The headers of a request. `path` is encoded already."""
+    """Return the headers of a request. `path` must be percent-encoded."""
     at = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     content = hashlib.sha256(body).hexdigest()
     headers = {"host": host, "x-amz-content-sha256": content, "x-amz-date": at}

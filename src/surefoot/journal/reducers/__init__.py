@@ -1,4 +1,4 @@
-"""Reducers: they fold the events of a run into its RunState. Nothing else changes a state.
+"""Reducers, which fold the events of a run into its RunState. Nothing else changes a state.
 
 `apply` depends only on the state and the record, and rejects records that the transition tables do not allow.
 """
@@ -31,7 +31,7 @@ def _paused_gc() -> Iterator[None]:
     """Pause garbage collection. Folding creates no garbage, and collecting would take as long as the folding itself.
 
     Afterwards the new objects are moved to the oldest generation, so that the next collection does not scan them. For
-    few objects that is not worth it: whether something is frozen is found by counting all that is.
+    few objects that is not worth it, because `gc.get_freeze_count` itself walks all frozen objects.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -50,17 +50,17 @@ def apply(state: RunState, record: e.Record) -> None:
     """Update the state with one record."""
     seq, at, event = record
     kind, before = type(event), state.updated_at
-    by_person = kind in _AFTER_RUN and not getattr(event, "step_id", "")
+    after_end = kind in _AFTER_RUN and not getattr(event, "step_id", "")
     if kind is e.PlanRevised and state.outcome is not None:
-        by_person = True
+        after_end = True
     if kind is e.Warned:
-        by_person = state.outcome is not None  # such as why the result was not committed
-    if at > before and before and kind not in _AFTER_WAITING and not by_person:
-        # Time between two processes, or spent waiting for a person, or until an undo, an alert or an edit of an ended
-        # run, is not active time.
+        after_end = state.outcome is not None  # such as why the result was not committed
+    if at > before and before and kind not in _AFTER_WAITING and not after_end:
+        # Gaps between processes, waiting for a person, and events after the end of the run (such as an undo, an alert
+        # or an edit) are not active time.
         state.active_seconds += at - before
     state.seq = seq
-    if not (by_person and state.outcome is not None):
+    if not (after_end and state.outcome is not None):
         state.updated_at = at
     if handler := _HANDLERS.get(kind):
         handler(state, event, at)

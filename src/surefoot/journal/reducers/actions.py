@@ -47,7 +47,7 @@ def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) 
     action = state.open_actions.pop(event.action_id, None)
     step_run = state.steps[event.step_id]
     if action is not None and action.tool == "ask_user":
-        # It was waiting for an answer. It will continue with the same decision, and counts once.
+        # The action was waiting for an answer. It will continue with the same decision, and counts once.
         state.tool_calls -= 1
         step_run.proposed = event.proposed
     else:
@@ -55,7 +55,7 @@ def _action_interrupted(state: RunState, event: e.ActionInterrupted, at: float) 
         state.answers.pop(state.last_answer_key.pop(event.step_id, ""), None)
         if action is not None and action.call_id:
             interrupted_call(state, event.step_id, action.call_id)
-    # It is undone, so it counts neither as an attempt nor as done.
+    # The action is undone, so it counts neither as an attempt nor as done.
     step_run.actions = [action for action in step_run.actions if action.id != event.action_id]
 
 
@@ -64,7 +64,7 @@ def _compensation_started(state: RunState, event: e.CompensationStarted, at: flo
     step_run = state.steps[event.step_id]
     compensation = Compensation(event.compensation_id, event.undoes, event.tool, event.arguments)
     for earlier in [c for c in step_run.compensations if c.undoes == event.undoes]:
-        # It was interrupted, and a person wants it done again.
+        # The earlier compensation was interrupted, and a person wants it repeated.
         state.left_outside.pop(earlier.id, None)
     step_run.compensations = (*step_run.compensations, compensation)
     # Replaced when the compensation finishes. Until then it may or may not have had its effect.

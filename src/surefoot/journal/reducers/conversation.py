@@ -43,7 +43,7 @@ def _masked(state: RunState, event: e.ConversationMasked, at: float) -> None:
     conversation = state.conversations[event.conversation]
     conversation.masked.update(event.positions)
     conversation.window = event.window or conversation.window
-    # What the server counted no longer holds.
+    # The server's token count no longer applies.
     conversation.prompt_tokens = conversation.counted = 0
 
 

@@ -60,6 +60,7 @@ def _plan_revised(state: RunState, event: e.PlanRevised, at: float) -> None:
 
 
 def _count_steps(state: RunState) -> None:
+    """Recompute the dependencies and counters that follow from the plan."""
     assert state.plan is not None
     state.depends_on = {}
     for dependency in state.plan.dependencies:
@@ -69,7 +70,7 @@ def _count_steps(state: RunState) -> None:
 
 
 def revised(plan: DetailedPlan, event: e.PlanRevised) -> DetailedPlan:
-    """The plan after a revision. Raises a ValidationError if the result is inconsistent."""
+    """Return the plan after a revision. Raises ValidationError if the result is inconsistent."""
     changed = {step.id: step for step in event.changed}
     steps: list[ExecutionStep] = [changed.get(s.id, s) for s in plan.steps if s.id not in event.removed]
     place = next((i + 1 for i, s in enumerate(steps) if s.id == event.after), len(steps))

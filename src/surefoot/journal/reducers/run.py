@@ -17,6 +17,7 @@ def _created(state: RunState, event: e.RunCreated, at: float) -> None:
     state.started_at, state.model_address, state.remote = at, event.model_address, event.remote
     state.based_on = event.based_on
     state.branch, state.branched_from, state.cloned = event.branch, event.branched_from, event.cloned
+    state.newest_changes = event.newest_changes
     state.undo_history.apply(event, at)
 
 
@@ -45,7 +46,7 @@ def _stage_entered(state: RunState, event: e.StageEntered, at: float) -> None:
     if event.stage is Stage.FAILED:
         state.failed_at = state.before_waiting if state.stage is Stage.WAITING else state.stage
     if event.stage is Stage.VALIDATION and state.stage in (Stage.COMPLETED, Stage.FAILED):
-        state.validation = None  # It was that of another tree.
+        state.validation = None  # It describes another tree.
     state.stage, state.stage_reason = event.stage, event.reason
 
 
@@ -60,7 +61,7 @@ def _gate_refused(state: RunState, event: e.GateRefused, at: float) -> None:
 
 
 def has_failed(state: RunState, phase: str, result: PhaseResult[Any]) -> bool:
-    """Keep the result of a phase that never passed its gate beside the accepted ones: nothing may build on it."""
+    """Whether the phase failed its gate. If so, its result is kept apart, so that nothing builds on it."""
     state.failed_phases.pop(phase, None)
     if result.status is PhaseStatus.FAILED:
         state.failed_phases[phase] = result

@@ -69,7 +69,7 @@ def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
         if event.when == "after" and not all(result.passed for result in event.results):
             earlier, number = step_run.failed_checks, len(step_run.actions)
             if earlier and earlier[-1][0] == number and step_run.red_at_call == state.model_calls:
-                # A process ended before the model was told, and the next one ran them again.
+                # A process ended before the model saw the results, and the next one ran the checks again.
                 earlier = earlier[:-1]
             step_run.failed_checks = (*earlier, (number, event.results))
             step_run.red_at_call = state.model_calls
@@ -96,7 +96,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     if failure is not None:
         step_run.failures = (*step_run.failures, failure)
         if step_run.step.tool or not failure.temporary:
-            # An unavailable model says nothing against the actions before.
+            # If only the model was unavailable, the actions before are not at fault.
             actions = (action.fingerprint for action in step_run.actions)
             candidates = (candidate.fingerprint for candidate in step_run.candidates)
             step_run.failed_fingerprints = step_run.failed_fingerprints.union(actions, candidates) - {""}
@@ -126,15 +126,16 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
 
 
 def _remember_answers(state: RunState, step_run: StepRun) -> None:
-    """Keep the whole answers of a failed attempt, with what they failed on, for the steps of later plans."""
+    """Keep the whole answers of a failed attempt, with the checks that they failed, for the steps of later plans."""
     if not step_run.baseline or step_run.kind is None or not step_run.kind.is_one_answer:
         return
-    tree, mine = step_run.baseline[0].tree, [c for c in step_run.candidates if c.attempt == step_run.attempt]
+    tree = step_run.baseline[0].tree
+    candidates = [c for c in step_run.candidates if c.attempt == step_run.attempt]
     found = [(action.fingerprint, step_run.checks) for action in step_run.actions]
-    found += [(candidate.fingerprint, candidate.results) for candidate in mine]
-    for mark, results in found:
+    found += [(candidate.fingerprint, candidate.results) for candidate in candidates]
+    for fingerprint, results in found:
         if red := frozenset(result.check.key for result in results if not result.passed):
-            state.failed_answers.append(FailedAnswer(tree, mark, red))
+            state.failed_answers.append(FailedAnswer(tree, fingerprint, red))
 
 
 def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:

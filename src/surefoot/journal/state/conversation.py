@@ -32,9 +32,9 @@ class Conversation:
     candidate: int = 0
     """The number of the candidate that is worked out in it; 0 for work in the workspace."""
     window: int = 0
-    """The window that the server told when a request of it was too long; 0 if none was."""
+    """The context window that the server reported when a request was too long; 0 if it reported none."""
     turns: int = 0
     """How often the model answered in it."""
     earlier: int = 0
-    """How many items behind the first are of the run that this one continues. They are part of the prefix, but a new
+    """How many items after the first come from the run that this one continues. They are part of the prefix, but a new
     window begins without them."""

@@ -79,7 +79,7 @@ class History(Sequence[PhaseResult[StepExecutionOutput]]):
 
 
 def _as_phase_result(entry: FinishedAttempt) -> PhaseResult[StepExecutionOutput]:
-    # A blocked step has no failure. Why it is blocked is all that its log says.
+    # A blocked step has no failure. Its log is the reason why it is blocked.
     blocked = entry.status is StepStatus.BLOCKED and entry.recorded_output and entry.recorded_output.logs
     return PhaseResult[StepExecutionOutput](
         phase=execution_phase(entry.started_steps, entry.total_steps),

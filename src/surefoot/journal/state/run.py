@@ -54,9 +54,9 @@ class RunState:
     based_on: str = ""
     """The run whose earlier phases this one reuses."""
     interruption: e.RunInterrupted | None = None
-    """How the run was interrupted, if it was and nobody has resumed it since."""
+    """How the run was interrupted; None if it was not, or was resumed since."""
     context: e.ContextGiven | None = None
-    """What the run knows of the earlier run that it continues."""
+    """The context from the earlier run that this one continues."""
     protected: tuple[str, ...] = ()
     red_at_start: set[str] = field(default_factory=set)
     """Keys of the task's checks that failed before the run. Only these can prove the task."""
@@ -85,7 +85,7 @@ class RunState:
     phase_attempts: dict[str, int] = field(default_factory=dict)
     phase_started_at: dict[str, float] = field(default_factory=dict)
     failed_phases: dict[str, PhaseResult[Any]] = field(default_factory=dict)
-    """By phase: the result of the last try that never passed its gate."""
+    """By phase: the result of its last execution, if that did not pass the gate."""
     revisions: int = 0
     resets: int = 0
     """How often any step was reset for another attempt."""
@@ -122,14 +122,16 @@ class RunState:
     """Effects of failed steps outside the workspace that were not undone, by compensation id."""
     outcome: Outcome | None = None
     applied: list[e.Applied] = field(default_factory=list)
-    """For a run in a copy: how its changes came into the original folder, if they are there."""
+    """For a run in a copy: how its changes were applied to the original folder; empty if they are not there."""
     branch: str = ""
     """The git branch that was made for the run."""
     branched_from: str = ""
+    newest_changes: str = ""
+    """The newest commit before the run and the uncommitted changes, if the task speaks of changes."""
     commits: list[e.Committed] = field(default_factory=list)
-    """How its changes were committed to the user's repository, in order."""
+    """The commits of its changes to the user's repository, in order."""
     cloned: e.Cloned | None = None
-    """The repository that it began with, if that was a clone."""
+    """The repository that was cloned for the run, if any."""
     pushes: list[e.Pushed] = field(default_factory=list)
     undo_history: UndoHistory = field(default_factory=UndoHistory)
     answers: dict[str, str] = field(default_factory=dict)
@@ -161,24 +163,29 @@ class RunState:
         return ORCHESTRATION[self.stage]
 
     @property
+    def in_progress(self) -> bool:
+        """Whether the run has not ended and does not wait. A completed run has ended when its outcome is recorded."""
+        return self.outcome is None and self.stage is not Stage.WAITING
+
+    @property
     def tokens(self) -> int:
         return self.prompt_tokens + self.output_tokens
 
     def cost_of(self, call: e.ModelAnswered) -> float | None:
-        """What a call of the model cost in dollars. None: its price is unknown."""
+        """Return the cost of a model call in dollars; None if its price is unknown."""
         if call.cost_usd is None and (price := self.config.budget.flat_price):
-            # Written before calls recorded their cost.
+            # The event was written before calls recorded their cost.
             return price.cost_usd(call.prompt_tokens, call.output_tokens)
         return call.cost_usd
 
     @property
     def undone(self) -> Undone | None:
-        """Whether the changes of the run were undone, and by whom."""
+        """The undo of the run's changes, if they are undone."""
         return self.undo_history.current
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the outcome is that of another tree: the run was undone since, and the checks did not run again."""
+        """Whether the outcome describes another tree: the run was undone since, and the checks did not run again."""
         return self.undone is not None and not self.undone.checked
 
     @property
@@ -189,7 +196,7 @@ class RunState:
         return self.steps[step_id].step
 
     def ready_steps(self) -> set[str]:
-        """The steps that have not begun and wait for nothing but their turn."""
+        """Return the pending steps whose dependencies are all met."""
         ready = {step_id for step_id, step_run in self.steps.items() if step_run.status is StepStatus.PENDING}
         for d in self.plan.dependencies if self.plan else ():
             # While recovery may still succeed, a failure decides nothing for the dependants.
@@ -198,7 +205,7 @@ class RunState:
         return ready
 
     def step_states(self) -> tuple[StepState, ...]:
-        """Every step with its status, where `ready` is told from `pending`, and its counters."""
+        """Return every step with its counters and its status, which distinguishes `ready` from `pending`."""
         ready = self.ready_steps()
         return tuple(
             StepState(
@@ -251,8 +258,8 @@ _ORDER = (Stage.UNDERSTANDING, Stage.APPROACH, Stage.PLANNING, Stage.EXECUTION, 
 
 
 def phase_result(state: RunState, stage: Stage) -> PhaseResult[Any] | None:
-    """Return the result of a phase as it is now: also of one that has failed, runs, waits for a person, or is still to
-    come. None: this run does not have the phase."""
+    """Return the current result of a phase, even if it has failed, is running, waits for a person, or is still to come.
+    None: this run does not have the phase."""
     result: PhaseResult[Any] | None
     match stage:
         case Stage.UNDERSTANDING:
@@ -283,7 +290,7 @@ def _begun(state: RunState, stage: Stage) -> PhaseResult[Any]:
 
 
 def _pending(state: RunState, stage: Stage) -> PhaseResult[Any] | None:
-    """A phase behind the current one is still to come, unless the run is at its end."""
+    """Return a pending result for a phase after the current one; None for any other, or if the run is completed."""
     halted = {Stage.WAITING: state.before_waiting, Stage.FAILED: state.failed_at or state.stage}
     current = halted.get(state.stage, state.stage)
     current = Stage.EXECUTION if current is Stage.RECOVERY else current
@@ -306,7 +313,7 @@ class ActionResults(Mapping[str, str]):
         return self._find(action_id).output or action_id
 
     def inline(self, key: str) -> bytes:
-        """The content, if `key` is the id of an action; empty if it is a hash."""
+        """Return the content if `key` is the id of an action; empty if it is a hash."""
         return self._find(key).summary.encode() if key in self else b""
 
     def _find(self, action_id: str) -> Action:

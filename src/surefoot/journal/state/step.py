@@ -104,8 +104,7 @@ class StepRun:
     refused: tuple[str, ...] = ()
     """Proposed actions of this attempt that were not run, each with the reason."""
     proposed: str = ""
-    """The blob of what the model proposed last, if a person was asked because of it and it is neither begun nor
-    refused."""
+    """The blob of the model's last proposal, if a person was asked about it and it is neither begun nor refused."""
     step_retry_count: int = 0
     single_step_repair_count: int = 0
     temporary_retries: int = 0
@@ -116,7 +115,7 @@ class StepRun:
     failed_checks: tuple[tuple[int, tuple[CheckResult, ...]], ...] = ()
     """The failed runs of the checks in this attempt, each with the number of actions before it."""
     red_at_call: int = 0
-    """How many answers of the model there were when the newest of them was recorded."""
+    """How many model calls there were when the newest of `failed_checks` was recorded."""
     work_kept: bool = False
     """Whether the work of the failed attempt stays, and the next one continues from there."""
     candidates: tuple[e.CandidateTried, ...] = ()
@@ -155,7 +154,7 @@ class StepRun:
 def complete_output(
     step_id: str, recorded: StepExecutionOutput | None, artifact: Artifact | None, actions: Sequence[Action]
 ) -> StepExecutionOutput:
-    """The recorded output with the results of the actions, which are neither stored nor held in memory twice."""
+    """Return the recorded output with the results of the actions, which are not stored or held in memory twice."""
     if recorded is None:
         return StepExecutionOutput(
             step_id=step_id,
@@ -182,7 +181,7 @@ def commands_of(actions: Sequence[Action]) -> tuple[str, ...]:
 
 
 def outputs_of(actions: Sequence[Action]) -> dict[str, Any]:
-    """The data of each action, and as `result` the data or summary of the last successful one."""
+    """Return the data of each action, and as `result` the data or summary of the last successful one."""
     outputs: dict[str, Any] = {}
     last: Action | None = None
     for number, action in enumerate(actions, 1):

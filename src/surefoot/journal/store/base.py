@@ -6,6 +6,7 @@ A journal holds runs, a run is a gapless sequence of events, and long content is
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from surefoot.core.transitions import Stage, Verdict
@@ -24,7 +25,7 @@ SHOWN_CANDIDATES = 5
 
 UndoLabel: TypeAlias = Literal["", "undone", "partly undone"]
 UNDO_KINDS = ("rolled_back", "undo_incomplete", "applied")
-"""The kinds of the events that `undone.undone_by` looks at."""
+"""The kinds of events that can undo a run or take an undo back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,8 @@ class Journal(Protocol):
     async def append(self, run_id: str, events: "Sequence[Event]") -> "list[Record]":
         """Write events, all or none. They are durable when this returns, and not written if it raises.
 
-        Cancelling a waiting caller does not withdraw its events.
+        Cancelling a waiting caller does not withdraw its events: they are committed, and `CancelledAfterAppend` is
+        raised.
         """
         ...
 
@@ -73,15 +75,15 @@ class Journal(Protocol):
         ...
 
     def summaries(self, limit: int = 50, workspaces: Collection[str] | None = None) -> list[RunSummary]:
-        """The newest runs, newest first; with `workspaces`, only those that worked in one of them."""
+        """Return the newest runs, newest first; with `workspaces`, only those that worked in one of them."""
         ...
 
     def workspaces(self) -> dict[str, int]:
-        """All workspaces, each with the number of its runs."""
+        """Return all workspaces, each with the number of its runs."""
         ...
 
     def find(self, prefix: str) -> str:
-        """The id of the only run with this prefix. `last` is the newest run."""
+        """Return the id of the only run with this prefix; `last` means the newest. Raises UnknownRun."""
         ...
 
     def put_blob(self, data: bytes) -> str:
@@ -93,15 +95,15 @@ class Journal(Protocol):
     def has_blob(self, digest: str) -> bool: ...
 
     def drop_blob(self, digest: str) -> None:
-        """Delete content for good. Only for content that nothing else refers to, such as an expired artifact."""
+        """Delete content permanently. Only for content that nothing else refers to, such as an expired artifact."""
         ...
 
     def send(self, run_id: str, message: "InboxMessage") -> None:
-        """Leave a message for the process that drives a run. Durable at once. Other processes write nothing else."""
+        """Leave a message for the driver of a run, durable when this returns. Other processes write nothing else."""
         ...
 
     def receive(self, run_id: str) -> "list[InboxItem]":
-        """The messages that are not acknowledged yet, oldest first."""
+        """Return the messages that are not acknowledged yet, oldest first."""
         ...
 
     def acknowledge(self, run_id: str, ids: Sequence[int]) -> None:
@@ -185,14 +187,14 @@ class Reader(Protocol):
 
 
 class RunHeads(Protocol):
-    """Notices which runs have new events, for watchers of many runs."""
+    """Detects which runs have new events, for watchers of many runs."""
 
     def changed(self) -> dict[str, int]:
-        """The runs with events since the last call, each with the number of its last event."""
+        """Return the runs with events since the last call, each with the number of its last event."""
         ...
 
     def driven(self, run_ids: Collection[str] | None = None) -> frozenset[str]:
-        """Of these runs, or of the newest, those that a process drives as far as the journal knows."""
+        """Return those of these runs, by default of the newest, that a process drives as far as the journal knows."""
         ...
 
     def close(self) -> None: ...
@@ -203,12 +205,12 @@ def first_line(text: str) -> str:
 
 
 def names_base(run_id: str) -> bytes:
-    """Bytes in the body of every `RunCreated` that is based on this run."""
+    """Return bytes that the body of every `RunCreated` based on this run contains."""
     return b'"based_on":' + json.dumps(run_id).encode()
 
 
 def carries_out(created: bytes, run_id: str) -> bool:
-    """Whether a run with this `RunCreated` began with the plan of that run. A fork is a copy of it, and does not."""
+    """Whether a run with this `RunCreated` began with the plan of that run. A fork does not count: it is a copy."""
     fields = json.loads(created)
     begins_with_plan = fields.get("starts_at") in (Stage.EXECUTION, Stage.VALIDATION)
     return bool(fields.get("based_on") == run_id and begins_with_plan and not fields.get("copied"))
@@ -219,7 +221,7 @@ def run_exists(run_id: str) -> JournalError:
 
 
 def select_run(prefix: str, matches: Sequence[str], newest: Sequence[str]) -> str:
-    """The only match, or an error that lists candidates. Both lists are newest first; `newest` may be truncated."""
+    """Return the only match, or raise UnknownRun. Both lists are newest first; `newest` may be truncated."""
     if prefix in matches:
         return prefix
     if len(matches) == 1:
@@ -228,7 +230,10 @@ def select_run(prefix: str, matches: Sequence[str], newest: Sequence[str]) -> st
         raise UnknownRun(f"several runs begin with {prefix!r}: {_listing(matches)}", remedy="give more of the id")
     if not newest:
         raise UnknownRun("there are no runs yet", remedy='start one: surefoot run "what to do"')
-    raise UnknownRun(f"there is no run {prefix!r}; the newest are {_listing(newest)}", remedy="see `surefoot list`")
+    meant = f"did you mean {LAST}? Otherwise " if get_close_matches(prefix, [LAST]) else ""
+    raise UnknownRun(
+        f"there is no run {prefix!r}; the newest are {_listing(newest)}", remedy=f"{meant}see `surefoot list`"
+    )
 
 
 def _listing(run_ids: Sequence[str]) -> str:

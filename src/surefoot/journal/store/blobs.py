@@ -19,7 +19,7 @@ def digest_of(data: bytes) -> str:
 
 
 def pack(data: bytes) -> tuple[str, bytes]:
-    """The codec and the bytes to store. Uses the fastest level, because this runs on the event loop."""
+    """Return the codec and the bytes to store. Uses the fastest level, because this runs on the event loop."""
     if len(data) >= WORTH_PACKING:
         packed = zlib.compress(data, 1)
         if len(packed) < len(data) * 0.9:
@@ -28,7 +28,7 @@ def pack(data: bytes) -> tuple[str, bytes]:
 
 
 def unpack(codec: str, body: bytes, digest: str) -> bytes | None:
-    """The content, or None if it does not match the hash."""
+    """Return the content, or None if it does not match the hash."""
     try:
         data = zlib.decompress(body) if codec == PACKED else body
     except zlib.error:

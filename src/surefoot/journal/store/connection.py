@@ -19,7 +19,7 @@ OLDEST_SQLITE = (3, 51, 3)
 """In older versions, concurrent checkpoints can damage a database in WAL mode."""
 SMALLEST_DATABASE = 512
 READ_FAULTS = (apsw.Error, UnicodeDecodeError)
-"""What reading a damaged file can raise. Invalid UTF-8 is found by the driver, not by SQLite."""
+"""Exceptions that reading a damaged file can raise. The driver, not SQLite, detects invalid UTF-8."""
 
 
 def open_writer(path: Path, durability: Durability, busy_timeout: float) -> apsw.Connection:
@@ -62,7 +62,7 @@ def open_reader(path: Path, busy_timeout: float) -> apsw.Connection:
     except BaseException as error:
         connection.close()
         if _is_full(error) and not _has_wal(path):
-            # All is in the file itself, and only the index of the log, which nobody writes now, has no room.
+            # Everything is in the file itself. Only the index of the WAL, which nobody writes now, has no room.
             flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
             return apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
         if isinstance(error, (*READ_FAULTS, OSError)):
@@ -92,14 +92,14 @@ def _is_readable(connection: apsw.Connection, path: Path) -> bool:
 
 
 def empty_reader() -> apsw.Connection:
-    """A connection to an empty journal, for a file that does not exist yet."""
+    """Return a connection to an empty journal, for a file that does not exist yet."""
     connection = apsw.Connection(":memory:")
     migrate(connection, Path(":memory:"))
     return connection
 
 
 def journal_error(path: Path, error: Exception) -> JournalError:
-    """The JournalError for an error of SQLite."""
+    """Return the JournalError for an error of SQLite."""
     if _is_full(error):
         return JournalFull(
             f"the disk is full: the journal {path} could not be written",
@@ -136,7 +136,7 @@ def broken(path: Path, reason: str) -> JournalBroken:
 
 
 def _refuse_fragment(path: Path) -> None:
-    """SQLite would treat a file of a few bytes as an empty database."""
+    """Raise JournalBroken for a file of a few bytes, which SQLite would treat as an empty database."""
     size = path.stat().st_size
     if 0 < size < SMALLEST_DATABASE:
         raise broken(path, f"it is only {size} bytes long")
@@ -178,5 +178,5 @@ def _use_wal(connection: apsw.Connection, path: Path, busy_timeout: float) -> No
             f"the file system of {path} cannot hold a journal: it lacks the shared memory for SQLite's log",
             remedy="choose a file on a local disk for the journal",
         )
-    # The rollback file of this switch is deleted, but not durably. If a power cut brought it back, it would undo all.
+    # The rollback file of this switch is deleted, but not durably. After a power cut it could be back, and undo all.
     sync_folder(path.parent)

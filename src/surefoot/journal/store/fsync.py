@@ -1,4 +1,4 @@
-"""Durability of directory entries. Files created, renamed or removed in a folder need it to survive a power failure."""
+"""Syncs folders, so that files created, renamed or removed in them stay so after a power failure."""
 
 import os
 from pathlib import Path

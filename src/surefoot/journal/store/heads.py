@@ -1,4 +1,4 @@
-"""Notices which runs of a journal have new events, whoever writes them. For watchers of many runs."""
+"""Detects which runs of a journal file have new events, from any process. For watchers of many runs."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -16,7 +16,7 @@ _HEADS = f"""
 
 
 class Heads:
-    """Looks at SQLite's own counter of commits first, so that looking often costs next to nothing."""
+    """Reads SQLite's own counter of commits first, so that frequent polling costs next to nothing."""
 
     def __init__(self, path: Path, newest: int = 500) -> None:
         self._path, self._newest = path, newest
@@ -25,7 +25,7 @@ class Heads:
         self._heads: dict[str, int] = {}
 
     def changed(self) -> dict[str, int]:
-        """The runs with events since the last call, each with the number of its last event."""
+        """Return the runs with events since the last call, each with the number of its last event."""
         if self._connection is None:
             if not self._path.exists():
                 return {}
@@ -44,7 +44,7 @@ class Heads:
         return changed
 
     def driven(self, run_ids: Collection[str] | None = None) -> frozenset[str]:
-        """None: the runs in a file are driven on its machine, where the locks of workspaces tell."""
+        """Return no runs. Runs in a file are driven on the same machine, where workspace locks show it."""
         return frozenset()
 
     def close(self) -> None:

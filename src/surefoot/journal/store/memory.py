@@ -1,4 +1,4 @@
-"""A journal in memory, for tests and for programs that need no file. It ends with its process."""
+"""A journal in memory, for tests and for programs that need no file. Its runs are lost when the process ends."""
 
 import time
 from collections import Counter

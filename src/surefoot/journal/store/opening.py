@@ -1,6 +1,6 @@
-"""Opens the journal of this user: the one place that knows whether it is a file or a database.
+"""Opens the user's journal. Only this module decides between a file and a database.
 
-`storage` replaces what the variables and the config of the user say.
+An argument `storage` takes precedence over the variables and the user's config.
 """
 
 from pathlib import Path
@@ -30,7 +30,7 @@ def open_journal(home: Path, *, read_only: bool = False, storage: Storage | None
 
 
 def open_reader(home: Path, storage: Storage | None = None) -> Reader:
-    """Open the journal to read it. This imports less than opening it for anything else."""
+    """Open the journal for reading. This imports less than `open_journal`."""
     storage = storage or read_storage()
     if storage.database is None:
         from surefoot.journal.store.reading import JournalReader
@@ -53,7 +53,7 @@ def open_heads(home: Path, storage: Storage | None = None) -> RunHeads:
 
 
 def journal_name(home: Path, storage: Storage | None = None) -> str:
-    """Where the journal is, in words that may be shown."""
+    """Return the location of the journal, without secrets."""
     storage = storage or read_storage()
     return str(paths.journal_file(home)) if storage.database is None else shown_database(storage.database)
 

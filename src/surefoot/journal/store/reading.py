@@ -71,7 +71,7 @@ class JournalReader:
         ]
 
     def scan(self, run_id: str, kinds: Collection[str]) -> list[Scanned]:
-        """All events of a run, in order, with the encoded bodies of some kinds. Other bodies are not even read."""
+        """All events of a run, in order, with the encoded bodies of some kinds. Other bodies are not read."""
         position = self.existing(run_id)
         first = position.number << RUN_BITS
         sql = (
@@ -90,7 +90,7 @@ class JournalReader:
             yield Scanned(seq, at, kind, None if body is None else self._intact(run_id, seq, at, kind, crc, body))
 
     def _intact(self, run_id: str, seq: int, at: Any, kind: Any, crc: Any, body: Any) -> bytes:
-        """The body of an event, after comparing its checksum."""
+        """Return the body of an event. Raises JournalBroken if its checksum does not match."""
         try:
             intact = event_crc(run_id, seq, at, kind, body) == crc
         except (TypeError, struct.error):
@@ -264,7 +264,7 @@ class JournalReader:
             raise broken(self._path, f"the status of run {run_id} was changed") from error
 
     def _undo_events(self, runs: Sequence[Sequence[Any]]) -> "_UndoEvents":
-        """The events after each run's last change of status that tell of an undo, by one query for all runs."""
+        """Return the undo events after each run's last change of status, and its first event. No query per run."""
         spans = [((row[0] << RUN_BITS) + row[9], row[10]) for row in runs if isinstance(row[10], int)]
         kinds = ", ".join(f"'{kind}'" for kind in UNDO_KINDS)
         sql = (
@@ -274,7 +274,7 @@ class JournalReader:
         )
         rows = self._rows(sql, json.dumps(spans)) if spans else []
         if rows:
-            # What an undo means depends on where the run worked.
+            # Whether an undo is complete depends on the snapshot in the first event.
             created = json.dumps([(row[0] >> RUN_BITS << RUN_BITS) + 1 for row in rows])
             first = "SELECT id, at, kind, body FROM events WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
             rows = [*self._rows(first, created), *rows]
@@ -284,7 +284,7 @@ class JournalReader:
         return found
 
     def _verified(self, row: Sequence[Any]) -> Sequence[Any]:
-        """The row of a run, after comparing its checksum."""
+        """Return the row of a run. Raises JournalBroken if its checksum does not match."""
         try:
             intact = row[6] == fields_crc(*row[:6])
         except TypeError:
@@ -299,7 +299,7 @@ class JournalReader:
         return UnknownRun(f"there is no run {run_id}", remedy="see `surefoot list`")
 
     def _check_all_runs(self) -> set[str]:
-        """The ids of all runs, read without the index, so that damage cannot hide a run that is reported missing."""
+        """Return the ids of all runs, read without the index: a damaged index must not hide an existing run."""
         return {self._verified(row)[1] for row in self._rows(f"SELECT {_RUN} FROM runs NOT INDEXED")}
 
     def _ids(self, clause: str, value: str | int) -> list[str]:
@@ -315,7 +315,7 @@ class JournalReader:
 
     @contextmanager
     def _connection(self) -> Generator[apsw.Connection]:
-        """A connection for one query. A connection shared with a half-read stream would show old data."""
+        """Yield a connection for one query. One that is shared with a half-read stream would show old data."""
         connection = self._idle.pop() if self._idle else self._open()
         try:
             yield connection

@@ -1,4 +1,4 @@
-"""The journal in one SQLite file: the queue of writes, group commit, and what callers see of it.
+"""The journal in one SQLite file: its public interface, the queue of writes, and group commit.
 
 Commits run on the event loop's own thread, because a commit costs less than a hop to another thread and back. Appends
 of several tasks at the same time share a transaction. A task that writes alone commits without yielding.
@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 
 from surefoot.errors import JournalBusy, JournalError
+from surefoot.journal.cancelled import CancelledAfterAppend
 from surefoot.journal.events import Event, Record, RunCreated, as_record, encode
 from surefoot.journal.messages import InboxItem, InboxMessage, encode_message
 from surefoot.journal.store.base import Position, RunSummary, run_exists
@@ -51,7 +52,7 @@ class SqliteJournal:
         """The ends of runs that were read here. An append continues from there, so that events that another process
         wrote in between are noticed."""
         self._taken_over: set[str] = set()
-        """Runs that another process has continued, until a caller here is told."""
+        """Runs that another process has continued, if no caller here has been told yet."""
         # Part of the next transaction:
         self._queue: list[Entry] = []
         self._blobs: dict[str, Blob] = {}
@@ -93,7 +94,7 @@ class SqliteJournal:
         task = asyncio.current_task()
         if task is not self._lone_task or self._commits_alone == MAX_COMMITS_ALONE or self._waiting:
             run, records = self._enqueue(run_id, events, awaited=True)
-            await self._commit_in_group(run, task)
+            await self._commit_in_group(run, task, records)
             return records
         self._commits_alone += 1
         known = self._runs.get(run_id)
@@ -155,7 +156,7 @@ class SqliteJournal:
         self.close()
 
     def close(self) -> None:
-        """Write what is queued and close. Like `aclose`, for callers without an event loop."""
+        """Write the queue and close. Like `aclose`, for callers without an event loop."""
         error = self._commit_and_notify()
         for pending in (self._runs, self._read_positions, self._queue, self._blobs, self._acknowledged):
             pending.clear()
@@ -223,7 +224,7 @@ class SqliteJournal:
         run.seq = run.durable = record.seq
         return record
 
-    async def _commit_in_group(self, run: Run, task: asyncio.Task[Any] | None) -> None:
+    async def _commit_in_group(self, run: Run, task: asyncio.Task[Any] | None, records: Sequence[Record]) -> None:
         """Let every ready task make its append, then commit them together."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
@@ -232,7 +233,13 @@ class SqliteJournal:
         if self._scheduled_on is not loop:
             self._scheduled_on = loop
             loop.call_soon(self._commit_group)
-        await done
+        try:
+            await asyncio.shield(done)
+        except asyncio.CancelledError as error:
+            if not done.done():
+                self._commit_and_notify()
+            done.result()
+            raise CancelledAfterAppend(records, error) from None
 
     def _commit_group(self) -> None:
         self._scheduled_on = None
@@ -285,7 +292,7 @@ class SqliteJournal:
         return ()
 
     def _requeue_notes(self, batch: list[Entry]) -> None:
-        """After a failed transaction, queue the notes again. Callers of `append` get the error, so theirs are dropped.
+        """After a failed transaction, queue the notes again. Events of `append` are dropped: callers get the error.
 
         Notes stay valid: a task cannot note anything that depends on an append that another task still waits for.
         Messages that were acknowledged in this batch are received again.
@@ -310,7 +317,7 @@ class SqliteJournal:
         self._taken_over |= ids
 
     def _find_taken_over(self, runs: Collection[Run]) -> set[Run]:
-        """The runs that another process has written to since this one last did; none if that cannot be read."""
+        """Return the runs that another process has written to since this one last did; none if that cannot be read."""
         taken_over = set()
         with contextlib.suppress(JournalError):
             for run in runs:
@@ -320,7 +327,7 @@ class SqliteJournal:
         return taken_over
 
     def _taken_over_error(self, run_id: str) -> JournalBusy:
-        """Raised once for each takeover. Later appends continue after the events of the other process."""
+        """Return the error of a takeover, raised once. Later appends continue after the events of the other process."""
         self._taken_over.discard(run_id)
         return JournalBusy(
             f"another process is writing run {run_id}: the events of this process were discarded",

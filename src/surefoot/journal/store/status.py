@@ -1,4 +1,4 @@
-"""What events mean for the list of runs: which one creates a run, and how they change its status."""
+"""How events change the list of runs: the event that creates a run, and the status of a run after each event."""
 
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import WORKING
@@ -7,7 +7,7 @@ from surefoot.journal.events import Event, RunCreated, RunEnded, RunInterrupted,
 
 
 def require_creation(run_id: str, event: Event | None) -> RunCreated:
-    """The first event of a run, which must be its `RunCreated`."""
+    """Return the first event of a run. Raises if it is not its `RunCreated`."""
     if not isinstance(event, RunCreated):
         raise UnknownRun(f"there is no run {run_id}", remedy="see `surefoot list`")
     if event.run_id != run_id:
@@ -18,7 +18,7 @@ def require_creation(run_id: str, event: Event | None) -> RunCreated:
 
 
 def status_after(event: Event, stage: str, verdict: str | None) -> tuple[str, str | None]:
-    """The stage and verdict of a run in the list of runs after this event. Most events do not change them."""
+    """Return the stage and verdict of a run in the list of runs after this event. Most events do not change them."""
     match event:
         case RunCreated():
             return event.starts_at, None
@@ -35,4 +35,4 @@ def status_after(event: Event, stage: str, verdict: str | None) -> tuple[str, st
 
 
 CHANGES_STATUS = frozenset({RunCreated, StageEntered, RunResumed, RunInterrupted, RunEnded})
-"""The events for which `status_after` can return something new."""
+"""The events for which `status_after` can return a new status."""

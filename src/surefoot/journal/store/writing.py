@@ -56,7 +56,7 @@ class Entry(NamedTuple):
 
 
 as_entry: Callable[[tuple[Run, int, float, Event, bytes, bool]], Entry] = partial(tuple.__new__, Entry)
-"""Like `Entry._make`, with one call less."""
+"""Like `Entry._make`, with one call fewer."""
 
 
 class Blob(NamedTuple):
@@ -95,7 +95,7 @@ class JournalWriter:
         self._execute(_INSERT_EVENT, (key, at, kind, event_crc(run.id, seq, at, kind, body), body))
 
     def _write_several(self, entries: Sequence[Entry]) -> bool:
-        """Write events of existing runs that do not change a status. Returns False if there is more to do."""
+        """Write events of existing runs that do not change a status. Returns False if others are among them."""
         values: list[object] = []
         for run, seq, at, event, body, _ in entries:
             if not run.number or type(event) in CHANGES_STATUS:
@@ -111,7 +111,7 @@ class JournalWriter:
         self._execute("INSERT INTO inbox (run, crc, body) VALUES (?, ?, ?)", (run, message_crc(run, body), body))
 
     def drop_blob(self, digest: str) -> None:
-        """Delete content, and overwrite its place in the file."""
+        """Delete content, and overwrite its bytes in the file."""
         self._execute("PRAGMA secure_delete = ON")
         self._execute("DELETE FROM blobs WHERE digest = ?", (bytes.fromhex(digest),))
 
@@ -121,7 +121,7 @@ class JournalWriter:
     def _write_all(
         self, entries: Sequence[Entry], blobs: Mapping[str, Blob], acknowledged: Collection[int]
     ) -> dict[Run, tuple[int, int, str, str | None]]:
-        """Execute the statements. Returns number, last event, stage and verdict of the runs once this is committed."""
+        """Execute the statements. Returns the number, last event, stage and verdict of each run after the commit."""
         execute_many = self._connection.executemany
         last = {entry.run: entry.seq for entry in entries}
         numbers = {run: run.number for run in last}
@@ -167,9 +167,9 @@ class JournalWriter:
 def import_run(
     path: Path, run_id: str, records: Sequence[Record], blobs: Iterable[bytes], timeout: float = 5.0
 ) -> None:
-    """Write a run that comes from elsewhere, with the numbers and times of its events; all of it or nothing.
+    """Write a run from another journal, with the numbers and times of its events; all of it or nothing.
 
-    The journal must not have the run.
+    The journal must not have the run yet.
     """
     run, files = Run(run_id), BlobFiles(path)
     stored: dict[str, Blob] = {}

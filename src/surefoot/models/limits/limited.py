@@ -14,7 +14,10 @@ from surefoot.models.tokens import count_tokens, weigh_item, weigh_tools
 
 
 class LimitedModel:
-    """`line` is that of all calls of this process to the provider. Without one, this model has a line of its own."""
+    """Waits for the limits before each call of `inner`.
+
+    `line` is shared by all calls of this process to the provider; without it, the model has a line of its own.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,7 @@ class LimitedModel:
             return reply
         finally:
             with suppress(JournalError):
-                # If it fails, the row expires.
+                # On failure, the row expires.
                 await asyncio.shield(asyncio.to_thread(self._calls.end, call_id, used))
             self._line.leave()
 
@@ -58,18 +61,18 @@ class LimitedModel:
         await self.inner.aclose()
 
     def _reserved(self, request: ModelRequest) -> int:
-        """The most that a call may take. One that is larger than the limit of a minute takes the whole minute."""
+        """The most tokens that a call may use. A call larger than the limit per minute reserves the whole minute."""
         prompt = sum(map(weigh_item, request.messages)) + weigh_tools(request.tools)
         most = math.ceil(prompt) + request.max_tokens
         limit = self._limits.tokens_per_minute
         return most if limit is None else min(most, limit)
 
     async def _begin(self, call_id: str, tokens: int) -> None:
-        beginning = asyncio.create_task(self._try(call_id, tokens))
+        beginning = asyncio.create_task(self._wait_in_line(call_id, tokens))
         try:
             await asyncio.shield(beginning)
         except asyncio.CancelledError:
-            # The row may have been written meanwhile.
+            # The row may already have been inserted.
             beginning.cancel()
             with suppress(asyncio.CancelledError):
                 await beginning
@@ -77,7 +80,7 @@ class LimitedModel:
             self._line.leave()
             raise
 
-    async def _try(self, call_id: str, tokens: int) -> None:
+    async def _wait_in_line(self, call_id: str, tokens: int) -> None:
         async def ask() -> float:
             seconds = await asyncio.to_thread(self._calls.begin, self._limits, call_id, tokens, self._lease_seconds)
             return min(seconds, self._lease_seconds)
@@ -85,7 +88,7 @@ class LimitedModel:
         await self._line.wait(ask)
 
     async def _renewed(self, call_id: str, answering: Any) -> ModelReply:
-        """Await an answer, and renew the call's row beside it. A call that has lost its place is given up."""
+        """Await an answer while renewing the call's row. Raises `ModelUnavailable` if the call has lost its place."""
         call: asyncio.Task[ModelReply] = asyncio.ensure_future(answering)
         try:
             while True:
@@ -95,7 +98,7 @@ class LimitedModel:
                 with suppress(JournalError):
                     if not await asyncio.to_thread(self._calls.renew, call_id, self._lease_seconds):
                         raise ModelUnavailable(
-                            "this process did not run for a while, and another call has the place of this one",
+                            "this process was suspended for too long, and another call may have taken its place",
                             remedy="the call is repeated",
                         )
         finally:

@@ -1,4 +1,4 @@
-"""The calls of this process that wait for a place. Only the first of them asks, less often the longer it takes."""
+"""The queue of this process's calls that wait for a place. Only the first one polls, less often the longer it waits."""
 
 import asyncio
 import random
@@ -13,18 +13,18 @@ IMPATIENT_SECONDS = 20.0
 
 
 class Line:
-    """Calls begin in the order in which they came. Belongs to one event loop, and to one provider and its limits."""
+    """A first-in, first-out queue. It belongs to one event loop, and to one provider with its limits."""
 
     def __init__(self) -> None:
         self._first = asyncio.Lock()
         self._left = asyncio.Event()
 
     async def wait(self, ask: Callable[[], Awaitable[float]]) -> None:
-        """Wait until it is this call's turn, and `ask` returns 0; else it returns in how many seconds to ask again."""
+        """Wait until this call is first and `ask` returns 0. Else `ask` returns in how many seconds to ask again."""
         async with self._first:
             asked, since = 0, time.monotonic()
             while True:
-                # Before asking, so that a call which ends meanwhile is noticed.
+                # Cleared before asking, so that a call that ends in the meantime is noticed.
                 self._left.clear()
                 seconds = await ask()
                 if not seconds:
@@ -33,7 +33,7 @@ class Line:
                 await self._pause(max(seconds, pause_after(asked, time.monotonic() - since)))
 
     def leave(self) -> None:
-        """A call of this process has ended, so there may be a place."""
+        """Signal that a call of this process has ended, so a place may be free."""
         self._left.set()
 
     async def _pause(self, seconds: float) -> None:
@@ -45,10 +45,10 @@ class Line:
 
 
 def pause_after(asked: int, waited: float) -> float:
-    """How long to wait after this many refusals within this time.
+    """The seconds to wait after `asked` refusals within `waited` seconds.
 
-    A process that got no place for long asks as often as at first. Otherwise one whose own calls end, and which
-    therefore knows when to ask, could always come before it.
+    A process that has waited long polls as often as at the start. Otherwise a process whose own calls end, and which
+    therefore knows when to ask, could always get ahead of it.
     """
     if waited >= IMPATIENT_SECONDS:
         return LOOK_SECONDS

@@ -1,4 +1,4 @@
-"""The rows of calls in a file, for the processes of one machine."""
+"""The table of calls in a local SQLite file, shared by the processes of one machine."""
 
 import threading
 import time
@@ -31,30 +31,30 @@ class LocalCalls:
         self._lock = threading.Lock()
 
     def begin(self, limits: Limits, call_id: str, tokens: int, lease_seconds: float) -> float:
-        with self._alone() as execute:
+        with self._transaction() as execute:
             now = self._clock()
-            begun = now - WINDOW_SECONDS
-            execute("DELETE FROM calls WHERE started <= ? AND (ended OR until <= ?)", (begun, now))
+            window_start = now - WINDOW_SECONDS
+            execute("DELETE FROM calls WHERE started <= ? AND (ended OR until <= ?)", (window_start, now))
             running = "SELECT count(*) FROM calls WHERE provider = ? AND NOT ended AND until > ?"
             ((calls,),) = execute(running, (limits.provider, now))
             if limits.concurrent_calls is not None and calls >= limits.concurrent_calls:
                 return LOOK_SECONDS
             used = "SELECT coalesce(sum(tokens), 0), min(started) FROM calls WHERE provider = ? AND started > ?"
-            ((taken, oldest),) = execute(used, (limits.provider, begun))
+            ((taken, oldest),) = execute(used, (limits.provider, window_start))
             if limits.tokens_per_minute is not None and taken + tokens > limits.tokens_per_minute:
-                return max((oldest or now) - begun, LOOK_SECONDS)
+                return max((oldest or now) - window_start, LOOK_SECONDS)
             row = (call_id, limits.provider, now, now + lease_seconds, tokens)
             execute("INSERT INTO calls VALUES (?, ?, ?, ?, 0, ?)", row)
             return 0.0
 
     def renew(self, call_id: str, lease_seconds: float) -> bool:
-        with self._alone() as execute:
+        with self._transaction() as execute:
             now = self._clock()
             sql = "UPDATE calls SET until = ? WHERE id = ? AND NOT ended AND until > ? RETURNING 1"
             return bool(execute(sql, (now + lease_seconds, call_id, now)))
 
     def end(self, call_id: str, tokens: int | None) -> None:
-        with self._alone() as execute:
+        with self._transaction() as execute:
             execute("UPDATE calls SET ended = 1, tokens = coalesce(?, tokens) WHERE id = ?", (tokens, call_id))
 
     def close(self) -> None:
@@ -62,8 +62,8 @@ class LocalCalls:
             self._connection.close()
 
     @contextmanager
-    def _alone(self) -> Iterator[Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]]:
-        """Nobody else reads or writes rows in the meantime, in this process or another."""
+    def _transaction(self) -> Iterator[Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]]:
+        """Run statements in a transaction that excludes all other threads and processes."""
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:

@@ -1,4 +1,4 @@
-"""Applies the limits of the settings to a model. All models of a process share one table, and so one connection."""
+"""Apply the configured limits to a model. All models of a process share one table, and so one connection."""
 
 import asyncio
 import threading
@@ -15,21 +15,21 @@ from surefoot.models.limits.line import Line
 
 
 @dataclass
-class _Open:
-    """A table that models of this process use."""
+class _OpenTable:
+    """An open table, and how many models of this process use it."""
 
     table: CallTable
     users: int = 0
     lines: dict[tuple[asyncio.AbstractEventLoop, Limits], Line] = field(default_factory=dict)
 
 
-_open: dict[str, _Open] = {}
-"""By the address of the database, or the path of the file."""
-_changing = threading.Lock()
+_tables: dict[str, _OpenTable] = {}
+"""Open tables by the URL of the database, or the path of the file."""
+_tables_lock = threading.Lock()
 
 
 def limited(model: LanguageModel, provider: str, settings: ModelSettings) -> LanguageModel:
-    """The model itself if there are no limits, else one that waits for them."""
+    """Return the model itself if no limit is set, else a model that waits for the limits."""
     if settings.concurrent_calls is None and settings.tokens_per_minute is None:
         return model
     from surefoot.models.limits.limited import LimitedModel
@@ -40,37 +40,38 @@ def limited(model: LanguageModel, provider: str, settings: ModelSettings) -> Lan
 
 
 class _Borrowed:
-    """A table for one model. It is closed when no model uses it any more."""
+    """The handle of one model on a shared table. The table is closed with its last handle."""
 
     def __init__(self, place: str, table: CallTable) -> None:
         self._place: str | None = place
         self.begin, self.renew, self.end = table.begin, table.renew, table.end
 
     def close(self) -> None:
-        with _changing:
+        with _tables_lock:
             place, self._place = self._place, None
             if place is None:
                 return
-            found = _open[place]
+            found = _tables[place]
             found.users -= 1
             if found.users:
                 return
-            del _open[place]
+            del _tables[place]
         found.table.close()
 
 
 def _borrow(limits: Limits) -> tuple[CallTable, Line]:
-    place, make = _table()
-    with _changing:
-        if place not in _open:
-            _open[place] = _Open(make())
-        found = _open[place]
+    place, make = _location()
+    with _tables_lock:
+        if place not in _tables:
+            _tables[place] = _OpenTable(make())
+        found = _tables[place]
         found.users += 1
         line = found.lines.setdefault((asyncio.get_running_loop(), limits), Line())
     return _Borrowed(place, found.table), line
 
 
-def _table() -> tuple[str, Callable[[], CallTable]]:
+def _location() -> tuple[str, Callable[[], CallTable]]:
+    """Return the key of the configured table in `_tables`, and a function that opens the table."""
     storage = read_storage()
     if storage.database is None:
         from surefoot.models.limits.local import LocalCalls

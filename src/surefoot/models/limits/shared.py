@@ -1,4 +1,4 @@
-"""The rows of calls in the database of the journal, for workers on many machines. Its clock is the database's."""
+"""The table of calls in the journal's database, shared by workers on many machines. Times are the database's own."""
 
 import threading
 

@@ -11,7 +11,7 @@ from surefoot.models.local.weights import DEFAULT, get_weights
 from surefoot.models.providers.openai_compatible import OpenAICompatible
 
 SILENCE_SECONDS = 3600.0
-"""A long prompt is processed for minutes before the first token comes, and for much longer on a busy machine."""
+"""The longest wait for data. A long prompt takes minutes until the first token, and much longer on a busy machine."""
 
 
 class LocalModel:

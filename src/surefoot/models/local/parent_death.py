@@ -15,7 +15,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with(parent: int) -> None:
-    """Kill this process when the thread of the parent that started it ends; the kernel goes by the thread."""
+    """Have the kernel kill this process when its parent dies, or only the thread of the parent that started it."""
     _set_death_signal(signal.SIGKILL)
     if os.getppid() != parent:  # the parent died before the signal was set
         os._exit(1)
@@ -26,7 +26,7 @@ def outlive_parent() -> None:
 
 
 def dies_with_parent(command: list[str]) -> list[str]:
-    """The command line that runs `command` and ends with this process."""
+    """Return a command line that runs `command` and is killed when this process dies."""
     return python_argv(__name__, str(os.getpid()), *command)
 
 

@@ -141,7 +141,10 @@ class LocalServer:
         return ModelError(f"the embedded model could not be started: {reason}", remedy=f"its log is {self.log}")
 
     def _first_logged_error(self, log_start: int) -> str:
-        """llama.cpp marks its lines, `0.00.008.881 E srv  start: couldn't bind ...`; the first error is the cause."""
+        """The first error in the log since the start, which is the cause; empty if there is none.
+
+        llama.cpp marks errors with an E: `0.00.008.881 E srv  start: couldn't bind ...`.
+        """
         with self.log.open(errors="replace") as log:
             log.seek(log_start)
             errors = [line.partition(" E ")[2] for line in log if " E " in line[:20]]

@@ -1,8 +1,8 @@
 """Read the arguments of a tool call, and repair them where only one meaning is possible.
 
-Repaired are faults of the notation: control characters and unknown escapes in strings, text after the last brace, a
-missing last brace, JSON inside a string. With the tool's schema also faults of the types: lists and numbers written as
-strings, strings split into lists, other names for a parameter. Everything else is reported and nothing is guessed.
+Faults in the notation are repaired: control characters and unknown escapes in strings, markup after the last brace, a
+missing last brace, JSON inside a string. So are faults that the tool's schema reveals: lists and numbers written as
+strings, strings split into lists, other names for a parameter. Everything else is reported; nothing is guessed.
 """
 
 import ast
@@ -35,11 +35,11 @@ _MAX_SCHEMA_DEPTH = 8
 
 
 class BadArguments(ValueError):
-    """The arguments cannot be read; the text says why, for the model."""
+    """The arguments cannot be read. The message tells the model why."""
 
 
 def read_arguments(raw: str, schema: Schema, *, truncated: bool = False) -> tuple[dict[str, Any], bool]:
-    """The arguments, and whether they differ from what was written. Raises `BadArguments`."""
+    """Return the arguments, and whether they differ from what the model wrote. Raises `BadArguments`."""
     value, exact = _decode(raw, truncated=truncated)
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         value, exact = value[0], False
@@ -62,7 +62,7 @@ def _decode(raw: str, *, truncated: bool) -> tuple[Any, bool]:
     except (ValueError, RecursionError):
         value, exact = _decode_faulty(raw.strip(), truncated=truncated), False
     if isinstance(value, str):
-        # Encoded twice.
+        # The model encoded the JSON twice.
         try:
             return json.loads(value, strict=False), False
         except (ValueError, RecursionError):
@@ -94,7 +94,7 @@ def _decode_faulty(raw: str, *, truncated: bool) -> Any:
 
 
 def _from_python(text: str) -> dict[str, Any] | None:
-    """The value if it is a Python dict of plain values, in which no string is made of several."""
+    """Read a dict literal of Python; None if it is not one, holds more than JSON can, or joins adjacent strings."""
     try:
         tree = ast.parse(text, mode="eval")
         value = ast.literal_eval(tree)
@@ -106,7 +106,7 @@ def _from_python(text: str) -> dict[str, Any] | None:
 
 
 def _with_missing_braces(text: str) -> Any:
-    """The value if only closing brackets are missing, outside of any string."""
+    """Return the value if only closing brackets are missing, outside any string; else None."""
     closers: list[str] = []
     in_string = escaped = False
     for char in text:
@@ -187,7 +187,7 @@ def _fit(value: Any, schema: Schema, root: Schema, depth: int) -> Any:
 
 
 def _from_text(value: str, schema: Schema, root: Schema, allowed: set[str], depth: int) -> Any:
-    """A value of another type that was written as a string."""
+    """Convert a string to another type that the schema allows, or return it unchanged."""
     if "integer" in allowed and _INTEGER.fullmatch(value):
         return int(value)
     if "number" in allowed and _NUMBER.fullmatch(value):
@@ -210,14 +210,14 @@ def _from_text(value: str, schema: Schema, root: Schema, allowed: set[str], dept
 
 
 def _joined(pieces: list[Any]) -> Any:
-    """A string that was split into pieces. A list of lines without their ends is no such string, and is kept."""
+    """Join a string that was split into pieces. A list of lines without line ends is not one, and is kept."""
     if not pieces or not all(isinstance(piece, str) for piece in pieces):
         return pieces
     return "".join(pieces) if len(pieces) == 1 or any("\n" in piece for piece in pieces) else pieces
 
 
 def resolve(schema: Schema, root: Schema) -> Schema:
-    """Follow local references."""
+    """Follow local references, and reduce `anyOf` and `oneOf` to their only option besides null."""
     for _ in range(_MAX_SCHEMA_DEPTH):
         reference = schema.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
@@ -239,7 +239,7 @@ def resolve(schema: Schema, root: Schema) -> Schema:
 
 
 def _allowed(schema: Schema, root: Schema) -> set[str]:
-    """The types that the schema names; empty if it does not say."""
+    """The types that the schema names; empty if it names none."""
     schema = resolve(schema, root)
     kinds = schema.get("type")
     if isinstance(kinds, str):
@@ -257,7 +257,7 @@ def _kind(value: Any) -> str:
 
 
 def _types(value: Any) -> Any:
-    """The types of a value at every depth: 1 and 1.0 and True are equal, and are not the same arguments."""
+    """The types of a value at every depth: 1, 1.0 and True compare equal, but are different arguments."""
     if isinstance(value, dict):
         return {key: _types(part) for key, part in value.items()}
     return [_types(part) for part in value] if isinstance(value, list) else type(value)

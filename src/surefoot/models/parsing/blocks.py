@@ -1,4 +1,4 @@
-"""Split an answer into its fenced blocks, as models write them, which is not always valid Markdown.
+"""Split an answer into its fenced blocks, even if it is not valid Markdown.
 
 Fences may be longer than three marks, nested (a Markdown file contains blocks), attached to the last line of code, or
 never closed because the answer was truncated.
@@ -44,7 +44,7 @@ class _Fence:
 
     @property
     def opens(self) -> bool:
-        """A fence after text on its line opens a block only if at most a language follows it."""
+        """Whether this fence may open a block. After other text on its line, at most a language may follow it."""
         return not self.before.strip() or re.fullmatch(r"[\w+.-]*", self.info) is not None
 
     def may_belong_to(self, opening: "_Fence") -> bool:
@@ -119,7 +119,7 @@ def _first_at_depth_zero(fences: list[_Fence]) -> int | None:
 
 
 def _end_of_markdown(lines: list[str], fences: list[_Fence], several_files: bool) -> int | None:
-    """The last bare fence that leaves all inner blocks closed, which often have no language.
+    """The line of the last bare fence that leaves all inner blocks closed. These often have no language.
 
     With `several_files`, the first such fence that is followed by the name of another file.
     """

@@ -1,6 +1,6 @@
 """Find tool calls that a model wrote as text: in the text protocol, or where a server's own parser missed them.
 
-Read are these forms, with or without their closing tags:
+These forms are read, with or without their closing tags:
 
     <tool_call>{"name": "read_file", "arguments": {"path": "a.py"}}</tool_call>
     <tool_call><function=read_file><parameter=path>a.py</parameter></function></tool_call>
@@ -83,7 +83,7 @@ def _parameters(name: str, body: str, tools: Sequence[ToolSpec]) -> str | dict[s
 
 
 def _value(text: str, schema: dict[str, Any], root: dict[str, Any]) -> Any:
-    """The value of a parameter: text as it is, without the line breaks after and before its tags; else JSON."""
+    """The value of a parameter: for a string the text without the line breaks next to its tags, else JSON."""
     text = text.removeprefix("\r").removeprefix("\n").removesuffix("\n")
     kinds = resolve(schema, root).get("type", "string")
     if "string" in ([kinds] if isinstance(kinds, str) else kinds):
@@ -111,7 +111,7 @@ def _from_json(text: str) -> WrittenCall | None:
 
 
 def _from_broken_json(text: str) -> WrittenCall | None:
-    """A call whose name can be read, and whose arguments are repaired or reported by their reader."""
+    """Return a call whose name can be read. `read_arguments` repairs its arguments or reports the problem."""
     head = re.match(r'\{\s*"name"\s*:\s*"([^"]+)"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)', text)
     if head is None:
         return None

@@ -1,4 +1,4 @@
-"""Read a tool call: find the tool that is meant and read its arguments.
+"""Read a tool call: find the intended tool and read its arguments.
 
 `read_call` never fails. A call that cannot be understood has a `problem`, which becomes its result.
 """
@@ -59,7 +59,7 @@ def read_call(
 
 
 def find_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """The tool with this name, apart from case, prefixes, trailing markup and known aliases."""
+    """The tool with this name, ignoring case, prefixes and trailing markup, or with this alias. None if ambiguous."""
     by_name = {tool.name: tool for tool in tools}
     if name in by_name:
         return by_name[name]

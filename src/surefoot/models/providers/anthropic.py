@@ -1,7 +1,7 @@
 """Client for Anthropic's Messages API. The SDK comes with the extra `anthropic` and is imported on first use.
 
-A schema is requested as structured output, which is enforced while decoding. A model without it must call a tool whose
-arguments are the answer. Features that a model refuses are remembered for the life of the process.
+A schema is requested as structured output, which is enforced while decoding. A model without it is made to call a tool
+whose arguments are the answer. Features that a model refuses are remembered for the life of the process.
 """
 
 import os

@@ -1,6 +1,7 @@
 """The known providers of models and their defaults.
 
-A new provider is one row of `PROVIDERS`. One with another wire protocol also needs a client, which `connect.py` makes.
+A new provider is one row of `PROVIDERS`, and its key variable in `journal.redact.PROVIDER_KEYS`. One with another
+wire protocol also needs a client, which `connect.py` makes.
 """
 
 from dataclasses import dataclass
@@ -23,15 +24,15 @@ class Provider:
     start_command: str = ""
     """How a server on this machine is started, for remedies."""
     discovered_as: str = ""
-    """What it is called if it is used without configuration, because it is running; empty if it has to be named."""
+    """The description of a server that was found running and is used without configuration. Empty: it must be named."""
     owned_by: str = ""
-    """What such a server says in `owned_by` of its models, so that it is recognized at any address."""
+    """The value of `owned_by` in the server's list of models, by which it is recognized at any address."""
     lists_context: bool = False
-    """Its list of models has their context windows."""
+    """True if the server's list of models includes their context windows."""
     tokenizer_field: str = ""
-    """The field for the text, if the server counts tokens at /tokenize."""
+    """The request field for the text, if the server counts tokens at /tokenize."""
     effort_in_template: bool = False
-    """The effort of thinking is an argument of the chat template. So it is with servers that are not listed here."""
+    """Send the effort of thinking as an argument of the chat template, as for servers that are not listed here."""
 
     @property
     def is_local(self) -> bool:

@@ -110,7 +110,7 @@ def probe(base_url: str) -> str:
 
 
 def _address(kind: str, name: str, settings: ModelSettings) -> tuple[str, str, str]:
-    """The base URL, the name of the model, which may be empty, and where the URL comes from, if the user gave it."""
+    """The base URL, the model's name, and the setting that the URL comes from. The last two may be empty."""
     if kind == "url":
         url, fragment = urldefrag(name)
         return url.rstrip("/"), fragment, "-m, SUREFOOT_MODEL or model.model"
@@ -166,9 +166,9 @@ def _provider(kind: str, base_url: str, entry: dict[str, Any]) -> str:
 
 
 def _protocol(base_url: str, name: str) -> Literal["chat", "responses"]:
-    """OpenAI's own service keeps the reasoning of its models only over the Responses API."""
-    own = host_of(base_url) == host_of(PROVIDERS["openai"].base_url)
-    return "responses" if own and family_of(name).responses else "chat"
+    """The Responses API for OpenAI's own service, which keeps the reasoning of its models only there."""
+    is_openai = host_of(base_url) == host_of(PROVIDERS["openai"].base_url)
+    return "responses" if is_openai and family_of(name).responses else "chat"
 
 
 def _traits(

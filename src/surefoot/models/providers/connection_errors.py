@@ -19,7 +19,7 @@ def unreachable(endpoint: Endpoint, error: BaseException) -> ModelError:
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
-            return _no_tls(endpoint, cause)
+            return _tls_error(endpoint, cause)
     innermost = causes[-1]
     reason = _reason(endpoint, innermost)
     if any(mark in f"{type(cause).__name__} {cause}" for mark in _NOT_HTTP for cause in causes):
@@ -55,7 +55,7 @@ def not_a_stream(endpoint: Endpoint, content_type: str) -> NotAModelServer:
 
 
 def trusted(address: str) -> ssl.SSLContext | bool:
-    """The `verify` option of a client: also where proxies are not used, the user's own authorities count."""
+    """The `verify` option of a client. On loopback, where it ignores the environment, SSL_CERT_FILE still applies."""
     own = os.environ.get("SSL_CERT_FILE")
     if own and is_loopback(address) and urlsplit(address).scheme == "https":
         return ssl.create_default_context(cafile=own)
@@ -74,7 +74,7 @@ def _reason(endpoint: Endpoint, error: BaseException) -> str:
     if isinstance(error, socket.gaierror):
         return f"the host {urlsplit(endpoint.base_url).hostname} is not known"
     if "illegal status line" in str(error):
-        return "what answers there does not speak HTTP"
+        return "the server there does not speak HTTP"
     return endpoint.quote(str(error)) or type(error).__name__
 
 
@@ -88,15 +88,15 @@ def _unreachable_remedy(endpoint: Endpoint) -> str:
     return f"check the network{f' and the proxy in {proxy}' if proxy else ''}, {otherwise}"
 
 
-def _no_tls(endpoint: Endpoint, error: ssl.SSLError) -> UntrustedServer:
+def _tls_error(endpoint: Endpoint, error: ssl.SSLError) -> UntrustedServer:
     if error.reason == "WRONG_VERSION_NUMBER":
         plain = endpoint.url.replace("https://", "http://", 1)
         return UntrustedServer(
             f"{endpoint.url} does not speak TLS", remedy=f"if it is a server of your own, write {plain}"
         )
-    said = getattr(error, "verify_message", "") or error.reason or str(error)
+    reason = getattr(error, "verify_message", "") or error.reason or str(error)
     return UntrustedServer(
-        f"the certificate of {endpoint.url} is not trusted: {endpoint.quote(str(said))}",
+        f"the certificate of {endpoint.url} is not trusted: {endpoint.quote(str(reason))}",
         remedy="if your own authority signed it, name its file: export SSL_CERT_FILE=/path/to/ca.pem; otherwise do not "
         "send anything there",
     )

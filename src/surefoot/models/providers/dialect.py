@@ -1,8 +1,8 @@
 """The features of the protocol that an OpenAI-compatible server supports, learnt from its errors.
 
 Servers do not announce whether they can constrain their output, take tools, or how they call `max_tokens`; they answer
-with an error. The first such error of a server and model changes the form of the request. What was learnt is kept for
-the life of the process, so each feature costs at most one failed request.
+with an error. Such an error changes the form of requests to that server and model for the life of the process, so each
+feature costs at most one failed request.
 """
 
 import json
@@ -54,7 +54,7 @@ _OUTPUT_LIMIT = re.compile(
     re.I,
 )
 _ROOM = re.compile(r"\(\d+ > (\d+) - (\d+)\)")
-"""vLLM's words for an answer that would not fit beside its prompt: (asked for > context - prompt)."""
+"""vLLM's wording if an answer would not fit beside its prompt: (requested > context - prompt)."""
 MIN_ROOM = 1024
 
 
@@ -63,22 +63,22 @@ class Dialect:
     family: Family = field(default_factory=Family)
     model: str = ""
     provider: str = ""
-    """A name of the catalogue, or empty for a server that is not in it."""
+    """A name in the catalogue, or empty for a server that is not in it."""
     mode: Mode = "strict"
     """The strictest mode that this server supports."""
     max_tokens_field: str = "max_tokens"
     max_output: int | None = None
-    """The longest answer that the server allows, once it said so."""
+    """The longest answer that the server allows, once it has said so."""
     tools: Literal["native", "text"] = "native"
     tokenizer: bool = True
-    """False once the server did not count tokens when it was asked."""
+    """False once the server has failed to count tokens."""
     unsupported: set[str] = field(default_factory=set)
     fold_system: bool = False
     efforts: tuple[Effort, ...] = ()
     _schema_modes: dict[str, Mode] = field(default_factory=dict)
     """Weaker modes for single schemas that the server cannot compile."""
     _rooms: dict[str, int] = field(default_factory=dict)
-    """How long the answers to single requests may be, by their fingerprints."""
+    """The longest answers to single requests, by their fingerprints."""
 
     def mode_for(self, schema: dict[str, Any]) -> Mode:
         schema_mode = self._schema_modes.get(
@@ -166,12 +166,12 @@ class Dialect:
     def _tool_fields(self, request: ModelRequest) -> dict[str, Any]:
         if not request.tools:
             return {}
-        # vLLM constrains the arguments of strict tools only; others do not know the word.
+        # vLLM constrains only the arguments of strict tools; other servers do not know the field.
         strict = self.provider == "vllm" and "strict" not in self.unsupported
         fields: dict[str, Any] = {"tools": chat_tools(request.tools, self.family, strict=strict)}
         if request.tool_choice == "none" or (request.tool_choice == "required" and self.family.required_choice):
             fields["tool_choice"] = request.tool_choice
-        # llama.cpp allows one call in an answer unless it is asked for more.
+        # llama.cpp allows only one call per answer unless it is told otherwise.
         fields["parallel_tool_calls"] = True
         if request.cache_key and self.provider == "openai":
             fields["prompt_cache_key"] = request.cache_key
@@ -182,7 +182,7 @@ class Dialect:
             return {}
         known = PROVIDERS.get(self.provider)
         if not self.provider or (known is not None and known.effort_in_template):
-            # Templates know one of these names or none.
+            # A template reads one of these names or none.
             level = nearest_effort(request.effort, self.efforts or ("low", "medium", "high"))
             return {"chat_template_kwargs": {"enable_thinking": request.effort != "none", "reasoning_effort": level}}
         effort = nearest_effort(request.effort, self.efforts)
@@ -196,7 +196,7 @@ class Dialect:
         return request.temperature if self.family.samples else None
 
     def _learn_effort(self, error: str) -> bool:
-        """The levels that the error lists, or that there are none."""
+        """Learn the levels that the error lists, or that the server takes none."""
         if not re.search(r"reasoning.?effort|reasoning", error, re.I):
             return False
         listed = re.search(r"(?:support\w*|valid|allowed|expected|one of|must be)\b(.*)", error, re.I | re.DOTALL)
@@ -212,7 +212,7 @@ class Dialect:
         return False
 
     def _learn_length(self, error: str, request: ModelRequest, fields: dict[str, Any]) -> bool:
-        """How long an answer may be: always, or beside this prompt."""
+        """Learn how long an answer may be: in general, or beside this prompt."""
         sent = fields.get(self.max_tokens_field, 0)
         if not re.search(r"max_tokens|max_completion_tokens|max_output_tokens|output tokens|completion tokens", error):
             return False

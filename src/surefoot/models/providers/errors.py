@@ -1,6 +1,6 @@
-"""Convert what model servers answer to `ModelError`s with a remedy. Shared by all clients.
+"""Convert error responses of model servers to `ModelError`s with a remedy. Shared by all clients.
 
-`connection_errors.py` has the failures of connections.
+`connection_errors.py` converts failures of connections.
 """
 
 import difflib
@@ -81,7 +81,7 @@ class Endpoint:
     key_variable: str = ""
     """The environment variable of the key, for remedies."""
     provider: str = ""
-    """A name of the catalogue, for remedies."""
+    """A name in the catalogue, for remedies."""
     address_from: str = ""
     """The setting or variable that the address comes from, for remedies; empty for a provider's own address."""
 
@@ -98,7 +98,7 @@ class Endpoint:
 
     @property
     def secrets(self) -> dict[str, str]:
-        """The key and the password of the address, by what they are called in messages."""
+        """The API key and the address's password, by the names that messages use for them."""
         password = urlsplit(self.base_url).password
         found = {self.key_variable or "the API key": self.api_key, "the server's password": password}
         return {name: value for name, value in found.items() if value}
@@ -225,7 +225,7 @@ def unknown_model(endpoint: Endpoint, body: object, served: Sequence[str]) -> Mo
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from either header, as a number or a date."""
+    """Seconds to wait, from either header, as a number or a date. None: not given."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         try:
@@ -268,14 +268,14 @@ def _rate_limited(endpoint: Endpoint, suffix: str, wait: float | None) -> ModelR
 
 
 def duration(seconds: float) -> str:
-    """A time to wait, in words."""
+    """A duration in words."""
     if seconds < 120:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
 
 
 def _no_access(endpoint: Endpoint, status: int, text: str, suffix: str) -> ModelRejected:
-    """No key, a wrong key, or a valid key without the right to use the model."""
+    """The error for no key, a wrong key, or a valid key without the right to use the model."""
     variable = endpoint.key_variable
     if status == 403 and not _KEY.search(text):
         key = f"the key in {variable}" if variable else "your key" if endpoint.api_key else ""

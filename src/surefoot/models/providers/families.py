@@ -1,7 +1,7 @@
-"""What is known about families of models, by their names: limits, reasoning, and the rules of their servers.
+"""Families of models, recognized by name: their limits, reasoning levels, and the rules of their servers.
 
-A name that matches no family gets the defaults of `Family`, which suit most servers; what differs is learnt from the
-server's errors. Limits apply to hosted models only: a server on one's own machine decides its context itself.
+A name that matches no family gets the defaults of `Family`, which suit most servers; differences are learnt from
+the server's errors. Limits apply to hosted models only: a self-hosted server decides its context itself.
 """
 
 import re
@@ -29,7 +29,7 @@ class Family:
     temperature: float | None = None
     """The temperature that the model was tuned for. It is sent in conversations instead of the server's default."""
     reasoning_required: bool = False
-    """True if every earlier turn must have `reasoning_content`, also an empty one."""
+    """True if every earlier turn must have `reasoning_content`, even if it is empty."""
     required_choice: bool = True
     """False if `tool_choice` "required" is refused."""
     inline_references: bool = False
@@ -37,12 +37,12 @@ class Family:
     short_ids: bool = False
     """True if ids of calls must have nine letters or digits, and no user message may follow a tool result."""
     thinking: Literal["adaptive", "manual"] = "adaptive"
-    """How Anthropic's models are told to think."""
+    """How thinking is requested from Anthropic's models."""
     max_tokens_field: str = "max_tokens"
     responses: bool = False
-    """True if OpenAI's own service should be asked over its Responses API."""
+    """True if OpenAI's own service should be called over its Responses API."""
     apply_patch: bool = False
-    """True if the model was trained to edit files by `apply_patch`. It gets that in place of `edit_file`."""
+    """True if the model was trained to edit files with `apply_patch`, which it gets in place of `edit_file`."""
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,14 @@ _UNKNOWN = Family()
 
 
 def family_of(model: str) -> Family:
-    """The family of a model, by the last part of its name: "deepseek/deepseek-chat:free" is "deepseek-chat"."""
+    """The family of a model, by the last part of its name: "deepseek-chat:free" of "deepseek/deepseek-chat:free"."""
     name = model.lower().rsplit("/", 1)[-1].replace("_", "-")
     name = name.replace(".", "-") if "claude" in name else name
     return next((row.family for row in _ROWS if re.match(row.pattern, name)), _UNKNOWN)
 
 
 def nearest_effort(wanted: Effort | None, available: tuple[Effort, ...]) -> Effort | None:
-    """The level to send: the wanted one, else the nearest, of two equally near ones the higher. None: send nothing."""
+    """The available level nearest to `wanted`; of two equally near ones, the higher. None: send no level."""
     if wanted is None or not available:
         return None
     position = LEVELS.index(wanted)

@@ -1,7 +1,7 @@
 """Client for OpenAI-compatible servers: OpenAI, Ollama, llama.cpp, vLLM, DeepSeek, OpenRouter and others.
 
-Answers are always streamed, for the live view, and so that a hanging server can be told from a slow one. A conversation
-is sent over chat completions, over OpenAI's Responses API, or, to a server without tools, as plain text.
+Answers are always streamed, for the live view, and so that a hanging server can be distinguished from a slow one. A
+conversation is sent over chat completions, over OpenAI's Responses API, or, to a server without tools, as plain text.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class OpenAICompatible:
         """`timeout` is the longest time without data; `key_variable` and `address_from` name the sources of the key and
         of `base_url` in remedies.
 
-        `provider` is a name of the catalogue. `protocol` applies to conversations: "responses" is tried first and chat
+        `provider` is a name in the catalogue. `protocol` applies to conversations: "responses" is tried first and chat
         completions are used if the server does not have it. `address` is the spec by which a later process finds the
         model again.
         """
@@ -97,9 +97,9 @@ class OpenAICompatible:
         raise errors.status_error(self._endpoint, 400, "it refuses every form of the request")
 
     async def require_reachable(self) -> None:
-        """Raise if a server on this machine does not run, or does not accept the key. Other servers are not asked.
+        """Raise if a server on this machine is not running or does not accept the key. Other servers are not checked.
 
-        A server on this machine answers in milliseconds, so no run has to begin to find this out.
+        A server on this machine answers in milliseconds, so the check can be made before a run begins.
         """
         if errors.is_loopback(self._endpoint.base_url):
             await self.models(required=True)
@@ -127,12 +127,12 @@ class OpenAICompatible:
         return [entry for entry in entries or () if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
 
     async def _get_models(self) -> Any:
-        # Not `models.list`, which does not validate the response: some servers have other pages there.
+        # Not `models.list`, which does not validate the response: some servers have another page there.
         options: Any = {"timeout": LISTING_SECONDS, "headers": self._headers()}
         return await self._client().get("/models", cast_to=object, options=options)
 
     async def count_tokens(self, text: str) -> int | None:
-        """How many tokens the server counts in a text; None if it has no tokenizer to ask."""
+        """The number of tokens in a text, as the server counts them. None: the server does not count."""
         import openai
 
         known = PROVIDERS.get(self._dialect.provider)
@@ -185,7 +185,7 @@ class OpenAICompatible:
             return reply
         truncated, model = reply.finish_reason == "length", self._endpoint.model
         if sent is request or builder.has_calls:
-            # Some servers call tools natively although they take no list of them.
+            # Some servers return native calls although they accept no list of tools.
             turn = build_turn(request, builder.parts(), protocol="chat", model=model, truncated=truncated)
         else:
             turn = text_protocol.read_turn(request, reply.text, builder.reasoning, model=model, truncated=truncated)

@@ -1,4 +1,7 @@
-"""The retry policy for model calls. Clients never retry on their own, so that every retry is in the journal."""
+"""The retry policy for model calls. Clients never retry on their own, so that every retry is in the journal.
+
+`errors.status_error` decides which statuses are temporary, and `prompting.ask.retries_of` applies the settings.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Ask a server on one's own machine what it runs: its context window, and whether its template knows tools.
+"""Ask a llama.cpp or Ollama server for its context window, and whether its chat template supports tools.
 
-Both are settings of the server and not of the model. Blocking; a server that does not answer has told nothing.
+Both are settings of the server, not of the model. Blocking; without an answer, nothing is known.
 """
 
 import json
@@ -21,7 +21,7 @@ class ServerFacts:
 
 
 def ask_server(kind: str, base_url: str, model: str) -> ServerFacts:
-    """What a llama.cpp or Ollama server says about itself and the model."""
+    """Return what the server reports about itself and the model; for a server of another kind, nothing."""
     if kind == "llamacpp":
         return _llamacpp(base_url)
     return _ollama(base_url, model) if kind == "ollama" else ServerFacts()

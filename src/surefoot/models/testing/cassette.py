@@ -1,8 +1,8 @@
 """Cassettes: recorded exchanges with a model that can be replayed exactly.
 
 A cassette is a file of JSON lines: a header, then one exchange per line. Equal requests are recorded each time and
-answered in that order. Durations, dates, addresses in memory and the folders of absolute paths may differ: they change
-from run to run, and are in the outputs of commands. A replay fails on any other request and shows the difference.
+answered in that order. Durations, dates, memory addresses and the folders of absolute paths are not compared, because
+they change from run to run in the outputs of commands. A replay fails on any other request and shows the difference.
 """
 
 import hashlib
@@ -179,7 +179,7 @@ class ReplayModel:
         if _is_plain(request):
             nearest = max(prompts, key=lambda other: SequenceMatcher(None, other[-2000:], prompt[-2000:]).quick_ratio())
         else:
-            nearest = max(prompts, key=lambda other: _common(other, prompt))
+            nearest = max(prompts, key=lambda other: _common_prefix(other, prompt))
         if nearest == prompt:
             return f"the same prompt was recorded, but {_other_settings(request, prompts[nearest])}"
         for line, other in zip(prompt.splitlines(), nearest.splitlines(), strict=False):
@@ -188,8 +188,8 @@ class ReplayModel:
         return "one prompt is longer than the recorded one"
 
 
-def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+def _common_prefix(one: str, other: str) -> int:
+    """The length of the common prefix of two texts."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
@@ -217,7 +217,7 @@ def _as_text(item: Item) -> str:
 
 
 def _stable(request: ModelRequest) -> ModelRequest:
-    """The request without what changes from run to run."""
+    """The request without the parts that change from run to run."""
     return request.with_(messages=tuple(map(_stable_item, request.messages)))
 
 

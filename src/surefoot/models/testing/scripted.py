@@ -54,7 +54,7 @@ def _calls_tools(answer: Answer) -> bool:
 
 
 def calling(*calls: tuple[str, dict[str, Any]], text: str = "") -> AssistantTurn:
-    """A turn that calls tools: `calling(("read_file", {"path": "a.py"}), text="Let me look.")`. Ids are given later."""
+    """A turn that calls tools: `calling(("read_file", {"path": "a.py"}), text="Let me look.")`. Ids are set later."""
     parts = [ToolCall(id="", name=name, raw=json.dumps(arguments, ensure_ascii=False)) for name, arguments in calls]
     return AssistantTurn(parts=(*([TextPart(text=text)] if text else []), *parts))
 
@@ -62,9 +62,9 @@ def calling(*calls: tuple[str, dict[str, Any]], text: str = "") -> AssistantTurn
 class ScriptedModel:
     """Answers with the first rule that matches, else with the next answer of the list.
 
-    To a request with tools, a turn is returned with its calls read as those of a server. In a script file, an object
-    with `calls` is such a turn: {"text": "", "calls": [["read_file", {"path": "a.py"}]]}; with `seconds` it is streamed
-    for so long. A script with such turns is asked in a conversation, unless `traits` say otherwise.
+    The calls of a turn are read like those of a server. In a script file, an object with `calls` is such a turn:
+    {"text": "", "calls": [["read_file", {"path": "a.py"}]]}; `seconds` is how long its streaming takes. A model with
+    such turns is asked in a conversation, unless `traits` say otherwise.
 
     >>> model = ScriptedModel([Rule("Say what", {"understanding": "..."}), "```python\\nx = 1\\n```"])
     """
@@ -110,7 +110,7 @@ class ScriptedModel:
         if isinstance(answer, AssistantTurn) or is_conversation(request):
             return await self._turn(request, answer, Live.of(on_text))
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        await _tell(Live.of(on_text), text)
+        await _stream(Live.of(on_text), text)
         usage = Usage(prompt_tokens=_prompt_tokens(request), output_tokens=len(text) // 4 + 1)
         return ModelReply(text=text, usage=usage, model=self.name, constrained=request.output_schema is not None)
 
@@ -123,7 +123,7 @@ class ScriptedModel:
             for part in turn.parts
         ]
         calls = [piece for piece in pieces if isinstance(piece, RawCall)]
-        await _tell(live, turn.content, calls, answer.get("seconds", 0.0) if isinstance(answer, dict) else 0.0)
+        await _stream(live, turn.content, calls, answer.get("seconds", 0.0) if isinstance(answer, dict) else 0.0)
         written = len(turn.content) + sum(len(call.arguments) for call in calls)
         usage = Usage(prompt_tokens=_prompt_tokens(request), output_tokens=written // 4 + 1)
         read = build_turn(request, pieces, protocol=turn.protocol, model=turn.model or self.name, truncated=False)
@@ -147,7 +147,7 @@ class ScriptedModel:
         pass
 
 
-async def _tell(live: Live, text: str, calls: Sequence[RawCall] = (), seconds: float = 0.0) -> None:
+async def _stream(live: Live, text: str, calls: Sequence[RawCall] = (), seconds: float = 0.0) -> None:
     """Stream an answer in pieces, evenly over `seconds`."""
     size = PIECE if not seconds else 8
     pieces: list[Callable[[], None]] = [partial(live.text, part) for part in _parts(text, size)]

@@ -1,12 +1,15 @@
-"""A conversation in the journal, and as the next request.
+"""Conversations as they are stored in the journal and sent to the model.
 
-Every item is a blob, and the journal has their hashes in order. A process that resumes a run asks the next question
-byte for byte as the killed one would have asked it.
+Every item is a blob, and the journal has the hashes in order. A process that resumes a run sends the next request byte
+for byte as the killed one would have sent it.
 """
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
 
 from surefoot.core.purpose import Purpose
 from surefoot.journal import events as e
@@ -18,10 +21,10 @@ from surefoot.journal.store.base import Journal
 from surefoot.models.base import Live, ModelReply, ModelRequest
 from surefoot.models.items import AssistantTurn, Item, ToolCall, ToolResultMessage, ToolSpec, dump_item, load_item
 from surefoot.prompting.ask import retries_of
-from surefoot.prompting.conversation.window import masked_line
+from surefoot.prompting.conversation.window import mask
 from surefoot.prompting.conversation.writing import CallsInProgress
 from surefoot.prompting.fit import without_middle
-from surefoot.prompting.view import RunView
+from surefoot.prompting.run_context import RunContext
 
 INTERRUPTED = "This was interrupted. What it had changed in the workspace was undone."
 NOT_EXECUTED = "This was not executed."
@@ -31,7 +34,7 @@ RESULT_SHARE = 6
 class Dialogue:
     """Reads and continues the conversations of one run."""
 
-    def __init__(self, run: RunView) -> None:
+    def __init__(self, run: RunContext) -> None:
         self._run = run
         self._items: dict[str, Item] = {}
         self._specifications: dict[str, tuple[ToolSpec, ...]] = {}
@@ -49,9 +52,9 @@ class Dialogue:
         candidate: int = 0,
         earlier: int = 0,
     ) -> Conversation:
-        """Open a conversation; with `parent`, as a branch behind its first `keep` items.
+        """Open a conversation; with `parent`, as a branch after its first `keep` items.
 
-        `earlier`: so many items behind the first are of the run that this one continues.
+        `earlier`: how many items after the first are from the run that this one continues.
         """
         state = self._run.state
         conversation = f"c{len(state.conversations) + 1}"
@@ -73,7 +76,7 @@ class Dialogue:
         return state.conversations[conversation]
 
     def start_like(self, parent: Conversation, items: Iterable[Item], reason: str, *, keep: int = 0) -> Conversation:
-        """Open a conversation for the same attempt: behind the first `keep` items of another, or without any."""
+        """Open a conversation for the same attempt: after the first `keep` items of another, or without any."""
         return self.start(
             self.tools(parent),
             items,
@@ -87,9 +90,9 @@ class Dialogue:
 
     @property
     def window(self) -> int:
-        """The model's window in tokens: as its traits say, or less if the server has said so in this run."""
-        told = [c.window for c in self._run.state.conversations.values() if c.window]
-        return min([self._run.model.traits.context_tokens, *told])
+        """The context window in tokens: that of the model's traits, or a smaller one that the server reported."""
+        reported = [c.window for c in self._run.state.conversations.values() if c.window]
+        return min([self._run.model.traits.context_tokens, *reported])
 
     def tools(self, conversation: Conversation) -> tuple[ToolSpec, ...]:
         if conversation.tools not in self._specifications:
@@ -103,11 +106,21 @@ class Dialogue:
         return found[-1] if found else None
 
     def items(self, conversation: Conversation) -> list[Item]:
-        """Return the items as the model is shown them."""
+        """Return the items as the model sees them, with old results masked."""
         found = [self._get(key) for key in conversation.items]
-        for position in conversation.masked:
-            found[position] = as_shown(found[position])
+        if conversation.masked:
+            ids = self._action_ids(conversation)
+            for position in conversation.masked:
+                found[position] = mask_item(found[position], ids)
         return found
+
+    def _action_ids(self, conversation: Conversation) -> dict[str, str]:
+        """Return the ids by which `read_result` finds the results of calls; empty if that tool is not offered."""
+        if not any(tool.name == "read_result" for tool in self.tools(conversation)):
+            return {}
+        actions = [action for step_run in self._run.state.steps.values() for action in step_run.actions]
+        times = Counter(action.call_id for action in actions)
+        return {action.call_id: action.id for action in actions if times[action.call_id] == 1 and action.ok is not None}
 
     def head(self, conversation: Conversation) -> list[Item]:
         """Return the instructions and the task, which every window begins with."""
@@ -115,7 +128,7 @@ class Dialogue:
         return [*items[:1], *items[1 + conversation.earlier : conversation.prefix]]
 
     def own_turns(self, conversation: Conversation) -> list[AssistantTurn]:
-        """Return what the model said in this run. Calls of an earlier run are over."""
+        """Return the model's turns in this run, without those of a run that it continues."""
         items = map(self._get, conversation.items[1 + conversation.earlier :])
         return [item for item in items if isinstance(item, AssistantTurn)]
 
@@ -126,7 +139,7 @@ class Dialogue:
 
     def not_begun(self, conversation: Conversation) -> list[ToolCall]:
         """Return the open calls that were not begun before the process ended. If a call before them was interrupted,
-        there are none: the model has to decide anew."""
+        there are none: the model has to decide again."""
         calls = self.open_calls(conversation)
         known = [conversation.results.get(call.id) for call in calls]
         if any(result is not None and not result.text for result in known):
@@ -134,7 +147,7 @@ class Dialogue:
         return [call for call in calls if self.result_of(conversation, call) is None]
 
     def answered_calls(self, conversation: Conversation) -> list[ToolCall]:
-        """Return the calls of a candidate's conversation that were answered as done, in order, in all its windows."""
+        """Return the successful calls of a candidate's conversation, in order, from all its windows."""
         own = [c for c in self._run.state.conversations.values() if _is_same_work(c, conversation)]
         answered = {key: result.ok for c in own for key, result in c.results.items()}
         keys = dict.fromkeys(key for c in own for key in c.items[1 + c.earlier :])
@@ -147,23 +160,23 @@ class Dialogue:
         return last.content if isinstance(last, AssistantTurn) else ""
 
     def result_of(self, conversation: Conversation, call: ToolCall) -> ToolResultMessage | None:
-        """Return what is known of a call: its recorded result, or the result of its action; None if nothing is."""
+        """Return the result of a call: the recorded one, or that of its action; None if neither is known."""
         known = known_result(self._run.state, self._run.journal, self._run.redactor, conversation, call)
         return known and known.with_(text=self._fitting(known.text))
 
     def _fitting(self, text: str) -> str:
-        """A result takes at most a sixth of the window."""
+        """Shorten a result to at most a sixth of the window."""
         return without_middle(text, self.window / RESULT_SHARE)
 
     def settled(self, conversation: Conversation) -> list[Item]:
-        """Return one result for each open call, in order. A call of which nothing is known was not executed."""
+        """Return one result for each open call, in order. A call without a known result was not executed."""
         return [
             self.result_of(conversation, call) or ToolResultMessage(call_id=call.id, text=NOT_EXECUTED, ok=False)
             for call in self.open_calls(conversation)
         ]
 
     def answer(self, conversation: Conversation, call: ToolCall, text: str, *, ok: bool = True) -> None:
-        """Record the result of a call that is no action of a step."""
+        """Record the result of a call that is not an action of a step."""
         self._run.note(
             e.CallAnswered(
                 conversation=conversation.id,
@@ -194,12 +207,12 @@ class Dialogue:
         started = time.perf_counter()
         reply: ModelReply | None = None
         async for call in retries_of(run):
-            with call:
-                reply = await _complete(run, request, conversation.step_id)
+            with call, self._shown(conversation.step_id) as live:
+                reply = await run.model.complete(request, live)
         assert reply is not None
         turn = reply.as_turn()
         run.tokens.learn(request, reply)
-        # Durable before anything is done with it: what was paid for is not asked for again.
+        # Recorded durably before it is used, so that an answer that was paid for is not requested again.
         await run.record(
             e.ModelAnswered(
                 purpose=purpose,
@@ -220,8 +233,19 @@ class Dialogue:
         )
         return turn
 
+    @contextmanager
+    def _shown(self, step_id: str) -> Iterator[Live]:
+        """Show watchers the answer while it is written, without secrets."""
+        run = self._run
+        stream = RedactedStream(run.redactor, run.bus.writer(Source("text", step_id)), by_word=True)
+        calls = CallsInProgress(lambda tool, subject: run.bus.call(tool, run.redactor.redact(subject), step_id))
+        try:
+            yield Live(text=stream.feed, call=calls.feed)
+        finally:
+            stream.flush()
+
     def request(self, conversation: Conversation) -> ModelRequest:
-        """Return the next request of a conversation. It depends only on what is recorded."""
+        """Return the next request of a conversation. Apart from settings, it depends only on what is recorded."""
         run = self._run
         limit = run.model.traits.output_limit
         if run.config.max_output_tokens is not None:
@@ -236,7 +260,7 @@ class Dialogue:
         )
 
     def _new_part(self, conversation: Conversation) -> str:
-        """Return what was added since the model's last turn, as text, for people who look at the run later."""
+        """Return the items since the model's last turn as text, for people who look at the run later."""
         items = [self._get(key) for key in conversation.items]
         start = max((i + 1 for i, item in enumerate(items) if isinstance(item, AssistantTurn)), default=0)
         return "\n\n".join(f"[{item.role}]\n{item.content}" for item in items[start:])
@@ -269,9 +293,11 @@ def known_result(
     return None
 
 
-def as_shown(item: Item) -> Item:
-    """Return a masked result as the model is shown it."""
-    return item.with_(text=masked_line(item.text)) if isinstance(item, ToolResultMessage) else item
+def mask_item(item: Item, action_ids: Mapping[str, str] = MappingProxyType({})) -> Item:
+    """Mask a result; return other items unchanged. `action_ids`: the ids of actions by the id of their call."""
+    if not isinstance(item, ToolResultMessage):
+        return item
+    return item.with_(text=mask(item.text, action_ids.get(item.call_id, "")))
 
 
 def _is_same_work(one: Conversation, other: Conversation) -> bool:
@@ -282,15 +308,6 @@ def _redacted(item: Item, text: str) -> Item:
     if isinstance(item, ToolResultMessage):
         return item.with_(text=text)
     return item if isinstance(item, AssistantTurn) else item.with_(content=text)
-
-
-async def _complete(run: RunView, request: ModelRequest, step_id: str) -> ModelReply:
-    stream = RedactedStream(run.redactor, run.bus.writer(Source("text", step_id)), by_word=True)
-    calls = CallsInProgress(lambda tool, subject: run.bus.call(tool, run.redactor.redact(subject), step_id))
-    try:
-        return await run.model.complete(request, Live(text=stream.feed, call=calls.feed))
-    finally:
-        stream.flush()
 
 
 def _readable(turn: AssistantTurn) -> str:

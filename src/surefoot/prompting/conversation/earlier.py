@@ -1,5 +1,8 @@
-"""The beginning of a run's conversation. A run that continues another one has that run's conversation in front of its
-task, where it fits; otherwise the end of it. The facts about the earlier run are part of the task in any case."""
+"""The beginning of a run's conversation.
+
+A run that continues another one has that run's conversation before its task, or only the end of it if the whole does
+not fit. The facts about the earlier run are part of the message with the task in any case.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -20,25 +23,25 @@ from surefoot.models.items import (
     load_item,
 )
 from surefoot.models.tokens import weigh_item, weigh_tools
-from surefoot.prompting.conversation.dialogue import NOT_EXECUTED, as_shown, known_result
+from surefoot.prompting.conversation.dialogue import NOT_EXECUTED, known_result, mask_item
 from surefoot.prompting.conversation.texts import opening
 from surefoot.prompting.conversation.window import MASK_AT, tail
-from surefoot.prompting.view import RunView
+from surefoot.prompting.run_context import RunContext
 
 MAX_EARLIER_TOKENS = 60_000
-"""How long the conversation of an earlier run may be, like that of a step before."""
+"""How long the conversation of an earlier run may be, as for a step that continues another step's."""
 RECENT_SHARE = 4
-"""If it is too long, results older than this part of the room are shown as one line."""
-LEFT_OUT = "(The beginning of this conversation is left out here. What came of it follows behind its end.)"
+"""If it is too long, results are masked, except those in its newest part: one part in this many of the room."""
+LEFT_OUT = "(The beginning of this conversation is left out here. What came of it follows after its end.)"
 
 
 class Beginning(NamedTuple):
     items: list[Item]
     earlier: int = 0
-    """How many items behind the first are of the earlier run."""
+    """How many items after the first are from the earlier run."""
 
 
-def beginning(run: RunView, tools: Sequence[ToolSpec], *, planned: bool = False) -> Beginning:
+def beginning(run: RunContext, tools: Sequence[ToolSpec], *, planned: bool = False) -> Beginning:
     """Return the items that every conversation of a run begins with. `planned`: the plan was given."""
     items = opening(run, planned=planned)
     if run.state.context is None:
@@ -58,7 +61,7 @@ def _fitting(items: list[Item], room: float) -> list[Item]:
     masked, recent = list(items), 0.0
     for position in range(len(items) - 1, -1, -1):
         recent += weigh_item(items[position])
-        short = as_shown(items[position])
+        short = mask_item(items[position])
         if recent > room / RECENT_SHARE and 2 * weigh_item(short) < weigh_item(items[position]):
             masked[position] = short
     if _weight(masked) <= room:
@@ -72,19 +75,19 @@ def _weight(items: Sequence[Item]) -> float:
     return sum(map(weigh_item, items))
 
 
-# -- of the run that is continued ----------------------------------------------------------------------------------
+# -- the run that is continued -------------------------------------------------------------------------------------
 
 
 def conversation_of(state: RunState, journal: Journal, redactor: Redactor) -> list[Item]:
-    """Return the newest conversation of a run as its model was shown it, without the instructions and without secrets.
+    """Return the newest conversation of a run as its model saw it, without the instructions and without secrets.
 
-    Every call has its result. Branches for candidates are left out. Empty if the model was asked in another way.
+    Every call has its result. Branches for candidates are left out. Empty if the run had no conversation.
     """
     conversation = next((c for c in reversed(state.conversations.values()) if not c.candidate), None)
     if conversation is None:
         return []
     items = [load_item(journal.get_blob(key)) for key in conversation.items]
-    items = [as_shown(item) if at in conversation.masked else item for at, item in enumerate(items)]
+    items = [mask_item(item) if at in conversation.masked else item for at, item in enumerate(items)]
     items += _results(state, journal, redactor, conversation, items)
     return [_without_secrets(item, redactor) for item in items if item.role != "system"]
 
@@ -102,7 +105,7 @@ def _results(
 
 
 def _without_secrets(item: Item, redactor: Redactor) -> Item:
-    """Remove secrets, also from the model's own turns: the calls in them are over, so nothing acts on them."""
+    """Remove secrets, even from the model's own turns: their calls are over, so nothing acts on them."""
     match item:
         case Message():
             return item.with_(content=redactor.redact(item.content))

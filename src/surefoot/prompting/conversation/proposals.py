@@ -1,4 +1,4 @@
-"""Turns the calls of a model into proposals for the engine."""
+"""Turn the calls of a model into proposals for the engine."""
 
 from pydantic import ValidationError
 
@@ -25,7 +25,7 @@ PATCH_ALONE = (
 
 
 def proposal_of(call: ToolCall, toolbox: Toolbox, thought: str) -> Proposal:
-    """Return what a call asks for: an action, or a request to the engine. One with a problem becomes an invalid one."""
+    """Return what a call asks for: an action, or a request to the engine. With a problem, the proposal is invalid."""
     problem = call.problem
     if not problem and call.name in DRAFTS:
         return _request(call, thought)

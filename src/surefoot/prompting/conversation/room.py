@@ -1,7 +1,8 @@
-"""Asks for the next turn of a conversation, and keeps the conversation within the model's window.
+"""Ask for the next turn of a conversation, and keep the conversation within the model's window.
 
-Old results are masked, then a new window opens. A request that a server refuses as too long is shortened, as often as
-something can be shortened. What the server tells about its window is recorded, so a resumed run knows it.
+Old results are masked first; then the conversation continues in a new window. A request that a server refuses as too
+long is shortened repeatedly, as far as possible. The window that the server reports is recorded, so a resumed run knows
+it.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from surefoot.models.tokens import weigh, weigh_item, weigh_tools
 from surefoot.prompting.conversation import window
 from surefoot.prompting.conversation.dialogue import Dialogue
 from surefoot.prompting.fit import shorten
-from surefoot.prompting.view import RunView
+from surefoot.prompting.run_context import RunContext
 
 HANDOFF = (
     "The conversation is nearly too long and goes on in a new window. Write, as plain text and without calling a tool, "
@@ -24,21 +25,21 @@ HANDOFF = (
 NEW_WINDOW = "a new window"
 SHORTENED = "the request was too long"
 MAX_SHRINKS = 12
-"""Each makes a request at least a fifth shorter."""
+"""How often a request is shortened. Each time makes it at least a fifth shorter."""
 LEAST = 600
 """A request whose messages have fewer tokens than this is not shortened any more."""
 
 Restart = Callable[[], str]
-"""Returns what a new window begins with, behind the task: what is done, and what is to be done now."""
+"""Returns the text after the task in a new window: what is done, and what to do now."""
 
 
 class Room:
-    def __init__(self, run: RunView, dialogue: Dialogue) -> None:
+    def __init__(self, run: RunContext, dialogue: Dialogue) -> None:
         self._run = run
         self._dialogue = dialogue
 
     async def ask(self, conversation: Conversation, purpose: Purpose, restart: Restart) -> AssistantTurn:
-        """Ask for the next turn. The conversation may go on under another id afterwards: see `Dialogue.newest`."""
+        """Ask for the next turn. The conversation may continue under another id: see `Dialogue.newest`."""
         conversation = await self._make_room(conversation, purpose, restart)
         for _ in range(MAX_SHRINKS):
             try:
@@ -51,7 +52,7 @@ class Room:
         return await self._dialogue.ask(conversation, purpose)
 
     async def _make_room(self, conversation: Conversation, purpose: Purpose, restart: Restart) -> Conversation:
-        """Mask old results if the conversation grows long; beyond that, go on in a new window."""
+        """Mask old results if the conversation grows long. If that is not enough, continue in a new window."""
         self._mask(conversation)
         items, tools = self._dialogue.items(conversation), self._tools(conversation)
         size = self._dialogue.window
@@ -61,7 +62,7 @@ class Room:
         if await self._run.tokens.size(self._dialogue.request(conversation)) < window.CLOSE_AT * room:
             return conversation  # the server's own count is smaller than the estimate
         if conversation.turns == 0 and len(items) <= conversation.prefix + 1:
-            return conversation  # nothing was said yet that notes could be made of
+            return conversation  # there is nothing yet to take notes of
         self._dialogue.append(conversation, [Message(role="user", content=HANDOFF)])
         try:
             handoff = (await self._dialogue.ask(conversation, purpose)).content
@@ -72,50 +73,50 @@ class Room:
         tail = window.tail(items, conversation.prefix, size)
         return self._reopen(conversation, [Message(role="user", content=text), *tail], NEW_WINDOW)
 
-    def _mask(self, conversation: Conversation, *, told: int = 0) -> None:
-        items, size = self._dialogue.items(conversation), told or self._dialogue.window
-        positions = window.to_mask(conversation, items, size, self._tools(conversation), force=bool(told))
-        if positions or (told and told != self._dialogue.window):
-            self._run.note(e.ConversationMasked(conversation=conversation.id, positions=positions, window=told))
+    def _mask(self, conversation: Conversation, *, limit: int = 0) -> None:
+        items, size = self._dialogue.items(conversation), limit or self._dialogue.window
+        positions = window.to_mask(conversation, items, size, self._tools(conversation), force=bool(limit))
+        if positions or (limit and limit != self._dialogue.window):
+            self._run.note(e.ConversationMasked(conversation=conversation.id, positions=positions, window=limit))
 
     def _shorter(self, conversation: Conversation, error: ContextOverflow, restart: Restart) -> Conversation | None:
         """Shorten a conversation whose request was refused. Returns None if nothing can be shortened."""
         before = self._weight(conversation)
         tools = self._tools(conversation)
-        told = error.limit or min(self._dialogue.window, round(before + tools)) * 3 // 4
-        answer = min(self._run.model.traits.output_limit, told // 8)
+        limit = error.limit or min(self._dialogue.window, round(before + tools)) * 3 // 4
+        answer = min(self._run.model.traits.output_limit, limit // 8)
         scale = error.needed / (before + tools) if error.needed else 1.0
-        target = min((told - answer) / max(scale, 0.5) * 0.95 - tools, before * 0.8)
+        target = min((limit - answer) / max(scale, 0.5) * 0.95 - tools, before * 0.8)
         if before <= LEAST:
             return None
-        self._mask(conversation, told=told)
+        self._mask(conversation, limit=limit)
         if self._weight(conversation) <= target:
             return conversation
         return self._rebuilt(conversation, max(target, LEAST / 2), restart)
 
     def _rebuilt(self, conversation: Conversation, target: float, restart: Restart) -> Conversation:
-        """Open the conversation anew with at most `target` tokens: the task, what is to be done, the newest items."""
+        """Continue in a new conversation of at most `target` tokens: the task, what to do now, the newest items."""
         items = self._dialogue.items(conversation)
         prefix = self._dialogue.head(conversation)
-        said = Message(role="user", content=shorten(restart(), target / 4))
+        start = Message(role="user", content=shorten(restart(), target / 4))
         last = max((at for at, item in enumerate(items) if isinstance(item, AssistantTurn)), default=len(items))
-        asked = [item for item in items[last:] if isinstance(item, Message)] if last < len(items) else []
-        room = target - weigh_item(said)
+        unanswered = [item for item in items[last:] if isinstance(item, Message)] if last < len(items) else []
+        room = target - weigh_item(start)
         if sum(map(weigh_item, prefix)) <= room * 0.8:
             room -= sum(map(weigh_item, prefix))
-            tail = window.tail(items, conversation.prefix, round(room * 5)) or _cut(asked, room)
-            return self._reopen(conversation, [said, *tail], SHORTENED)
+            tail = window.tail(items, conversation.prefix, round(room * 5)) or _cut(unanswered, room)
+            return self._reopen(conversation, [start, *tail], SHORTENED)
         kept = [item for item in prefix if item.role == "system"]
         room -= sum(map(weigh_item, kept))
         task = [item for item in prefix if item.role != "system"]
         new = self._dialogue.start_like(conversation, [*kept, *_cut(task, max(room * 0.7, 1))], SHORTENED)
         room -= self._weight(new) - sum(map(weigh_item, kept))
-        tail = window.tail(items, conversation.prefix, round(max(room, 0) * 5)) or _cut(asked, room)
-        self._dialogue.append(new, [said, *tail])
+        tail = window.tail(items, conversation.prefix, round(max(room, 0) * 5)) or _cut(unanswered, room)
+        self._dialogue.append(new, [start, *tail])
         return new
 
     def _reopen(self, conversation: Conversation, items: list[Item], reason: str) -> Conversation:
-        """Go on behind the instructions and the task, which tells the facts of a run that is continued."""
+        """Continue after the instructions and the task, which includes the facts about a run that is continued."""
         if not conversation.earlier:
             return self._dialogue.start_like(conversation, items, reason, keep=conversation.prefix)
         new = self._dialogue.start_like(conversation, self._dialogue.head(conversation), reason)

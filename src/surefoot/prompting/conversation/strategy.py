@@ -28,35 +28,35 @@ from surefoot.prompting.conversation.verbs import ChangeStepsDraft, Verb, specif
 from surefoot.prompting.fit import shorten
 from surefoot.prompting.profile import Profile
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.schemas import (
     CallDraft,
     ReflectionDraft,
     UnderstandingDraft,
 )
 from surefoot.prompting.strategy import Refusal, Turn
-from surefoot.prompting.view import RunView
 
 CONTINUE_BELOW_TOKENS = 60_000
-"""A step continues the conversation of the step before it while that is shorter."""
+"""A step continues the conversation of the step before it if that is shorter than this."""
 GO_ON = "Go on by calling a tool. Call finish_step when the step is done, or cannot if it cannot be done."
 
 
 class ConversationStrategy:
-    def __init__(self, run: RunView) -> None:
+    def __init__(self, run: RunContext) -> None:
         self.run = run
-        # No single result may take more than about a sixth of the window.
-        room = run.model.traits.context_tokens // 2
+        # No single result may take more than a sixth of the window. Code has up to 0.4 tokens for each character.
+        room_chars = run.model.traits.context_tokens * 2 // 5
         self.profile = Profile(
             "conversation",
             max_actions=50,
             repairs_plans=False,
             answers_in_refusal=True,
-            summary_chars=min(16_000, room),
-            read_chars=min(48_000, room),
+            summary_chars=min(16_000, room_chars),
+            read_chars=min(48_000, room_chars),
             search_matches=100,
             edit_format=run.model.traits.edit_format,
             truncate_middle=True,
-            # Going on in the conversation was the first retry. Candidates are branches, if they are asked for.
+            # Continuing the conversation was the first retry. Candidates are branches, if they are configured.
             candidates_first=(run.config.reflection.candidates or 1) > 1,
         )
         self._dialogue = Dialogue(run)
@@ -94,7 +94,7 @@ class ConversationStrategy:
             if conversation.turns == 0 and self._dialogue.open_calls(conversation):
                 # The step began in the turn that submitted the plan or finished the step before.
                 shown = [item.content for item in answers]
-                answers.append(self._said(step_start(self.run, step_run, shown)))
+                answers.append(self._message(step_start(self.run, step_run, shown)))
             spoke = isinstance(self._dialogue.items(conversation)[-1], AssistantTurn)
             if spoke and not answers:
                 answers = [Message(role="user", content=GO_ON)]
@@ -129,8 +129,8 @@ class ConversationStrategy:
         """Branch off the end of the survey, as a fresh start does, so that all candidates share its beginning."""
         found = self._dialogue.newest(step_run.step.id, step_run.attempt)
         if found is None or found.candidate != number:
-            told = candidate_start(self.run, step_run, number, of)
-            self._branch_off(step_run, told, f"candidate {number} of {of}", number)
+            text = candidate_start(self.run, step_run, number, of)
+            self._branch_off(step_run, text, f"candidate {number} of {of}", number)
 
     def done_in_branch(self, step_run: StepRun) -> Sequence[Proposal]:
         conversation = self._conversation(step_run)
@@ -141,17 +141,17 @@ class ConversationStrategy:
         ]
 
     def _conversation(self, step_run: StepRun) -> Conversation:
-        """Return the conversation of the attempt, or open it: behind the step before, or behind the survey."""
+        """Return the conversation of the attempt, or open it: after the step before, or after the survey."""
         step_id, attempt = step_run.step.id, step_run.attempt
         if (found := self._dialogue.newest(step_id, attempt)) is not None:
             return found
         survey, before = self._dialogue.newest(), self._step_before(step_run)
         if survey is not None and self._is_first(step_run) and self._survey.has_work(survey):
-            conversation = self._go_on(survey, step_run, "calls behind the plan")
+            conversation = self._go_on(survey, step_run, "calls after the plan")
             self._survey.hand_over(survey, conversation)
             return conversation
         if (turn := self._unfinished_turn(step_run)) is not None:
-            conversation = self._go_on(turn, step_run, "calls behind finish_step")
+            conversation = self._go_on(turn, step_run, "calls after finish_step")
             self._dialogue.hand_over(turn, conversation)
             return conversation
         if before is None:
@@ -159,7 +159,7 @@ class ConversationStrategy:
             return self._branch_off(step_run, self._restart(step_run)(), reason)
         return self._dialogue.start(
             self._tools,
-            [*self._dialogue.settled(before), self._said(step_start(self.run, step_run))],
+            [*self._dialogue.settled(before), self._message(step_start(self.run, step_run))],
             step_id=step_id,
             attempt=attempt,
             parent=before,
@@ -167,14 +167,14 @@ class ConversationStrategy:
             reason="the next step",
         )
 
-    def _branch_off(self, step_run: StepRun, told: str, reason: str, candidate: int = 0) -> Conversation:
-        """Open a conversation behind the end of the survey."""
+    def _branch_off(self, step_run: StepRun, text: str, reason: str, candidate: int = 0) -> Conversation:
+        """Open a conversation after the end of the survey."""
         survey = self._dialogue.newest()
         begun = beginning(self.run, self._tools, planned=True) if survey is None else Beginning([])
         items = self._survey.accepted(survey) if survey is not None else begun.items
         return self._dialogue.start(
             self._tools,
-            [*items, self._said(told)],
+            [*items, self._message(text)],
             earlier=begun.earlier,
             step_id=step_run.step.id,
             attempt=step_run.attempt,
@@ -189,7 +189,7 @@ class ConversationStrategy:
         return step_run.attempt == 1 and not any(other.attempt for other in others)
 
     def _go_on(self, before: Conversation, step_run: StepRun, reason: str) -> Conversation:
-        """Open a step's conversation in the middle of a turn: the calls that are left in it belong to this step."""
+        """Open a step's conversation in the middle of a turn, whose remaining calls belong to this step."""
         return self._dialogue.start(
             self._tools,
             (),
@@ -216,7 +216,7 @@ class ConversationStrategy:
     def _unfinished_turn(self, step_run: StepRun) -> Conversation | None:
         """Return the conversation of a finished step whose last turn has calls left that are meant for this one.
 
-        They are meant for the first step of the plan that is not settled, also if others run beside it.
+        They are meant for the first step of the plan that is not settled, even if others run in parallel.
         """
         state = self.run.state
         unsettled = [other for other in state.steps.values() if other.status not in SETTLED]
@@ -238,8 +238,8 @@ class ConversationStrategy:
     def _tools(self) -> tuple[Any, ...]:
         return specifications(self.run.toolbox, self.run.usable_tools())
 
-    def _said(self, text: str) -> Message:
-        """A message of the engine. It takes at most a sixth of the window, as a result does."""
+    def _message(self, text: str) -> Message:
+        """A message of the engine, shortened to a sixth of the window like a result."""
         return Message(role="user", content=shorten(text, self._dialogue.window / RESULT_SHARE))
 
     def _restart(self, step_run: StepRun) -> Restart:
@@ -263,7 +263,7 @@ class ConversationStrategy:
         return ReflectionDraft(root_cause=turn.content.strip()[:400] or failure.message)
 
     async def repair_step(self, step_run: StepRun, failed: str) -> FullChangeDraft:
-        """Ask for the step in another form. A model that gives none still starts afresh and is told what failed."""
+        """Ask for the step in another form. If the model gives none, the step is retried as it is."""
         step = step_run.step
         question = (
             f"{failed}\n\nPlan this one step ({step.id}) again, differently: call change_steps, and nothing else."
@@ -289,7 +289,7 @@ class ConversationStrategy:
     async def _ask_after_failure(self, step_run: StepRun, question: str, purpose: Purpose) -> AssistantTurn:
         """Ask once more in the conversation of the attempt that failed. The calls of the answer are not carried out."""
         conversation = self._conversation(step_run)
-        self._dialogue.append(conversation, [*self._dialogue.settled(conversation), self._said(question)])
+        self._dialogue.append(conversation, [*self._dialogue.settled(conversation), self._message(question)])
         return await self._room.ask(conversation, purpose, self._restart(step_run))
 
 

@@ -1,4 +1,4 @@
-"""What a model submits during the survey: the full types of a plan, with everything that a step can have."""
+"""The drafts that a model submits during the survey, with every field that a plan and its steps can have."""
 
 from copy import deepcopy
 from functools import cache
@@ -22,7 +22,7 @@ BRIEF: dict[str, JsonValue] = {"brief": True}
 
 
 def _require_requirements(schema: dict[str, Any]) -> None:
-    """The gate demands them, so the model is told; without them it is the gate that answers."""
+    """Show `requirements` as required. They have a default, so that the gate can refuse a draft without them."""
     schema["required"] = [*schema.get("required", ()), "requirements"]
 
 
@@ -129,8 +129,8 @@ class FullReflectionDraft(ReflectionDraft):
 
 
 def tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a draft as the parameters of a tool: without references, and without what the engine
-    checks or fills in anyway, because it is part of every request."""
+    """Return the JSON schema of a draft as the parameters of a tool, short because it is part of every request: without
+    references, and without constraints that the engine checks anyway."""
     return deepcopy(_tool_schema(draft))
 
 
@@ -144,7 +144,7 @@ def _tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
         kept["properties"] = {key: value for key, value in fields.items() if not value.get("brief")}
         kept.pop("description", None)
         if seldom := [_named(key, value) for key, value in fields.items() if value.get("brief")]:
-            # Grammars of servers write only what a schema names, unless it says that there may be more.
+            # Constrained decoding writes only the fields that a schema names, unless it allows others.
             kept |= {"description": f"Also: {', '.join(seldom)}", "additionalProperties": True}
         return kept
 
@@ -155,7 +155,7 @@ def _tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
 
 
 def _named(name: str, schema: dict[str, Any]) -> str:
-    """A field in a few words: `rollback_steps[] (commands that undo effects outside the folder)`."""
+    """Describe a field in a few words: `rollback_steps[] (commands that undo effects outside the folder)`."""
     about = f" ({schema['description']})" if "description" in schema else ""
     return name + ("[]" if schema.get("type") == "array" else "") + about
 

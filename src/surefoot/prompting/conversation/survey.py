@@ -23,16 +23,16 @@ from surefoot.prompting.conversation.room import Room
 from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft
 from surefoot.prompting.conversation.texts import facts, what_failed
 from surefoot.prompting.conversation.verbs import DRAFTS, Verb, specifications
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.schemas import Draft, UnderstandingDraft
 from surefoot.prompting.strategy import Refusal
-from surefoot.prompting.view import RunView
 
 D = TypeVar("D", bound=Draft)
 
 MAX_TURNS = 40
 """How many turns a survey may have before it has to end."""
 MAX_SILENT_TURNS = 3
-"""How many turns in a row without a call, or in the survey with calls that bring nothing, end a conversation."""
+"""How many turns in a row end a conversation if they have no call or, in the survey, no useful call."""
 
 _PHASES: Mapping[Verb, str] = {
     Verb.SUBMIT_UNDERSTANDING: "understanding",
@@ -60,27 +60,27 @@ UNUSABLE = "This cannot be used: {problem}"
 KEPT = "Kept. It is looked at when what comes before it is accepted; you need not send it again."
 WAY_OUT = f"If the task cannot be done, call {Verb.CANNOT.value} and say why."
 MISSING = (
-    "Still missing: {verb}. Look at what you have not seen yet, or call it now; work begins after that. " + WAY_OUT
+    "Still missing: {verbs}. Look at what you have not seen yet, or call it now; work begins after that. " + WAY_OUT
 )
 GO_ON = f"Go on by calling a tool: look at what you still need, or submit understanding and plan. {WAY_OUT}"
 
 
 class Survey:
-    def __init__(self, run: RunView, dialogue: Dialogue, room: Room) -> None:
+    def __init__(self, run: RunContext, dialogue: Dialogue, room: Room) -> None:
         self._run = run
         self._dialogue = dialogue
         self._room = room
 
     def has(self, verb: Verb) -> bool:
-        """Whether the model has already submitted this, and it was not judged yet."""
+        """Whether a submission of this kind waits to be judged."""
         conversation = self._dialogue.newest()
         return conversation is not None and self._submitted(conversation, verb) is not None
 
     async def submission(self, verb: Verb, into: type[D], refusal: Refusal) -> D:
-        """Go on until the model submits what is asked for. Looks are carried out on the way.
+        """Continue the survey until the model makes this submission. Calls that only read are carried out.
 
-        Raises NothingSubmitted if it does not, and UnreadableAnswer for a submission that cannot be read. The gate
-        counts that as a refused attempt, and the model finds the reason in the result of its call.
+        Raises `NothingSubmitted` if it does not, and `UnreadableAnswer` for a submission that cannot be read. The gate
+        counts the latter as a refused attempt, and the model finds the reason in the result of its call.
         """
         conversation = self._open()
         refused = bool(refusal.messages)
@@ -94,12 +94,12 @@ class Survey:
             if call is not None:
                 return self._read(conversation, call, into)
             silent = bool(conversation.turns) and not self._dialogue.open_calls(conversation)
-            brought = judged or not conversation.turns or self._brings_something(conversation, verb)
+            useful = judged or not conversation.turns or self._brings_something(conversation, verb)
             settled = self._settled(conversation, verb, refusal if refused else Refusal())
-            if not brought:
+            if not useful:
                 fruitless += 1
-                told = GO_ON if silent else MISSING.format(verb=verb.value)
-                settled.append(Message(role="user", content=told))
+                text = GO_ON if silent else MISSING.format(verbs=self._missing(conversation, verb))
+                settled.append(Message(role="user", content=text))
             else:
                 fruitless = 0
             if fruitless >= MAX_SILENT_TURNS or self._turns() >= MAX_TURNS:
@@ -112,16 +112,16 @@ class Survey:
             conversation = self._open()
 
     def _brings_something(self, conversation: Conversation, wanted: Verb) -> bool:
-        """Whether the last turn has a call that was not made before: a look, or a submission that can be used."""
+        """Whether the last turn has a new call that is useful: one that reads, or a submission that can be used."""
         before = [call for turn in self._dialogue.own_turns(conversation)[:-1] for call in turn.calls]
-        made = {_made(call) for call in before}
+        made = {_call_key(call) for call in before}
         submitted = {call.name for call in before}
         for call in self._dialogue.open_calls(conversation):
             if call.name in _PHASES:
                 kept = call.name not in submitted and not self._unreadable(call)
                 if kept or self._verdict(Verb(call.name), wanted, Refusal())[1].startswith(ACCEPTED):
                     return True
-            elif self._is_look(call) and _made(call) not in made:
+            elif self._is_look(call) and _call_key(call) not in made:
                 return True
         return False
 
@@ -136,7 +136,7 @@ class Survey:
         return ""
 
     def _turns(self) -> int:
-        """How often the model answered in the survey, in all its windows."""
+        """The number of the model's turns in the survey, in all its windows."""
         return sum(c.turns for c in self._run.state.conversations.values() if not c.step_id)
 
     def _restart(self, wanted: Verb) -> str:
@@ -156,7 +156,7 @@ class Survey:
         return self._dialogue.start(tools, begun.items, reason="survey", earlier=begun.earlier)
 
     def _reopen(self, conversation: Conversation) -> Conversation:
-        """Go on with the survey for a new plan: what was submitted is accepted, and the model is told what failed."""
+        """Continue the survey for a new plan. Earlier submissions are accepted, and the model is told what failed."""
         failed = step_to_replan(self._run.state)
         assert failed is not None
         self._dialogue.append(conversation, self._settled(conversation, Verb.SUBMIT_PLAN, Refusal()))
@@ -168,7 +168,7 @@ class Survey:
         return conversation
 
     def _submitted(self, conversation: Conversation, verb: Verb) -> ToolCall | None:
-        """Return the submission that waits for its gate: of the last turn, or one of an earlier turn that was kept."""
+        """Return the submission that waits to be judged: from the last turn, or kept from an earlier one."""
         calls = self._dialogue.open_calls(conversation)
         found = next((call for call in calls if call.name == verb and call.id not in conversation.results), None)
         return found or self._kept(conversation, verb)
@@ -195,7 +195,7 @@ class Survey:
         """Carry out the calls that only read, and refuse the others until the plan is accepted."""
         calls = self._dialogue.open_calls(conversation)
         with_plan = any(call.name == Verb.SUBMIT_PLAN and not call.problem for call in calls)
-        # A plan that was kept is judged as soon as the part before it is there; work behind that part waits for it.
+        # A kept plan is judged as soon as the submission before it is there; work after that submission waits for it.
         with_plan = with_plan or self._kept(conversation, Verb.SUBMIT_PLAN) is not None
         for call in calls:
             if call.name in _PHASES or call.id in conversation.results or (with_plan and self._is_work(call)):
@@ -210,11 +210,17 @@ class Survey:
                 ok, text = await self._run.look(call.name, call.arguments)
                 self._dialogue.answer(conversation, call, text, ok=ok)
 
+    def _missing(self, conversation: Conversation, wanted: Verb) -> str:
+        """Name the submissions that work waits for. An approach is needed only where there is a choice."""
+        plan = Verb.SUBMIT_PLAN
+        also = plan is not wanted and self._submitted(conversation, plan) is None
+        return f"{wanted.value} and {plan.value}" if also else wanted.value
+
     def _is_look(self, call: ToolCall) -> bool:
         return call.name in self._run.toolbox and not call.problem and not self._is_work(call)
 
     def _is_work(self, call: ToolCall) -> bool:
-        """Whether a call belongs to a step. Behind a plan in the same turn, it waits until the plan is accepted."""
+        """Whether a call belongs to a step. After a plan in the same turn, it waits until the plan is accepted."""
         if call.problem or call.name == Verb.CANNOT:
             return False
         if call.name in DRAFTS:
@@ -255,20 +261,20 @@ class Survey:
         return self._settled(conversation, Verb.SUBMIT_PLAN, Refusal())
 
     def hand_over(self, survey: Conversation, step: Conversation) -> None:
-        """Answer the submissions in the conversation of the first step, which carries out the calls behind the plan."""
+        """Answer the submissions in the conversation of the first step, which carries out the calls after the plan."""
         for call in self._dialogue.open_calls(survey):
             if call.name in _PHASES and call.id not in survey.results:
                 ok, text = self._verdict(Verb(call.name), Verb.SUBMIT_PLAN, Refusal())
                 self._dialogue.answer(step, call, text, ok=ok)
 
     def has_work(self, conversation: Conversation) -> bool:
-        """Whether the model has put calls behind its accepted plan, in the same turn."""
+        """Whether the model made calls after its accepted plan, in the same turn."""
         return bool(self._dialogue.not_begun(conversation)) and any(
             self._is_work(call) for call in self._dialogue.not_begun(conversation)
         )
 
 
-def _made(call: ToolCall) -> tuple[str, str]:
+def _call_key(call: ToolCall) -> tuple[str, str]:
     return call.name, json.dumps(call.arguments, sort_keys=True)
 
 
@@ -277,7 +283,7 @@ def _notes(result: PhaseResult[Any]) -> Sequence[str]:
     return result.validation.warnings if result.validation else ()
 
 
-def _new_plan(run: RunView, failed: StepRun) -> str:
+def _new_plan(run: RunContext, failed: StepRun) -> str:
     return f"The plan has to be made anew.\n\n# What failed\n{what_failed(failed)}\n\n{facts(run, failed)}"
 
 

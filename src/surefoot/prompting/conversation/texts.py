@@ -1,4 +1,4 @@
-"""The texts of a conversation: its beginning, the start of a step, and the progress for a new conversation."""
+"""The texts of a conversation: its beginning, the start of a step, and the progress so far for a new conversation."""
 
 import json
 from collections.abc import Sequence
@@ -7,28 +7,22 @@ from surefoot.core.outcome import CheckResult
 from surefoot.core.transitions import StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
+from surefoot.project.code.quotes import first_lines, last_lines, quote_document, quote_spans, relevant_lines
+from surefoot.project.code.ranking import code_words
+from surefoot.project.code.repo_map import MAX_LISTED, MAX_SOURCE_CHARS, repo_map
+from surefoot.project.code.symbols import symbols
+from surefoot.project.folder import is_test
+from surefoot.project.instructions import instructions, nested_instructions
+from surefoot.project.task_text import files_named_in
 from surefoot.prompting.context import earlier_facts, plan_text, quoted_files, read_text, stand_ins_for, visible_files
 from surefoot.prompting.fit import shorten
-from surefoot.prompting.project.folder import is_test
-from surefoot.prompting.project.instructions import instructions, nested_instructions
-from surefoot.prompting.project.ranking import code_words
-from surefoot.prompting.project.repo_map import (
-    BEGINNING_LINES,
-    MAX_LISTED,
-    MAX_SOURCE_CHARS,
-    beginning,
-    ending,
-    relevant_part,
-    repo_map,
-)
-from surefoot.prompting.project.symbols import symbols
-from surefoot.prompting.project.task_text import files_named_in
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.templates import render
-from surefoot.prompting.view import RunView
 from surefoot.tools.fs.fileio import reader
+from surefoot.tools.text.summary import stable
 
 SUBMIT = (
-    "Look at what you need, then submit understanding and plan in one reply, with the work of the first step behind "
+    "Look at what you need, then submit understanding and plan in one reply, with the work of the first step after "
     "them if you are sure. An approach is needed only where there is something to choose."
 )
 INSTRUCTION_CHARS = 32_768
@@ -36,19 +30,26 @@ NAMED_FILE_CHARS = 24_000
 """How much of the files that the task names is shown at the beginning."""
 WHOLE_TESTS_CHARS = 6_000
 """A longer file of tests is shown in parts: its imports, what has to do with the task, and its end."""
+CHANGELOGS = ("changelog", "changes", "news", "history")
+WHOLE_CHANGELOG_CHARS = 2_000
+"""Of a longer list of changes the beginning is shown."""
 DOCUMENT_CHARS = 2_000
 """How much of a long document is shown around the names of the task, besides its beginning."""
 FIRST_CHECK_CHARS = 2_500
 """How many characters of a failing check's output are shown before the plan is made."""
 MAX_CALLS, CALL_CHARS = 12, 600
-"""How much of what another candidate did is shown."""
+"""How many calls of another candidate are shown, and how much of each."""
 OPENING_SHARE = 0.3
 """How much of the window the opening may take: the tools, the answers and the work need the rest."""
+NOT_RUN = (
+    "finish_step does not run these checks of the plan, because a rule forbids it or the folder is too large to be "
+    "copied for them. Run them yourself before you finish the step:\n"
+)
 CHECK_CHARS = 6_000
 """How much of a failing check's output is shown."""
 
 
-def opening(run: RunView, *, planned: bool = False) -> list[Item]:
+def opening(run: RunContext, *, planned: bool = False) -> list[Item]:
     """Return the items that every conversation of a run begins with. They never change, so servers can cache them.
 
     `planned`: the plan was given, so there is no survey.
@@ -56,78 +57,95 @@ def opening(run: RunView, *, planned: bool = False) -> list[Item]:
     files = visible_files(run, MAX_LISTED)
     words = set(files_named_in(run.task.text))
     named = [path for path in files if path in words or _is_changelog(path, run.task.text)]
+    quotes, whole = _named_files(run, named)
+    failing = "\n".join(result.detail for result in run.state.checks_before if not result.passed)
     text = render(
         "survey",
         task=run.task.text,
         earlier=earlier_facts(run),
-        checks=_given_checks(run),
+        checks=_given_checks(run) + run.state.newest_changes,
         instructions=instructions(run.root, named, INSTRUCTION_CHARS) + nested_instructions(files, named),
-        map=repo_map(files, run.task.text, reader(run.root, MAX_SOURCE_CHARS)),
+        map=repo_map(files, run.task.text, reader(run.root, MAX_SOURCE_CHARS), failing=failing, shown=whole),
         start="The plan was given." if planned else SUBMIT,
-        files=_named_files(run, named) + _missing_files(files, run.task.text),
+        files=quotes + _missing_files(files, run.task.text),
     )
-    system = Message(
-        role="system", content=render("conversation", network="with" if run.commands_have_network else "without")
-    )
+    network = "with" if run.commands_have_network else "without"
+    system = render("conversation", network=network, edit=run.model.traits.edit_format)
     room = run.model.traits.context_tokens * OPENING_SHARE
-    return [system, Message(role="user", content=shorten(text, room))]
+    return [Message(role="system", content=system), Message(role="user", content=shorten(text, room))]
 
 
-def _named_files(run: RunView, named: Sequence[str]) -> str:
-    """Quote the files that the task names; of a long document the beginning, of long code the lines around
-    the names of the task. Definitions that the task names are quoted by the map."""
-    room, parts = NAMED_FILE_CHARS, []
+def _named_files(run: RunContext, named: Sequence[str]) -> tuple[str, set[str]]:
+    """Quote the files that the task names, and return which of them are quoted whole. Of a long document the beginning
+    is quoted, of long code the lines around names from the task. Definitions that the task names are in the map."""
+    room, parts, whole = NAMED_FILE_CHARS, list[str](), set[str]()
     for path in named:
-        text = _long_tests(run, path) or quoted_files(run.root, [path], room)
+        text = _long_tests(run, path) or _newest_changes(run, path)
+        if not text and (text := quoted_files(run.root, [path], room)):
+            whole.add(path)
         if not text and (content := read_text(run.root, path, MAX_SOURCE_CHARS)):
             text = _part_of(path, content, run.task.text)
         room -= len(text)
         parts.append(text)
-    return "".join(parts)
+    return "".join(parts), whole
 
 
 def _is_changelog(path: str, task: str) -> bool:
-    """Whether a file in the root is the list of changes that the task speaks of, as `the changelog` or by its name."""
-    stem = path.partition(".")[0].lower()
-    return stem in ("changelog", "changes", "news", "history") and stem in task.lower()
+    """Whether a file in the root is the changelog that the task mentions, as `the changelog` or by its name."""
+    return "/" not in path and _stem(path) in CHANGELOGS and _stem(path) in task.lower()
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].partition(".")[0].lower()
+
+
+def _newest_changes(run: RunContext, path: str) -> str:
+    """Quote the newest entries of a long changelog, where new ones are added; empty for other files."""
+    content = read_text(run.root, path, MAX_SOURCE_CHARS) if _stem(path) in CHANGELOGS else None
+    if content is None or len(content) <= WHOLE_CHANGELOG_CHARS:
+        return ""
+    return quote_spans(path, content, first_lines(content))
 
 
 def _missing_files(files: Sequence[str], task: str) -> str:
-    """Name the paths in the task that do not exist: they are to be made, or they are missing."""
+    """Name the paths in the task that do not exist: files to be made, or missing ones."""
     missing = [path for path in files_named_in(task) if "/" in path and path not in files]
     return f"\nNamed in the task and not in the folder: {', '.join(missing)}\n" if missing and files else ""
 
 
-def _long_tests(run: RunView, path: str) -> str:
+def _long_tests(run: RunContext, path: str) -> str:
     content = read_text(run.root, path, MAX_SOURCE_CHARS) if is_test(path) else None
     if content is None or len(content) <= WHOLE_TESTS_CHARS:
         return ""
-    around = relevant_part(path, content, run.task.text, after=BEGINNING_LINES)
-    return beginning(path, content) + around + ending(path, content)
+    spans = [*first_lines(content), *relevant_lines(content, run.task.text), *last_lines(content)]
+    return quote_spans(path, content, spans)
 
 
 def _part_of(path: str, text: str, task: str) -> str:
     defined = symbols(path, text)
     if not defined:
-        return beginning(path, text) + relevant_part(path, text, task, DOCUMENT_CHARS, after=BEGINNING_LINES)
+        return quote_document(path, text, task, DOCUMENT_CHARS)
     quoted_by_map = {symbol.name for symbol in defined} & code_words(task)
-    return "" if quoted_by_map else relevant_part(path, text, task)
+    return "" if quoted_by_map else quote_spans(path, text, relevant_lines(text, task))
 
 
-def _given_checks(run: RunView) -> str:
-    """List the checks of the user and of the project, which are run in any case, with what they show now."""
+def _given_checks(run: RunContext) -> str:
+    """List the checks of the user and of the project, which are run in any case, with their results before the run."""
     before = run.state.checks_before
     ran = {result.check.key for result in before}
-    rows = [*map(_check_line, before), *(f"- {check.label}" for check in run.task.checks if check.key not in ran)]
+    rows = [
+        *(_check_line(result, "before the run") for result in before),
+        *(f"- {check.label}" for check in run.task.checks if check.key not in ran),
+    ]
     if not rows:
         return ""
     failing = failing_part(before, FIRST_CHECK_CHARS)
-    shown = f"\nWhat fails now:\n{failing}\n" if failing else ""
+    shown = f"\nWhat failed:\n{failing}\n" if failing else ""
     return "\n# Checked at the end\n" + "\n".join(rows) + f"\n{shown}"
 
 
-def step_start(run: RunView, step_run: StepRun, shown: Sequence[str] = ()) -> str:
-    """Tell the model which step is next, what must hold, and what fails now, unless `shown` says it already."""
+def step_start(run: RunContext, step_run: StepRun, shown: Sequence[str] = ()) -> str:
+    """Tell the model which step is next, what must hold, and what failed. Failures in `shown` are not repeated."""
     step, state = step_run.step, run.state
     lines = [f"# Step {step.id}: {step.name}"]
     if len(state.steps) > 1:
@@ -140,12 +158,18 @@ def step_start(run: RunView, step_run: StepRun, shown: Sequence[str] = ()) -> st
     lines += [f"Planned results: {', '.join(step.expected_outputs)}"] if step.expected_outputs else []
     lines += [f"Criterion: {criterion}" for criterion in step.validation_criteria]
     if results := step_run.checks or step_run.baseline:
-        lines.append("finish_step runs these checks:\n" + "\n".join(map(_check_line, results)))
+        rows = [_check_line(result, "at the start of the step") for result in results]
+        lines.append("finish_step runs these checks:\n" + "\n".join(rows))
     else:
         lines.append("There is no check for this step. Show by a command that it works before you finish it.")
-    failing = failing_part(results)
+    run_by_engine = {result.check.key for result in results}
+    if not_run := [f"- {check.label}" for check in step.checks if check.key not in run_by_engine]:
+        lines.append(NOT_RUN + "\n".join(not_run))
+    # Failures that are the same as before the run are in the first message.
+    known = {stable(result.detail) for result in state.checks_before if not result.passed}
+    failing = failing_part([result for result in results if stable(result.detail) not in known])
     if failing and not any(failing in text for text in shown):
-        lines.append(f"This fails now:\n{failing}")
+        lines.append(f"This failed at the start of the step:\n{failing}")
     return "\n\n".join(lines)
 
 
@@ -154,12 +178,12 @@ def step_done(step_id: str) -> str:
     return f"Step {step_id} is done."
 
 
-def _check_line(result: CheckResult) -> str:
-    return f"- {result.check.label} ({'passes' if result.passed else 'fails'} now)"
+def _check_line(result: CheckResult, when: str) -> str:
+    return f"- {result.check.label} ({'passed' if result.passed else 'failed'} {when})"
 
 
 def failing_part(results: Sequence[CheckResult], limit: int = CHECK_CHARS) -> str:
-    """Quote the output of the checks that fail, at most two."""
+    """Quote the output of at most two failing checks, and name the others."""
     red = [result for result in results if not result.passed]
     parts = [f"$ {result.check.label}\n{_shortened(result.detail.strip(), limit)}" for result in red[:2]]
     more = f"\nand {len(red) - 2} more: {', '.join(r.check.label for r in red[2:])}" if len(red) > 2 else ""
@@ -170,7 +194,7 @@ def _shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit // 3]}\n[...]\n{text[-2 * limit // 3 :]}"
 
 
-def facts(run: RunView, step_run: StepRun) -> str:
+def facts(run: RunContext, step_run: StepRun) -> str:
     """Tell a fresh conversation what the engine knows: finished steps with their files, and earlier failures."""
     lines: list[str] = []
     for other in run.state.steps.values():
@@ -200,22 +224,22 @@ def _changed(step_run: StepRun) -> tuple[str, ...]:
     return (*output.generated_files, *output.modified_files, *output.deleted_files) if output else ()
 
 
-def candidate_start(run: RunView, step_run: StepRun, number: int, of: int) -> str:
+def candidate_start(run: RunContext, step_run: StepRun, number: int, of: int) -> str:
     """Tell a candidate what the others did, so that it does something else."""
     tried = []
     for other in step_run.candidates:
         if other.attempt == step_run.attempt:
             red = failing_part(other.results, FIRST_CHECK_CHARS) or other.unusable
             tried.append(f"Candidate {other.number} did this, and failed:\n{_calls(run, other.body)}\n{red}")
-    here = (
+    intro = (
         f"# Candidate {number} of {of}\nYou work in a copy of the folder. Every candidate starts from the same files; "
         "the first one whose checks pass is used."
     )
     others = ["Do it in another way than these:", *tried] if tried else []
-    return "\n\n".join(filter(None, [facts(run, step_run), here, *others, step_start(run, step_run)]))
+    return "\n\n".join(filter(None, [facts(run, step_run), intro, *others, step_start(run, step_run)]))
 
 
-def _calls(run: RunView, body: str) -> str:
+def _calls(run: RunContext, body: str) -> str:
     """List the calls of a candidate, shortened."""
     rows = [
         f"- {tool} {json.dumps(arguments, ensure_ascii=False)} {text}"

@@ -92,10 +92,10 @@ _VERBS: dict[Verb, tuple[type[Draft], str]] = {
     Verb.DIAGNOSE: (FullReflectionDraft, "Only when asked: why an attempt failed, and what to change."),
 }
 _STEP = {"name": {"type": "string"}, "description": {"type": "string"}}
-_MORE = {"type": "object", "additionalProperties": True}
-_ADDED = {**_MORE, "properties": _STEP, "required": ["name"]}
-_CHANGED = {**_MORE, "properties": {"step": {"type": "string", "description": "its id"}, **_STEP}}
-_AT_THE_END = {**_MORE, "properties": {"value": {"type": "string"}}}
+_OPEN_OBJECT = {"type": "object", "additionalProperties": True}
+_ADDED = {**_OPEN_OBJECT, "properties": _STEP, "required": ["name"]}
+_CHANGED = {**_OPEN_OBJECT, "properties": {"step": {"type": "string", "description": "its id"}, **_STEP}}
+_AT_THE_END = {**_OPEN_OBJECT, "properties": {"value": {"type": "string"}}}
 _BRIEF: dict[Verb, dict[str, Any]] = {
     Verb.SUBMIT_PLAN: {"checks": {"type": "array", "description": "at the end, like a step's", "items": _AT_THE_END}},
     Verb.ADD_STEPS: {"steps": {"type": "array", "description": "as in submit_plan", "items": _ADDED}},
@@ -103,7 +103,7 @@ _BRIEF: dict[Verb, dict[str, Any]] = {
         "steps": {"type": "array", "description": "fields as in submit_plan; others stay", "items": _CHANGED}
     },
 }
-"""What has been described before is only referred to, because all of it is part of every request."""
+"""Short schemas that refer to another tool's, because all schemas are part of every request."""
 DRAFTS: dict[str, type[Draft]] = {verb.value: draft for verb, (draft, _) in _VERBS.items()}
 
 
@@ -143,14 +143,14 @@ def specification(tool: Tool) -> ToolSpec:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """An argument that may be null may as well be left out."""
+    """Remove null from the types of an argument: it can be left out instead."""
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     return {**rest, **options[0]} if len(options) == 1 else schema
 
 
 _DESCRIPTIONS = {
-    "read_file": "Read a text file, or its lines start_line to end_line; up to 2,000 lines.",
+    "read_file": "Read a text file, or its lines start_line to end_line. A long file comes in parts.",
     "edit_file": (
         "Replace `search` by `replace` in a file. `search` must be there exactly once: add lines around it until it "
         "is, or set replace_all. Differences in spacing are forgiven. Returns the diff."

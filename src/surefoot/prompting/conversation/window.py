@@ -1,4 +1,7 @@
-"""Keeps a conversation within the window: old results are masked in one batch, then a new window opens. Pure."""
+"""Decide how to keep a conversation within the model's context window. Pure.
+
+Old results are masked in one batch. If that is not enough, a new conversation continues from the newest items.
+"""
 
 from collections.abc import Sequence
 
@@ -11,26 +14,30 @@ MASK_AT = 0.6
 CLOSE_AT = 0.85
 """The share of the window at which a new window opens."""
 RECENT_TOKENS = 40_000
-"""The newest results stay as they are, up to this size."""
+"""The newest results are not masked, up to this size."""
 WORTH_MASKING_TOKENS = 20_000
-"""Masking breaks the server's cache, so it has to be worth it."""
+"""Masking invalidates the server's cache, so it must save at least this much."""
+WORTH_MASKING_ONE = 300
+"""A result with fewer tokens than this stays: masking it gains nothing."""
 TAIL_TOKENS = 15_000
 """How much of the newest conversation a new window begins with."""
 SHOWN_CHARS = 160
 MIN_SCALE, MAX_SCALE, MARGIN = 0.7, 4.0, 1.1
 
 
-def masked_line(text: str) -> str:
-    """Return the one line that stands for a masked result."""
+def mask(text: str, action_id: str = "") -> str:
+    """Return the text that replaces a masked result: its first line, and how to see it again."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     shown = first if len(first) <= SHOWN_CHARS else f"{first[:SHOWN_CHARS]}..."
-    return f"{shown}\n[this old result of {len(text):,} characters is no longer shown; repeat the call to see it again]"
+    again = f'; read_result("{action_id}") shows what it was' if action_id else ""
+    gone = f"this old result of {len(text):,} characters is no longer shown; repeat the call to see it again"
+    return f"{shown}\n[{gone}{again}]"
 
 
 def size(conversation: Conversation, items: Sequence[Item], tools: float = 0.0) -> int:
-    """Return the size of the next request: what the server counted, and an estimate of what came since.
+    """Return the size of the next request in tokens: the server's last count, and an estimate of the items since.
 
-    `tools` is what the list of tools weighs. The estimate is scaled by what the server counted for the items before.
+    `tools` is the weight of the list of tools. The estimate is scaled by the server's count of the earlier items.
     """
     new = sum(map(weigh_item, items[conversation.counted :]))
     if not conversation.counted:
@@ -43,7 +50,7 @@ def size(conversation: Conversation, items: Sequence[Item], tools: float = 0.0) 
 def to_mask(
     conversation: Conversation, items: Sequence[Item], window: int, tools: float = 0.0, *, force: bool = False
 ) -> tuple[int, ...]:
-    """Return the positions of old results to mask now; empty if there is room, or it is not worth it.
+    """Return the positions of old results to mask now; empty if there is room, or masking is not worth it.
 
     `force`: the request is known to be too long, so every result but the newest is masked if need be.
     """
@@ -51,7 +58,10 @@ def to_mask(
         return ()
     recent, found, gained = 0.0, [], 0.0
     keep = min(RECENT_TOKENS, window // 8 if force else window // 4)
-    # Results in the prefix are of an earlier run, which this one continues.
+    # The model has not seen the results after its last turn. They are masked only if they would not fit.
+    unseen = max((at for at, item in enumerate(items) if isinstance(item, AssistantTurn)), default=len(items))
+    fits = not force and size(conversation, items, tools) < window
+    # If this run continues another, the prefix has results of that run, which may be masked too.
     first = 1 if conversation.earlier else conversation.prefix
     for position in range(len(items) - 1, first - 1, -1):
         item = items[position]
@@ -59,7 +69,9 @@ def to_mask(
             continue
         tokens = weigh_item(item)
         recent += tokens
-        if recent > keep and tokens > 2 * weigh_item(item.with_(text=masked_line(item.text))):
+        if fits and position > unseen:
+            continue
+        if recent > keep and tokens > max(2 * weigh_item(item.with_(text=mask(item.text))), WORTH_MASKING_ONE):
             found.append(position)
             gained += tokens
     worth = force or gained >= min(WORTH_MASKING_TOKENS, window // 8)

@@ -1,4 +1,4 @@
-"""Tells which call the model is writing, from the pieces of its arguments as they are streamed."""
+"""Report which call the model is writing, while its arguments are streamed."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MAX_CHARS = 4_000
-"""The telling argument is looked for in this much of the arguments."""
+"""How much of the arguments is searched for the subject."""
 SUBJECTS = ("path", "command", "pattern", "query", "url")
 _SUBJECT = re.compile(rf'"({"|".join(SUBJECTS)})"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
 
@@ -15,14 +15,14 @@ _SUBJECT = re.compile(rf'"({"|".join(SUBJECTS)})"\s*:\s*("(?:[^"\\]|\\.)*")', re
 class _Call:
     name: str = ""
     arguments: str = ""
-    told: tuple[str, str] = ("", "")
+    reported: tuple[str, str] = ("", "")
 
 
 class CallsInProgress:
-    """Calls `tell` with the tool, and again when its most telling argument is complete, for each call of an answer."""
+    """Calls `report` with the tool of each call, and again once its subject, such as a path, is complete."""
 
-    def __init__(self, tell: Callable[[str, str], None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[str, str], None]) -> None:
+        self._report = report
         self._calls: dict[int, _Call] = {}
 
     def feed(self, index: int, name: str, piece: str) -> None:
@@ -30,10 +30,10 @@ class CallsInProgress:
         call.name = name or call.name
         if len(call.arguments) < MAX_CHARS:
             call.arguments += piece
-        told = (call.name, call.told[1] or _subject(call.arguments))
-        if call.name and told != call.told:
-            call.told = told
-            self._tell(*told)
+        reported = (call.name, call.reported[1] or _subject(call.arguments))
+        if call.name and reported != call.reported:
+            call.reported = reported
+            self._report(*reported)
 
 
 def _subject(arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Asks for one file: its whole content, or edits if it is long."""
+"""Ask for one file: its whole content, or edits if it is long."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,15 +19,15 @@ from surefoot.prompting.context import (
     step_text,
 )
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.templates import render
-from surefoot.prompting.view import RunView
 from surefoot.tools.text.matching import read_blocks
 
 PostProcess = Callable[[str, str], str]
 """Takes the path and the content of an answered file; returns the content to write."""
 
 WHOLE_FILE_LINES = 150
-"""Longer files are changed by search and replace, shorter ones are written anew."""
+"""Longer files are changed by search and replace; shorter ones are rewritten."""
 
 
 def _unchanged(path: str, body: str) -> str:
@@ -35,7 +35,7 @@ def _unchanged(path: str, body: str) -> str:
 
 
 async def ask_for_file(
-    run: RunView,
+    run: RunContext,
     briefing: str,
     step_run: StepRun,
     path: str,
@@ -44,7 +44,7 @@ async def ask_for_file(
     *,
     postprocess: PostProcess = _unchanged,
 ) -> Proposal:
-    """Ask for the file with everything that is known about the step."""
+    """Ask for the file, with everything that is known about the step."""
     current = read_text(run.root, path, budget_chars(run))
     form = Purpose.EDIT if is_long(current) else Purpose.WRITE
     question = render(
@@ -68,7 +68,7 @@ def is_long(current: str | None) -> bool:
 def read_file_answer(
     reply: ModelReply, path: str, *, long: bool = False, postprocess: PostProcess = _unchanged
 ) -> Proposal:
-    """Take the edits or the content of the file from the answer."""
+    """Return the edits or the content of the file in the answer. Raises `UnreadableAnswer` if there are none."""
     if long and read_blocks(reply.text):
         return Proposal("act", "edit_file", {"path": path}, reply.text)
     body = read_fenced(reply.text, path)

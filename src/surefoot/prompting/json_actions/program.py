@@ -1,4 +1,4 @@
-"""Asks for a program that computes a result file, instead of having the model type the result in."""
+"""Ask for a program that computes a result file, instead of for the result itself."""
 
 from surefoot.core.purpose import Purpose
 from surefoot.errors import UnreadableAnswer
@@ -8,15 +8,17 @@ from surefoot.models.parsing.answer import read_fenced
 from surefoot.prompting.ask import Prompt, ask_text
 from surefoot.prompting.context import results_of_dependencies, step_text
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.small.missing_imports import with_missing_imports
 from surefoot.prompting.templates import render
-from surefoot.prompting.view import RunView
 
 _PROGRAM = "program.py"
 """The program's name in the answer; it never becomes a file."""
 
 
-async def ask_for_program(run: RunView, briefing: str, step_run: StepRun, failed: str, temperature: float) -> Proposal:
+async def ask_for_program(
+    run: RunContext, briefing: str, step_run: StepRun, failed: str, temperature: float
+) -> Proposal:
     paths = quoted_paths(step_run)
     question = render(
         "compute",
@@ -39,12 +41,12 @@ def quoted_paths(step_run: StepRun) -> str:
 def read_program(reply: ModelReply, paths: str) -> Proposal:
     code = read_fenced(reply.text, _PROGRAM)
     if code is None or reply.finish_reason == "length":
-        what = "has no fenced code block" if code is None else "was cut off"
-        raise UnreadableAnswer(f"the answer {what}: the program that makes {paths} is wanted", answer=reply.text)
+        problem = "has no fenced code block" if code is None else "was cut off"
+        raise UnreadableAnswer(f"the answer {problem}: the program that makes {paths} is wanted", answer=reply.text)
     return Proposal("act", "run_python", {}, with_missing_imports(code))
 
 
-def _last_program(run: RunView, step_run: StepRun) -> str:
+def _last_program(run: RunContext, step_run: StepRun) -> str:
     """Quote the program that ran last, with its output if it failed."""
     programs = [action for action in step_run.actions if action.tool == "run_python" and action.body]
     if not programs:

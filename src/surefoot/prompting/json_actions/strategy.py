@@ -28,8 +28,8 @@ from surefoot.prompting.context import (
 from surefoot.prompting.json_actions.file_body import ask_for_file
 from surefoot.prompting.json_actions.program import ask_for_program
 from surefoot.prompting.profile import Profile
-from surefoot.prompting.project.step_kind import is_computed_step
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.schemas import (
     ApproachDraft,
     CallDraft,
@@ -40,15 +40,15 @@ from surefoot.prompting.schemas import (
     UnderstandingDraft,
     schema_of,
 )
+from surefoot.prompting.step_kind import is_computed_step
 from surefoot.prompting.strategy import Refusal, Turn
 from surefoot.prompting.templates import render
-from surefoot.prompting.view import RunView
 
 
 class JsonActions:
     profile = Profile("json_actions")
 
-    def __init__(self, run: RunView) -> None:
+    def __init__(self, run: RunContext) -> None:
         self.run = run
 
     @cached_property
@@ -155,12 +155,12 @@ class JsonActions:
         return Turn([Proposal("act", tool.name, arguments, body, draft.thought)], draft)
 
     def goal(self, step: ExecutionStep) -> str:
-        """Name what the step should lead to, besides its files."""
+        """Name the expected results of the step, besides its files."""
         expected = [item for item in step.expected_outputs if item not in step.writes]
         return f"\nGoal: {'; '.join(expected)}" if expected else ""
 
     def available_data(self, step_run: StepRun) -> str:
-        """Name the results of all finished steps. Those of the steps it depends on are shown beside them."""
+        """Name the other steps that have a result. The results of the step's dependencies are shown as well."""
         ids = [step_id for step_id in self.run.artifacts if step_id != step_run.step.id]
         return f"\n# Available data\nread_result shows the results of: {', '.join(ids)}\n" if ids else ""
 
@@ -199,14 +199,14 @@ class JsonActions:
         return Prompt(purpose=purpose, text=text, step_id=step_id, temperature=temperature)
 
 
-def attempt_temperature(run: RunView, step_run: StepRun) -> float:
-    """Return 0 for the first attempt. Later attempts, also those of a new plan, and refused answers raise it, so that
-    the next answer differs."""
+def attempt_temperature(run: RunContext, step_run: StepRun) -> float:
+    """Return 0 for the first attempt. Later attempts, including those of a new plan, and refused answers raise it, so
+    that the next answer differs."""
     earlier = step_run.attempt - 1 + run.state.task_replan_count + run.state.approach_index
     return min(0.35 * earlier + 0.4 * len(step_run.refused), 1.0)
 
 
-def _read_decision(run: RunView, reply: ModelReply) -> tuple[StepDecision, str]:
+def _read_decision(run: RunContext, reply: ModelReply) -> tuple[StepDecision, str]:
     """Read the decision, also in the looser forms that models write; returns it with the whole answer."""
     match read_control(reply.text):
         case "step_done":
@@ -223,7 +223,7 @@ def _read_decision(run: RunView, reply: ModelReply) -> tuple[StepDecision, str]:
 
 
 def body_behind(answer: str, path: str) -> str:
-    """Return the fenced block that comes with the decision, if there is a complete one."""
+    """Return the fenced block that comes with the decision; empty if there is no complete one."""
     if "```" not in answer:
         return ""
     body = find_body(answer, path)
@@ -237,7 +237,7 @@ def _history(step_run: StepRun) -> str:
     for number, action in enumerate(step_run.actions, 1):
         arguments = ", ".join(f"{k}={str(v)[:80]!r}" for k, v in action.arguments.items())
         # Only the last result is shown whole; older ones were context for decisions that are already made.
-        text = action.summary if action is step_run.actions[-1] else action.summary.splitlines()[0][:160]
+        text = action.summary if action is step_run.actions[-1] else action.summary.partition("\n")[0][:160]
         rows.append(f"{number}. {action.tool}({arguments}) -> {'ok' if action.ok else 'FAILED'}\n{text}")
     return "\n".join(rows)
 
@@ -251,7 +251,7 @@ def _body_hint(inline: bool) -> str:
     return "For write_file and edit_file give only the path: the content is asked for next.\n"
 
 
-def _left(run: RunView, step_run: StepRun) -> str:
+def _left(run: RunContext, step_run: StepRun) -> str:
     left = (run.config.max_actions_per_step or run.profile.max_actions) - len(step_run.actions)
     budget = run.budget.left()
     return f"Actions left in this step: {left}." + (f" Left for the whole run: {budget}." if budget else "")

@@ -1,4 +1,4 @@
-"""Asks a small model for one short file, with the answer prefilled where that is possible."""
+"""Ask a small model for one short file, with the answer prefilled where possible."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,17 +11,17 @@ from surefoot.prompting.ask import Prompt, ask_text
 from surefoot.prompting.context import budget_chars, failures, files_to_show, quoted, read_text, visible_files
 from surefoot.prompting.json_actions.file_body import read_file_answer
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.small.outline import LEFT_OUT, outline
 from surefoot.prompting.small.prefill import prefill_existing, prefill_new, prefill_outline
 from surefoot.prompting.small.question import add_imports, plain_question, refusal_in
 from surefoot.prompting.templates import render
-from surefoot.prompting.view import RunView
 
 _FILL_IN = f"Where it says `{LEFT_OUT}` the old code was wrong: write that anew, so that the checks pass."
 
 
 async def ask_for_short_file(
-    run: RunView,
+    run: RunContext,
     step_run: StepRun,
     path: str,
     results: Sequence[CheckResult],
@@ -31,8 +31,11 @@ async def ask_for_short_file(
     refuted: str = "",
     other_form: bool = False,
 ) -> Proposal:
-    """Ask for one short file. `hide_mistakes`: in other words, and without the code that is wrong. `refuted`: what is
-    known of answers that failed. `other_form`: in the form that the first question does not have."""
+    """Ask for one short file.
+
+    `hide_mistakes`: ask in other words, and without showing the wrong code. `refuted`: what is known about answers
+    that failed. `other_form`: use the form that the first question did not have.
+    """
     current = read_text(run.root, path, budget_chars(run)) or ""
     if other_form:
         form = render("do") if _can_prefill(run, path, results) else render("file", path=path, hint="")
@@ -47,7 +50,7 @@ async def ask_for_short_file(
 
 
 def _prompt(
-    run: RunView,
+    run: RunContext,
     step_run: StepRun,
     path: str,
     current: str,
@@ -56,7 +59,7 @@ def _prompt(
     hide_mistakes: bool,
     refuted: str,
 ) -> Prompt:
-    """Leave out what earlier attempts taught: it would be about answers that the model is not shown."""
+    """Return the prompt, without lessons from earlier attempts: they are about answers that the model is not shown."""
     failing = failures(step_run, results, exists=bool(current))
     can_prefill = _can_prefill(run, path, results)
     prefill, replacement = "", ("", "")
@@ -75,18 +78,18 @@ def _prompt(
     return Prompt(purpose=Purpose.WRITE, text=text, step_id=step_run.step.id, bare=True, prefill=prefill)
 
 
-def _can_prefill(run: RunView, path: str, results: Sequence[CheckResult]) -> bool:
-    """A prefilled answer cannot say that the task is impossible; where the user's checks fail, they will tell."""
+def _can_prefill(run: RunContext, path: str, results: Sequence[CheckResult]) -> bool:
+    """Whether to prefill the answer. It then cannot say that the task is impossible, so a given check must fail now."""
     red = any(not result.passed and result.check.origin in ("user", "project") for result in results)
     return red and run.model.traits.continues and path.endswith(".py")
 
 
-def _prefill(run: RunView, path: str, current: str, rest: str) -> str:
+def _prefill(run: RunContext, path: str, current: str, rest: str) -> str:
     if rest:
         return prefill_outline(path, rest)
     return prefill_existing(path) if current else prefill_new(path, _sources(run))
 
 
-def _sources(run: RunView) -> list[str]:
+def _sources(run: RunContext) -> list[str]:
     shown = [path for path in files_to_show(run, visible_files(run)) if path.endswith(".py")]
     return [read_text(run.root, path, budget_chars(run)) or "" for path in shown]

@@ -1,4 +1,4 @@
-"""Adds imports that a piece of Python clearly lacks: `csv.reader(...)` where nothing is called `csv`. Pure.
+"""Add imports that Python code clearly lacks: `csv.reader(...)` where nothing is named `csv`. Pure.
 
 Small models use a module and forget to import it. The intent is clear, and asking again takes minutes.
 """
@@ -45,7 +45,7 @@ _FROM = {
 """Names with one meaning, wherever they are used."""
 _OF_THE_CLASS = frozenset({"combine", "fromisoformat", "fromtimestamp", "now", "strptime", "today", "utcnow"})
 _OF_THE_MODULE = frozenset({"date", "datetime", "time", "timedelta", "timezone"})
-"""`datetime` is a module and a class; the attribute in use tells which is meant."""
+"""`datetime` is a module and a class; the attribute in use shows which is meant."""
 _ALWAYS_THERE = {*dir(builtins), "__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__package__"}
 
 

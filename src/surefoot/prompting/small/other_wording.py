@@ -1,4 +1,4 @@
-"""What a small model is asked after all its candidates have failed: the same task in other words.
+"""Reword the task for a small model after all its candidates have failed.
 
 The repaired step and the new plan are made here without asking the model. Asked to correct its answer, a small model
 repeats it; asked for a plan or an explanation, it loses track of the task. The repaired step shows how the answers
@@ -9,10 +9,10 @@ approach.
 from surefoot.core.plan import StepKind
 from surefoot.core.transitions import SETTLED, Rung
 from surefoot.journal.state import RunState, StepRun
+from surefoot.project.folder import is_test
 from surefoot.prompting.context import approach_text, understood
-from surefoot.prompting.project.folder import is_test
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.schemas import PlanDraft, StepDraft
-from surefoot.prompting.view import RunView
 
 MAX_FILES = 3
 """A step of more files is not split: each file would be one more question."""
@@ -27,7 +27,7 @@ AFRESH = (
 )
 
 
-def is_further_try(run: RunView, step_run: StepRun) -> bool:
+def is_further_try(run: RunContext, step_run: StepRun) -> bool:
     """Whether candidates have failed before this attempt, so that the question has to be another one."""
     return is_repaired(step_run) or (run.state.had_candidates and _in_later_plan(run.state))
 
@@ -40,14 +40,14 @@ def _in_later_plan(state: RunState) -> bool:
     return bool(state.task_replan_count or state.approach_index)
 
 
-def repaired_step(run: RunView, step_run: StepRun) -> StepDraft:
-    """Word the step differently. Its files and obligations stay."""
+def repaired_step(run: RunContext, step_run: StepRun) -> StepDraft:
+    """Word the step differently. Its files and obligations do not change."""
     step = step_run.step
     return StepDraft(name=step.name, description=_described(run.state, step_run, CORRECT), type=step.step_type)
 
 
-def replanned_task(run: RunView, failed: StepRun) -> PlanDraft:
-    """Plan what is left without asking: the failed step afresh, one step per file if it had several, then the rest."""
+def replanned_task(run: RunContext, failed: StepRun) -> PlanDraft:
+    """Plan the remaining steps without asking: the failed one reworded, or split into one per file, then the others."""
     drafts: list[StepDraft] = []
     for step_run in run.state.steps.values():
         if step_run.status in SETTLED:
@@ -58,14 +58,14 @@ def replanned_task(run: RunView, failed: StepRun) -> PlanDraft:
 
 
 def what_refutes(step_run: StepRun) -> str:
-    """Quote what the answers so far failed with; in a new plan, the cause in a line."""
+    """Quote how the answers so far failed; in a new plan, the lessons instead."""
     if step_run.failures:
         return f"\n# Every answer so far fails with\n{step_run.failures[-1].evidence[:EVIDENCE_CHARS]}\n"
     lessons = "\n".join(f"- {note}" for note in dict.fromkeys(step_run.notes[-2:]))
     return f"\n# Wrong so far\n{lessons}\n" if lessons else ""
 
 
-def _parts(run: RunView, failed: StepRun, after: list[int]) -> list[StepDraft]:
+def _parts(run: RunContext, failed: StepRun, after: list[int]) -> list[StepDraft]:
     """Return the failed step in other words; as one step per file, if the task's files are known and few."""
     targets = failed.step.writes
     if run.step_kind(failed) is StepKind.FREE_ANSWER:

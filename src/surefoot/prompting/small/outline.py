@@ -1,6 +1,6 @@
-"""Removes the code that is wrong from a source file. Pure.
+"""Remove the wrong code from a source file. Pure.
 
-Asked to write a file anew, a small model copies what it is shown, with its mistakes. It has to write what it is not
+Asked to rewrite a file, a small model copies what it is shown, with its mistakes. It has to write what it is not
 shown.
 """
 

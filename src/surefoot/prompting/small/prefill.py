@@ -1,7 +1,7 @@
-"""Writes the beginning of a small model's answer, for servers that let the model continue it. Pure.
+"""Write the beginning of a small model's answer, for servers that let the model continue it. Pure.
 
-Asked for a module beside its tests, a small model answers with the tests again. Asked to mend a file, it copies what
-precedes the mistake, and then the mistake. With the first lines given, it writes only the rest.
+Asked for a module next to its tests, a small model answers with the tests again. Asked to fix a file, it copies the
+code before the mistake, and then the mistake. With the first lines given, it writes only the rest.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""The plain question that a small model is asked, and the parts of its answers that all kinds of steps share."""
+"""The plain question for a small model, and helpers for its answers that all kinds of steps share."""
 
 from surefoot.journal.state import StepRun
 from surefoot.prompting.context import (
@@ -12,15 +12,15 @@ from surefoot.prompting.context import (
     visible_files,
 )
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.small.missing_imports import with_missing_imports
 from surefoot.prompting.templates import render
-from surefoot.prompting.view import RunView
 
 _CANNOT = "CANNOT"
 
 
 def plain_question(
-    run: RunView, step_run: StepRun, failed: str, form: str, replacement: tuple[str, str] = ("", "")
+    run: RunContext, step_run: StepRun, failed: str, form: str, replacement: tuple[str, str] = ("", "")
 ) -> str:
     """Put the files, the task and the form of the answer the way a person would: small models answer that best.
 
@@ -44,7 +44,7 @@ def plain_question(
 
 
 def missing_outputs(step_run: StepRun) -> str:
-    """Name what the last attempt made and what it did not; empty unless it made some of its files."""
+    """Name the files that the last attempt made and did not make; empty unless it made only some of them."""
     last = step_run.failures[-1] if step_run.failures else None
     if last is None or not last.missing:
         return ""
@@ -53,7 +53,7 @@ def missing_outputs(step_run: StepRun) -> str:
 
 
 def refusal_in(answer: str) -> Proposal | None:
-    """Return a request to replan if the answer says, in the asked form, that the task cannot be done."""
+    """Return a request to replan if the answer says, in the requested form, that the task cannot be done."""
     if not answer.lstrip("#*` ").upper().startswith(_CANNOT):
         return None
     return Proposal("replan", thought=answer.strip()[:400])

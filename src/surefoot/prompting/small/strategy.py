@@ -67,7 +67,7 @@ class SmallStrategy(JsonActions):
         return await self.decide(step_run, results, temperature)
 
     def goal(self, step: ExecutionStep) -> str:
-        """Nothing more than the step's text: short prompts work best."""
+        """Add nothing to the step's text: short prompts work best."""
         return ""
 
     def available_data(self, step_run: StepRun) -> str:
@@ -101,7 +101,7 @@ class SmallStrategy(JsonActions):
         self, step_run: StepRun, results: Sequence[CheckResult], temperature: float
     ) -> Awaitable[list[Proposal]]:
         """Ask for all files and commands of a step at once."""
-        # That a file to be made is missing says nothing, and would be taken for part of the task.
+        # That a file to be made is missing is no news, and the model would take it for a part of the task.
         exists = not any(says_missing(result.detail) for result in results if not result.passed)
         failing = failures(step_run, results, exists=exists) + missing_outputs(step_run)
         return ask_for_free_answer(self.run, step_run, failing + self._refuted(step_run), temperature)
@@ -131,7 +131,7 @@ class SmallStrategy(JsonActions):
         )
 
     def program(self, step_run: StepRun, results: Sequence[CheckResult], temperature: float) -> Awaitable[Proposal]:
-        # What earlier attempts taught would be about a program that the model is not shown.
+        # Lessons from earlier attempts would be about a program that the model is not shown.
         failing = failures(step_run, results, exists=False) + missing_outputs(step_run)
         return ask_for_program(self.run, self.briefing, step_run, failing + self._refuted(step_run), temperature)
 
@@ -139,7 +139,7 @@ class SmallStrategy(JsonActions):
         return what_refutes(step_run) if is_further_try(self.run, step_run) else ""
 
     async def _plain_program(self, step_run: StepRun, temperature: float) -> Proposal:
-        """Ask plainly: the model makes other mistakes then, which is what candidates are for."""
+        """Ask the plain question. The model then makes other mistakes, which is the point of candidates."""
         paths = quoted_paths(step_run)
         text = plain_question(self.run, step_run, missing_outputs(step_run), render("program", path=paths))
         prompt = Prompt(purpose=Purpose.WRITE, text=text, step_id=step_run.step.id, temperature=temperature, bare=True)

@@ -146,7 +146,7 @@ class RunList(BaseModel):
 
 def run_result(view: RunView) -> RunResult:
     row, state = run_row(view), view.state
-    # What was judged is not there any more after an undo: neither the verdict nor the proof counts.
+    # After an undo, the result that was judged is gone: neither the verdict nor the proof counts.
     outcome = state.outcome if state.undone is None else None
     questions = [question_row(state, question.id) for question in state.open_questions]
     return RunResult(

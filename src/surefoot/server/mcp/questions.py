@@ -1,4 +1,4 @@
-"""Questions of a run as questions of the protocol (elicitation), and their answers."""
+"""Converts questions of a run to questions of the protocol (elicitation), and reads their answers."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ def as_request(run_id: str, question: Question) -> "types.InputRequiredResult":
 
 
 def answer_in(response: Any) -> str | None:
-    """The answer of the client's user. None: the user gave none, and the run goes on waiting."""
+    """The answer of the client's user; None if the user gave none, so that the run goes on waiting."""
     content = getattr(response, "content", None) or {}
-    words = content.get("answer") if getattr(response, "action", "") == "accept" else None
-    return words if isinstance(words, str) and words.strip() else None
+    text = content.get("answer") if getattr(response, "action", "") == "accept" else None
+    return text if isinstance(text, str) and text.strip() else None

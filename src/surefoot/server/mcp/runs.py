@@ -22,7 +22,7 @@ OnProgress = Callable[[float, str], Awaitable[None]]
 
 
 class Runs:
-    """What a client can do with the runs of one folder."""
+    """The operations of a client on the runs of one folder."""
 
     def __init__(self, hub: Hub, folder: Path, model: str = "", *, approvals: bool = True) -> None:
         self._hub, self.folder, self._model = hub, folder, model
@@ -31,7 +31,7 @@ class Runs:
         """Whether an approval may be given through the tool `answer`."""
 
     async def start(self, task: str, checks: list[str], *, plan_only: bool, continues: str = "") -> str:
-        """Start a run, perhaps as a follow-up to another one. Returns its id."""
+        """Start a run, as a follow-up to `continues` if that is given. Returns its id."""
         options: dict[str, str | int | float | bool] = {}
         if continues:
             options["continue"] = (await self.view(continues)).state.run_id
@@ -51,12 +51,13 @@ class Runs:
         return await self._hub.view(found[0])
 
     async def follow(self, run_id: str, on_progress: OnProgress, answered: frozenset[str] = frozenset()) -> RunView:
-        """Wait until a run has ended or asks something that is not in `answered`, and report progress, also its end."""
+        """Wait until a run has ended, was stopped, or asks a question that is not in `answered`. Reports progress, and
+        its end."""
         reported, number = "", 0
         while True:
             view = await self._hub.view(run_id)
             settled, message = self._is_settled(view, answered), _progress(view)
-            # The number of the event: it only grows, as the protocol demands.
+            # The progress is the number of the event, which only grows, as the protocol demands.
             if message != reported and view.state.seq > number and (not settled or view.state.outcome is not None):
                 reported, number = message, view.state.seq
                 await on_progress(float(number), message)
@@ -103,8 +104,8 @@ class Runs:
         copies = worktree_origins(home) if paths.worktree_records(home).is_dir() else {}
         return [folder, *(copy for copy, origin in copies.items() if origin == folder)]
 
-    async def _execute(self, run_id: str, command: Literal["answer", "cancel", "undo"], **more: str) -> None:
-        request = CommandRequest(command=command, commandId=uuid.uuid4().hex, **more)
+    async def _execute(self, run_id: str, command: Literal["answer", "cancel", "undo"], **fields: str) -> None:
+        request = CommandRequest(command=command, commandId=uuid.uuid4().hex, **fields)
         answer = dict(await self._commands.execute(run_id, request))
         if "refused" in answer:
             raise UsageError(str(answer["reason"]))

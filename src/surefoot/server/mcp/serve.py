@@ -1,4 +1,4 @@
-"""The server: its tools over standard streams, with progress, cancellation, and questions to the client's user."""
+"""The MCP server: tools over standard streams, with progress, cancellation, and questions to the client's user."""
 
 import asyncio
 import contextlib
@@ -53,7 +53,7 @@ async def serve(home: Path, folder: Path, model: str = "", *, approvals: bool = 
                 async with passed_on:
                     async for message in incoming:
                         await passed_on.send(message)
-                    # Requests are cancelled next, but not by the client: its runs go on.
+                    # Requests are cancelled next, but not by the client, so its runs go on.
                     door.is_open = False
 
             tasks.start_soon(pass_on)
@@ -62,7 +62,7 @@ async def serve(home: Path, folder: Path, model: str = "", *, approvals: bool = 
 
 
 class Door:
-    """The tools, and what each of them does."""
+    """The tools of the server."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
@@ -106,7 +106,7 @@ class Door:
         return types.ListToolsResult(tools=tools)
 
     async def _call_tool(self, context: "Context", params: "types.CallToolRequestParams") -> "Result":
-        """Call a tool. What is refused is a result with the reason, which the client's model can read."""
+        """Call a tool. A refusal is returned as an error result, which the client's model can read."""
         import mcp_types as types
 
         try:
@@ -189,7 +189,7 @@ class Door:
     async def _until_settled(
         self, context: "Context", run_id: str, answered: frozenset[str] = frozenset()
     ) -> "d.RunResult | types.InputRequiredResult":
-        """Follow a run to its end. Its questions are put to the client's user, if the client can do that."""
+        """Follow a run until it has ended or waits. Its questions are put to the client's user, if the client can."""
 
         async def on_progress(number: float, message: str) -> None:
             await context.session.report_progress(number, None, message)
@@ -213,7 +213,7 @@ class Door:
             answered |= {question.id}
 
     async def _elicit(self, context: "Context", question: Question) -> str | None:
-        """Ask the user while the request goes on, as clients of older protocol versions are asked."""
+        """Ask the user during the request, as in older versions of the protocol. Returns None if there is no answer."""
         request = as_request("", question).input_requests
         assert request is not None
         params: Any = request[question.id].params
@@ -221,7 +221,7 @@ class Door:
         return answer_in(result)
 
     async def _go_on(self, context: "Context", params: "types.CallToolRequestParams") -> Any:
-        """Take the answer that the client brings back, and follow the run again."""
+        """Take the answer from a repeated request, and follow the run again."""
         try:
             state = json.loads(params.request_state or "")
             run, question_id = str(state["run"]), str(state["question"])
@@ -235,10 +235,10 @@ class Door:
         return await self._until_settled(context, view.state.run_id, frozenset({question_id}))
 
     def _in_background(self, work: Awaitable[None]) -> None:
-        """Do something although the request is cancelled."""
+        """Run work that outlives a cancelled request."""
 
         async def doing() -> None:
-            # Refused if the run has ended by itself meanwhile.
+            # It is refused if the run has ended meanwhile.
             with contextlib.suppress(SurefootError):
                 await work
 

@@ -1,7 +1,7 @@
-"""Several servers, and other programs, reach each other's sockets through Redis, if one is configured.
+"""Lets several servers and other programs reach each other's sockets through Redis, if it is configured.
 
-A socket that watches a run is in the room of that run on whatever server it is. Rows and messages of the journal do not
-go through Redis: every server reads them itself, and sends them to its own sockets.
+A socket that watches a run is in the room of that run, whichever server it is connected to. Rows and messages of the
+journal do not go through Redis: every server reads them itself, and sends them to its own sockets.
 """
 
 import logging
@@ -21,7 +21,7 @@ def room_of(run_id: str) -> str:
 
 
 def client_manager(settings: RedisSettings) -> Any:
-    """The manager for `socketio.AsyncServer`; None for a server on its own."""
+    """The manager for `socketio.AsyncServer`; None without Redis. Raises UsageError if a package is missing."""
     if settings.url is None:
         return None
     try:
@@ -41,7 +41,7 @@ def client_manager(settings: RedisSettings) -> Any:
 
 
 def _logger(settings: RedisSettings) -> logging.Logger:
-    """A logger that says once that Redis cannot be reached. The manager itself tries again and again."""
+    """A logger that says only once that Redis cannot be reached. The manager itself keeps trying."""
     logger = logging.Logger("surefoot.redis", logging.ERROR)
     logger.addHandler(_Once(f"Redis at {shown_url(settings.url or '')} cannot be used"))
     return logger

@@ -1,7 +1,7 @@
-"""One sender for each socket: batches of whole rows, messages of steps, the list of runs, and text that may be lost.
+"""Sends to sockets: batches of whole rows, messages of steps, the list of runs, and text that may be lost.
 
 A socket has a cursor into the journal for each run it watches. At most two batches are unacknowledged, so a slow client
-costs one number, and no memory.
+costs no memory but its cursor.
 """
 
 import asyncio
@@ -24,29 +24,28 @@ MAX_UNACKNOWLEDGED = 2
 MAX_BATCH_ROWS = 500
 """A client that lacks more rows than this gets a snapshot."""
 MAX_QUEUE = 64
-"""How many messages may wait in the socket's own queue before nothing more is put into it."""
+"""How many messages may wait in the socket's own queue. With as many, nothing more is put into it."""
 MAX_QUEUE_FOR_TEXT = 8
-"""Text comes last: with more waiting than this it is dropped."""
+"""Text has the lowest priority: with this many messages waiting, it is dropped."""
 LISTED_RUNS = 100
 AGAIN_SECONDS = 2.0
-"""After how long a run that could not be read is read again. Doubled each time, to at most a minute."""
+"""The delay before a run that could not be read is read again. It is doubled each time, to at most a minute."""
 MAX_AGAIN_SECONDS = 60.0
 
 
 class Sender:
     def __init__(self, hub: Hub, server: Any, again_seconds: float = AGAIN_SECONDS) -> None:
         self._hub, self._server, self._again_seconds = hub, server, again_seconds
-        # To one socket of this server: nothing of it has to go through Redis.
+        # The receiver is a socket of this server, so nothing has to go through Redis.
         self._emit = partial(server.emit, ignore_queue=True)
 
     async def keep_sending(self, session: Session) -> None:
-        """Send what is new, until it is cancelled. If nothing can be sent the socket is closed, and its client connects
-        again."""
+        """Send changes until cancelled. If sending fails, the socket is closed, and its client connects again."""
         try:
             while True:
                 await session.wake.wait()
                 session.wake.clear()
-                # What changes in this time is sent together.
+                # Changes within this time are sent together.
                 await asyncio.sleep(BATCH_SECONDS)
                 await self._send_changes(session)
         except Exception:
@@ -54,13 +53,13 @@ class Sender:
 
     async def _send_changes(self, session: Session) -> None:
         for run_id in list(session.changed):
-            # Before it is sent: what changes while it is being sent has to be sent too.
+            # Discarded before sending, so that changes made meanwhile are sent too.
             session.changed.discard(run_id)
             watch = session.watches.get(run_id)
-            if watch is not None and not await self._pump(session, watch):
+            if watch is not None and not await self._send_run(session, watch):
                 session.changed.add(run_id)
-        if session.lists is not None:
-            await self._pump_list(session, session.lists)
+        if session.list_watch is not None:
+            await self._send_list(session, session.list_watch)
 
     async def send_text(self, session: Session, message: dict[str, Any]) -> None:
         if self.waiting(session) < MAX_QUEUE_FOR_TEXT:
@@ -71,15 +70,15 @@ class Sender:
             await self._emit("beat", {"at": at}, to=session.sid)
 
     def waiting(self, session: Session) -> int:
-        """How many messages wait in the socket's queue; for a socket that is gone, as many as fit."""
+        """The number of messages in the socket's queue; for a socket that is gone, as if the queue were full."""
         try:
             socket = self._server.eio.sockets[self._server.manager.eio_sid_from_sid(session.sid, "/")]
         except KeyError:
             return MAX_QUEUE
         return int(socket.queue.qsize())
 
-    async def _pump(self, session: Session, watch: Watch) -> bool:
-        """Send what is new of a run, as far as the client can take it. False if something is left."""
+    async def _send_run(self, session: Session, watch: Watch) -> bool:
+        """Send the changes of a run. Returns False if the client cannot take them now."""
         if watch.unacknowledged >= MAX_UNACKNOWLEDGED:
             return False
         if self.waiting(session) >= MAX_QUEUE:
@@ -87,21 +86,21 @@ class Sender:
             return False
         view = await self._view(session, watch.run)
         if view is None:
-            self._later(session, watch.run, session.notify, watch.run)
+            self._call_later(session, watch.run, session.notify, watch.run)
             return True
-        # Messages come before the rows: a client that breaks off asks for what follows its newest rows.
-        while watch.tools and (watch.needs_tasks or watch.tools_sent < view.state.seq):
+        # Messages are sent before rows: a client that reconnects asks for everything after its newest rows.
+        while watch.messages and (watch.needs_tasks or watch.messages_sent < view.state.seq):
             await self._send_messages(session, watch, view)
         if watch.rows:
             await self._send_rows(session, watch, view)
         return True
 
     async def _view(self, session: Session, run_id: str) -> RunView | None:
-        """A run; or None, and the client is told why, once for each cause."""
+        """The view of a run; None if it cannot be read. The client is then told why, once for each cause."""
         try:
             view = await self._hub.view(run_id)
         except Exception as error:
-            # Not only our own errors: an event that the view cannot take must not end the sender.
+            # Not only our own errors: an event that the view cannot process must not end the sender.
             text = self._hub.redactor.redact_known(_text_of(error))
             problem = session.problems.setdefault(run_id, Problem())
             problem.times += 1
@@ -110,10 +109,13 @@ class Sender:
                 message = {"v": PROTOCOL, "run": run_id, "message": text}
                 await self._emit("run:error", message, to=session.sid)
             return None
-        session.problems.pop(run_id, None)
+        if session.problems.pop(run_id, None) and (watch := session.watches.get(run_id)):
+            # The client clears the error when it gets rows, so rows are sent even if nothing has changed since.
+            watch.live = None
+            session.notify(run_id)
         return view
 
-    def _later(self, session: Session, run_id: str, call: Callable[..., None], *arguments: Any) -> None:
+    def _call_later(self, session: Session, run_id: str, call: Callable[..., None], *arguments: Any) -> None:
         seconds = min(self._again_seconds * 2 ** min(session.problems[run_id].times - 1, 10), MAX_AGAIN_SECONDS)
         asyncio.get_running_loop().call_later(seconds, call, *arguments)
 
@@ -136,16 +138,16 @@ class Sender:
         await self._emit(name, message, to=session.sid, callback=_acknowledged(session, watch))
 
     async def _send_messages(self, session: Session, watch: Watch, view: RunView) -> None:
-        needs_tasks = watch.needs_tasks or watch.tools_sent < view.messages_dropped
-        # The view changes while something is being sent.
-        messages = [(name, message) for seq, name, message in view.messages if seq > watch.tools_sent]
-        watch.needs_tasks, watch.tools_sent = False, view.state.seq
+        needs_tasks = watch.needs_tasks or watch.messages_sent < view.messages_dropped
+        # A copy, because the view changes while something is being sent.
+        messages = [(name, message) for seq, name, message in view.messages if seq > watch.messages_sent]
+        watch.needs_tasks, watch.messages_sent = False, view.state.seq
         if needs_tasks:
             await self._emit("task:list", task_list(view), to=session.sid)
         for name, message in messages:
             await self._emit(name, message, to=session.sid)
 
-    async def _pump_list(self, session: Session, lists: ListWatch) -> None:
+    async def _send_list(self, session: Session, lists: ListWatch) -> None:
         if lists.unacknowledged >= MAX_UNACKNOWLEDGED or self.waiting(session) >= MAX_QUEUE:
             asyncio.get_running_loop().call_later(0.25, session.wake.set)
             return
@@ -172,19 +174,19 @@ class Sender:
         await self._emit(name, message, to=session.sid, callback=acknowledge)
 
     async def _run_rows(self, session: Session, lists: ListWatch) -> list[RunRow]:
-        # A run of another version, or a damaged one, does not hide the others.
+        # A damaged run, or one of another version, must not hide the others.
         found = [await self._list_row(session, lists, item.run_id) for item in self._hub.summaries(LISTED_RUNS)]
         return [row for row in found if row is not None]
 
     async def _list_row(self, session: Session, lists: ListWatch, run_id: str) -> RunRow | None:
         view = await self._view(session, run_id)
         if view is None:
-            self._later(session, run_id, _change, session, lists, run_id)
+            self._call_later(session, run_id, _mark_changed, session, lists, run_id)
             return None
         return run_row(view)
 
 
-def _change(session: Session, lists: ListWatch, run_id: str) -> None:
+def _mark_changed(session: Session, lists: ListWatch, run_id: str) -> None:
     lists.changed.add(run_id)
     session.wake.set()
 

@@ -1,4 +1,4 @@
-"""What the server knows about each socket: who it is, which runs it watches, and how far it has come."""
+"""The sessions of sockets: their tokens, the runs that they watch, and what was sent to them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,16 +13,17 @@ from surefoot.view.rows import RunRow
 class Watch:
     run: str
     rows: bool = True
-    tools: bool = True
+    """Whether the client wants rows; likewise messages and live text."""
+    messages: bool = True
     text: bool = True
     sent: int | None = None
-    """The last event that the client has rows of; None: it needs a snapshot."""
-    tools_sent: int = 0
-    """The last event whose messages the client has."""
+    """The last event whose rows were sent to the client; None if it needs a snapshot."""
+    messages_sent: int = 0
+    """The last event whose messages were sent to the client."""
     needs_tasks: bool = False
     """Whether the client needs the task list first."""
     live: bool | None = None
-    """Whether the client was told that a process drives the run."""
+    """Whether the client was last told that a process drives the run; None if it has to be told."""
     unacknowledged: int = 0
 
 
@@ -46,11 +47,11 @@ class Session:
     scope: Scope
     connection: Connection | None
     watches: dict[str, Watch] = field(default_factory=dict)
-    lists: ListWatch | None = None
+    list_watch: ListWatch | None = None
     changed: set[str] = field(default_factory=set)
     """Runs with something to send."""
     problems: dict[str, Problem] = field(default_factory=dict)
-    """Why runs could not be read, as the client was told."""
+    """By run: why it could not be read, as the client was told."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     sender: "asyncio.Task[None] | None" = None
 
@@ -60,7 +61,7 @@ class Session:
 
 
 class Sessions:
-    """All sockets, by their id and by the runs that they watch."""
+    """The sessions of all sockets, by socket id and by watched run."""
 
     def __init__(self) -> None:
         self._by_sid: dict[str, Session] = {}
@@ -96,5 +97,5 @@ class Sessions:
         return list(self._by_run.get(run_id, ()))
 
     def watched_text(self) -> set[str]:
-        """The runs whose text somebody wants."""
+        """The runs whose text at least one client wants."""
         return {run for run, sessions in self._by_run.items() if any(s.watches[run].text for s in sessions)}

@@ -1,4 +1,4 @@
-"""The Socket.IO side: who connects, who watches what, and the commands, which go through `commands`."""
+"""The Socket.IO server: connections, watches, and commands, which `commands` executes."""
 
 import asyncio
 import contextlib
@@ -21,10 +21,10 @@ from surefoot.server.tokens import Tokens
 
 BEAT_SECONDS = 10.0
 LOOK_SECONDS = 0.5
-"""How often it is looked whose token was revoked, and which runs are listened to."""
+"""The interval at which revoked tokens and the runs to listen to are looked up."""
 MAX_WATCHES = 50
 MAX_WAITING_TEXT = 200
-"""How many messages with text of runs wait to be sent; more are dropped."""
+"""How many messages with text may wait to be sent. More are dropped."""
 _SUBJECTS = {"skip": "step", "retry": "step", "answer": "question"}
 EVENTS: dict[str, str] = {f"{_SUBJECTS.get(verb, 'run')}:{verb}": verb for verb in get_args(Verb)}
 """The commands as events: the same verbs as over HTTP."""
@@ -74,13 +74,13 @@ class Sockets:
             server.on(event, self._command(verb))
 
     async def keep_going(self) -> None:
-        """What goes on beside the sockets. Never returns."""
+        """Run the background tasks of the sockets. Never returns."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep_looking())
             group.create_task(self._keep_sending_text())
 
     async def _keep_looking(self) -> None:
-        """Send a heartbeat that the page can see, drop sockets whose token is no longer valid, and listen to the runs
+        """Send heartbeats that the page can see, drop sockets whose token is no longer valid, and listen to the runs
         that are watched."""
         beat = 0.0
         while True:
@@ -101,7 +101,7 @@ class Sockets:
             if session.sender:
                 session.sender.cancel()
 
-    # -- coming and going -------------------------------------------------------------------------------------------
+    # -- connections ------------------------------------------------------------------------------------------------
 
     async def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> bool:
         token = auth.get("token") if isinstance(auth, dict) else None
@@ -125,7 +125,7 @@ class Sockets:
         if session.connection:
             session.connection.closed.set()
 
-    # -- what clients ask -------------------------------------------------------------------------------------------
+    # -- requests of clients ----------------------------------------------------------------------------------------
 
     async def _watch(self, sid: str, request: Any = None) -> dict[str, Any]:
         session = self._sessions.get(sid)
@@ -142,8 +142,8 @@ class Sockets:
         known = after if isinstance(after, int) and 0 < after <= view.state.seq else None
         rows, tools, text = (request.get(name, True) is not False for name in ("rows", "tools", "text"))
         watch = Watch(run_id, rows, tools, text)
-        # Messages are sent from here on, also those of events before the first batch.
-        watch.sent, watch.tools_sent, watch.needs_tasks = known, known or view.state.seq, known is None
+        # Messages are sent from here on, including those of events before the first batch.
+        watch.sent, watch.messages_sent, watch.needs_tasks = known, known or view.state.seq, known is None
         self._sessions.watch(session, watch)
         await self.server.enter_room(sid, room_of(run_id))
         session.notify(run_id)
@@ -161,7 +161,7 @@ class Sockets:
     async def _watch_list(self, sid: str, request: Any = None) -> dict[str, Any]:
         session = self._sessions.get(sid)
         if session is not None:
-            session.lists = ListWatch()
+            session.list_watch = ListWatch()
             session.wake.set()
         return {}
 
@@ -193,14 +193,14 @@ class Sockets:
         session = self._sessions.get(sid)
         return session is not None and self._tokens.scope_of(session.token) == "control"
 
-    # -- what changes -----------------------------------------------------------------------------------------------
+    # -- changes of runs --------------------------------------------------------------------------------------------
 
     def _on_change(self, run_id: str) -> None:
         for session in self._sessions.watching(run_id):
             session.notify(run_id)
         for session in self._sessions:
-            if session.lists is not None:
-                session.lists.changed.add(run_id)
+            if session.list_watch is not None:
+                session.list_watch.changed.add(run_id)
                 session.wake.set()
 
     def _on_text(self, message: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ async def edit_file(
 
 
 def read_editable(context: ToolContext, file: Path) -> str:
-    """The text of a file that is to be edited. Raises a `ToolError` if it is no UTF-8, or generated."""
+    """Return the text of a file to edit. Raises a `ToolError` if it is not UTF-8, or is generated."""
     name = relative(context.root, file)
     content = read_bytes(context.root, file)
     refuse_binary(name, content)
@@ -69,7 +69,7 @@ def read_editable(context: ToolContext, file: Path) -> str:
 def edited(
     name: str, text: str, edits: str, search: str = "", replace: str = "", *, replace_all: bool = False
 ) -> Edited:
-    """Return `text` with the edits applied. `replace_all`: every occurrence of `search`, which must match exactly."""
+    """Return `text` with the edits applied. With `replace_all`, every exact occurrence of `search` is replaced."""
     if replace_all and search and search in text and search != replace:
         return Edited(text.replace(search, replace))
     bom = BOM if text.startswith(BOM) else ""
@@ -88,7 +88,7 @@ def _read_edits(edits: str, search: str, replace: str) -> list[Edit]:
 
 
 def describe_change(name: str, before: str, after: str, ways: Sequence[str] = (), verb: str = "edited") -> str:
-    """The change as a diff, so that the model need not read the file again, and how its lines were found."""
+    """Return the change as a diff, so that the model need not read the file again, and how its lines were found."""
     old, new = before.replace("\r\n", "\n").split("\n"), after.replace("\r\n", "\n").split("\n")
     start = _common_prefix(old, new)
     end = _common_prefix(old[start:][::-1], new[start:][::-1])
@@ -104,7 +104,7 @@ def describe_change(name: str, before: str, after: str, ways: Sequence[str] = ()
 
 
 def _common_prefix(first: list[str], second: list[str]) -> int:
-    """The number of leading lines that both have in common."""
+    """Return the number of leading lines that both have in common."""
     return next(
         (index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )

@@ -135,9 +135,9 @@ async def move_file(context: ToolContext, source: str, target: str) -> ToolResul
 
 
 def show_lines(name: str, text: str, start: int | None, end: int | None, room: int, *, how: str) -> str:
-    """The requested lines that fit into `room` characters, below a heading, with a note on how to read on.
+    """Return the requested lines that fit into `room` characters, below a heading, with a note on how to read on.
 
-    The lines have no numbers, because small models copy those into their edits.
+    The lines have no numbers, because small models copy those into their edits. `how` is the tool that reads on.
     """
     lines = _lines(text)
     if not lines:
@@ -178,7 +178,7 @@ def _count(count: int, noun: str) -> str:
 
 
 def _format_listing(listing: Walk, folder: str) -> str:
-    """Full paths. If there are too many, the files of the deepest folders are only counted."""
+    """Return the full paths. If there are too many, the files of the deepest folders are only counted."""
     entries = listing.entries
     base = folder.count("/") + 1 if folder else 0
     deepest = max(entry.path.count("/") for entry in entries) - base
@@ -187,9 +187,9 @@ def _format_listing(listing: Walk, folder: str) -> str:
         lines = _fold(listing, base + depth)
         if len(lines) <= MAX_LISTED:
             break
-    more = f"\n[... and {len(lines) - MAX_LISTED} more]" if len(lines) > MAX_LISTED else ""
+    omitted = f"\n[... and {len(lines) - MAX_LISTED} more]" if len(lines) > MAX_LISTED else ""
     note = "\n[there is more; list one folder at a time]" if listing.truncated else ""
-    return "\n".join(lines[:MAX_LISTED]) + more + note
+    return "\n".join(lines[:MAX_LISTED]) + omitted + note
 
 
 def _fold(listing: Walk, depth: int) -> list[str]:

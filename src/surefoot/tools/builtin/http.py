@@ -1,6 +1,6 @@
 """The tool that fetches a web page. It is available only in runs that may use the network.
 
-Every redirect, and every address that is not public, is ruled on before it is asked.
+Every redirect, and every address that is not public, needs permission before it is requested.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class _Page(NamedTuple):
 
 
 class _Targets(NamedTuple):
-    """Where to connect to: IP addresses that were checked, or a proxy, which resolves the name itself."""
+    """The addresses to connect to: checked IP addresses, or the host's name with a proxy that resolves it itself."""
 
     addresses: tuple[str, ...]
     proxy: str = ""
@@ -89,7 +89,7 @@ def _cannot_fetch(url: str, why: object) -> ToolError:
 
 @contextlib.asynccontextmanager
 async def _limited(url: str, seconds: float) -> AsyncIterator[None]:
-    """Limit the time of the network alone: a person may take longer to answer. All hops share `SECONDS`."""
+    """Limit only the time on the network: a person may take longer to answer. All hops share `SECONDS`."""
     try:
         async with asyncio.timeout(max(seconds, 0.0)):
             yield
@@ -111,28 +111,28 @@ async def _resolve(address: Address) -> _Targets:
 
 
 def _shown(targets: _Targets) -> tuple[str, str]:
-    """The address to show, and its kind. One private address among several makes all of them private."""
+    """Return the address to show, and its kind. One private address among several makes all of them private."""
     kinds = {one: private_kind(one) or ("private" if is_private_host(one) else "") for one in targets.addresses}
     chosen = next((one for one, kind in kinds.items() if kind), targets.addresses[0])
     return chosen, kinds[chosen]
 
 
 async def _require_permission(context: ToolContext, hop: Hop) -> None:
-    """The call itself was approved for its own public address. Anything further is ruled on."""
+    """Raise a `ToolError` if a hop is refused. The public address of the call itself was approved with the call."""
     if not hop.redirected_from and not hop.private:
         return
     if reason := await context.permit(hop):
         kind = f", a {hop.private} address" if hop.private else ""
-        led = f"{hop.redirected_from} redirects to {hop.url}" if hop.redirected_from else hop.url
+        shown = f"{hop.redirected_from} redirects to {hop.url}" if hop.redirected_from else hop.url
         raise ToolError(
-            f"{led} ({hop.address}{kind}) may not be asked: {reason}",
+            f"{shown} ({hop.address}{kind}) may not be asked: {reason}",
             argument="url",
             remedy="give another address, or let the user allow it with a rule that names this host",
         )
 
 
 async def _fetch(address: Address, targets: _Targets) -> _Page:
-    """Ask the server at the checked addresses, so that a name cannot come to stand for another one meanwhile."""
+    """Fetch a page from the checked addresses, so that the name cannot resolve to another one meanwhile."""
     import httpx2 as httpx
 
     lost: Exception | None = None
@@ -157,7 +157,7 @@ async def _fetch(address: Address, targets: _Targets) -> _Page:
 
 
 async def _read(response: "Response") -> _Page:
-    """Read the answer. The content is cut at `MAX_BYTES`; that of a redirect is not read."""
+    """Read the response. The content is cut at `MAX_BYTES`; that of a redirect is not read."""
     location = response.headers.get("location", "") if response.status_code in _REDIRECTS else ""
     content, complete = bytearray(), True
     if not location:

@@ -1,4 +1,4 @@
-"""The tool that changes several files by one patch, for models that were trained to write this format."""
+"""The tool that changes several files with one patch, for models that were trained to write this format."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -40,11 +40,11 @@ async def apply_patch(context: ToolContext, patch: str) -> ToolResult:
 
 @dataclass
 class _Changes:
-    """What a patch would do. Nothing is written until all of it is known to fit."""
+    """The changes of a patch. Nothing is written until all of them are known to fit."""
 
     context: ToolContext
     contents: dict[Path, str | None] = field(default_factory=dict)
-    """The text of each file afterwards; None: it is deleted."""
+    """The text of each file after the patch; None if it is deleted."""
     before: dict[Path, str] = field(default_factory=dict)
     moves: list[tuple[Path, Path]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class _Changes:
                 remedy="change it with *** Update File, or put *** Delete File before *** Add File to write it anew",
             )
         if file.exists():
-            # It is deleted by this patch and written anew.
+            # The patch deletes the file and creates it again.
             self.before[file] = read_editable(self.context, file)
         self._set(file, section.content)
         self.notes.append(f"added {name} (+{section.content.count(chr(10))} lines)")
@@ -128,7 +128,7 @@ class _Changes:
         self.contents[file] = text
 
     def carry_out(self) -> None:
-        """Check what the guards say to the result, then write. If that fails, put back what was written."""
+        """Check the result against the guards, then write it. If writing fails, undo what was written."""
         context, moved = self.context, {old for old, _ in self.moves}
         for file, text in self.contents.items():
             name = relative(context.root, file)
@@ -154,7 +154,7 @@ class _Changes:
             raise
 
     def _put(self, file: Path, text: str | None) -> Callable[[], None]:
-        """Write or delete a file. Returns what puts it back."""
+        """Write or delete a file; return a function that undoes it."""
         root = self.context.root
         if file.is_symlink():
             target = file.readlink()
@@ -171,7 +171,7 @@ class _Changes:
 
 
 def _joined(problems: list[ToolError]) -> ToolError:
-    """One error for all files that do not fit, so that they can be mended at once."""
+    """Return one error for all files that do not fit, so that the model can correct them together."""
     first = problems[0]
     first.argument = "patch"
     if len(problems) == 1:

@@ -1,8 +1,8 @@
 """The worker process of `search`, which can be killed if a regular expression never terminates.
 
 Reads one JSON request from stdin and writes one JSON answer to stdout. Uses only the standard library, so that it
-starts fast and without the installed packages. If the request names a ripgrep program, that finds the lines, for
-patterns that both read alike; the answer is the same.
+starts fast and without the installed packages. If the request names a ripgrep program, it preselects the files, for
+patterns that mean the same in both; the answer does not change.
 """
 
 import json
@@ -22,11 +22,11 @@ _ALIKE = re.compile(
     r"|\(\?:|\((?!\?)|\)"
     r"|[+*?]\??(?![+*?{])|\{\d+(?:,\d*)?\}(?![+*?{]))*"
 )
-"""Patterns that mean the same in Python and in ripgrep, except for a few signs of other scripts in `\\w`."""
+"""Patterns that mean the same in Python and in ripgrep, except for a few characters of other scripts in `\\w`."""
 
 
 class _NoRipgrep(Exception):
-    """It does not read the pattern, or could not be run."""
+    """ripgrep rejects the pattern, or could not be run."""
 
 
 def search(request: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _find_matches(request: dict[str, Any], pattern: "re.Pattern[str]", way: dict
 
 
 def _files_with_matches(request: dict[str, Any], way: dict[str, bool], root: int) -> list[str]:
-    """Return the files that ripgrep finds the pattern in, in the order of the request."""
+    """Return the files in which ripgrep finds the pattern, in the order of the request."""
     options = ["--no-config", "--no-messages", "--files-with-matches", "--null", "--text", "--encoding=none", "--crlf"]
     # The pattern is part of an option, and files begin with a dot, so neither can be taken for an option.
     options += ["--no-ignore", "--hidden", f"--regexp={request['pattern']}"]
@@ -110,7 +110,7 @@ def _is_searched(path: str, root: int, max_bytes: int) -> bool:
 
 
 def _read_lines(path: str, root: int, max_bytes: int) -> list[str]:
-    """The lines of a text file; none if it is binary, too large or not a regular file."""
+    """Return the lines of a text file; none if it is binary, too large or not a regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=root)
         with os.fdopen(descriptor, "rb") as opened:

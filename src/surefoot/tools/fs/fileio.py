@@ -25,7 +25,7 @@ _SNIFF_BYTES = 8_192
 
 
 def read_bytes(root: Path, file: Path) -> bytes:
-    """The content of a regular file of at most `MAX_FILE_BYTES`; anything else raises a `ToolError`."""
+    """Return the content of a regular file of at most `MAX_FILE_BYTES`; anything else raises a `ToolError`."""
     name = relative(root, file)
     if file.is_dir():
         raise ToolError(f"{name!r} is a folder", argument="path", remedy=f"list_files shows what is in {name}")
@@ -46,10 +46,10 @@ def read_bytes(root: Path, file: Path) -> bytes:
 
 
 def reader(root: Path, limit: int) -> Callable[[str], str | None]:
-    """Return a function that reads many text files. Folders and secrets are looked at once.
+    """Return a function that reads many text files, and checks each folder and the list of secrets only once.
 
-    It is for paths that were just listed, before any command runs. It returns None for what is missing, secret, a link,
-    not text, or much larger than `limit`.
+    It is for paths that were just listed, before any command runs. It returns None for a path that is missing, secret,
+    a link, not text, or larger than four times `limit` bytes.
     """
     home = os.path.realpath(root)
     secrets = {os.path.relpath(secret, home) for secret in secrets_below(Path(home))}
@@ -92,7 +92,7 @@ def refuse_binary(name: str, content: bytes) -> None:
 def refuse_lost_secrets(
     redact: Callable[[str], str], has_hidden: Callable[[], bool], name: str, before: str, after: str
 ) -> None:
-    """Models see files redacted; refuse content that would replace or copy the secrets as placeholders."""
+    """Refuse content that has placeholders in place of secrets. Models see files redacted, and may copy them so."""
     if len(PLACEHOLDER.findall(after)) <= len(PLACEHOLDER.findall(before)):
         return
     if redact(before) != before:

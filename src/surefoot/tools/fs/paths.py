@@ -1,6 +1,6 @@
 """Resolve a path given by a model, and check that it may be read or written.
 
-A path is checked after it is resolved: links in any component and `..` are followed first, also below folders that do
+A path is checked after it is resolved: links in any component and `..` are followed first, even below folders that do
 not exist yet.
 """
 
@@ -51,12 +51,12 @@ def resolve(root: Path, path: str, *, for_writing: bool, protected: Collection[s
 
 
 def relative(root: Path, real: Path) -> str:
-    """The path of `real` relative to `root`, as shown to models."""
+    """Return the path of `real` relative to `root`, as shown to models."""
     return real.relative_to(os.path.realpath(root)).as_posix()
 
 
 def not_found(root: Path, path: str) -> ToolError:
-    """The error for a missing file, with suggestions of similar names."""
+    """Return the error for a missing file, with suggestions of similar names."""
     suggestions = _nearest(root, path)
     remedy = f"did you mean {' or '.join(suggestions)}?" if suggestions else "list_files shows what is there"
     return ToolError(f"there is no file {path!r}", argument="path", remedy=remedy)
@@ -128,7 +128,7 @@ def _suggest_inside(home: Path, path: str) -> str:
 
 
 def _refuse_secret(home: Path, real: Path, path: str) -> None:
-    # The listing of a folder leaves out the secrets in it, so only what is secret itself is refused.
+    # The listing of a folder leaves out the secrets in it, so a folder that only contains secrets is not refused.
     if not secrets_below(home).isdisjoint((real, *real.parents)):
         raise PathProtected(
             f"{path!r} may not be read or changed: it holds keys, logins or a history of the user",
@@ -154,7 +154,7 @@ def _refuse_protected(home: Path, real: Path, path: str, protected: Collection[s
     _refuse_git_folder(home, real, path)
     if folder := startup_folder(home):
         raise PathProtected(
-            f"{path!r} may not be changed: programs are started from {folder}, whatever is written there",
+            f"{path!r} may not be changed: whatever is placed in {folder} is executed automatically",
             argument="path",
             remedy="ask the user to change it",
         )
@@ -162,7 +162,7 @@ def _refuse_protected(home: Path, real: Path, path: str, protected: Collection[s
         applies = os.path.lexists(guarded.path) or guarded.missing != "ignore"
         if applies and (real == guarded.path or guarded.path in real.parents):
             raise PathProtected(
-                f"{path!r} may not be changed: other programs run it or obey it, outside of any sandbox",
+                f"{path!r} may not be changed: programs outside the sandbox execute it or read settings from it",
                 argument="path",
                 remedy="ask the user to change it",
             )
@@ -176,7 +176,7 @@ def _refuse_protected(home: Path, real: Path, path: str, protected: Collection[s
 
 
 def _refuse_git_folder(home: Path, real: Path, path: str) -> None:
-    """Refuse what would make a folder a repository, or change one: git takes any folder with these parts for one."""
+    """Refuse a path that would turn a folder into a git repository, or change one: git recognizes it by these parts."""
     for folder in real.parents:
         if folder == home.parent:
             return
@@ -191,7 +191,7 @@ def _refuse_git_folder(home: Path, real: Path, path: str) -> None:
 
 
 def _nearest(root: Path, path: str) -> list[str]:
-    """Files of the same name in other folders first, then files with similar names."""
+    """Return files of the same name in other folders, then files with similar names."""
     wanted = path.strip().replace("\\", "/")
     name = wanted.rsplit("/", 1)[-1]
     known = [entry.path for entry in walk(root).entries if not entry.is_folder]
@@ -205,7 +205,7 @@ def _nearest(root: Path, path: str) -> list[str]:
 
 
 def resolved_arguments(root: Path, arguments: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
-    """Return the arguments that are paths in the workspace, as they are after links and `..` are followed."""
+    """Return the arguments that are paths in the workspace, with links and `..` resolved."""
     resolved: dict[str, str] = {}
     for name in set(names) & arguments.keys():
         with contextlib.suppress(ToolError):

@@ -1,4 +1,4 @@
-"""Walk the workspace in a fixed order, with limits, skipping caches, secrets and what `.gitignore` excludes."""
+"""Walk the workspace in a fixed order, with limits, skipping caches, secrets and ignored files."""
 
 import fnmatch
 import os
@@ -20,7 +20,7 @@ MAX_DEPTH = 60
 
 
 def is_cached(path: str) -> bool:
-    """Whether a path is in a folder that tools fill for themselves, such as `__pycache__`."""
+    """Whether a path is in a folder that tools create for themselves, such as `__pycache__`."""
     return not (SKIPPED_FOLDERS - REPOSITORIES - {".surefoot"}).isdisjoint(path.split("/"))
 
 
@@ -37,7 +37,7 @@ class Walk:
     ignored: list[str] = field(default_factory=list)
     """Paths excluded by `.gitignore`; folders end in a slash."""
     secrets: frozenset[str] = frozenset()
-    """Paths that are left out because they are the user's secrets."""
+    """Paths of the user's secrets, which are left out."""
     truncated: bool = False
     """True when a limit was reached."""
 
@@ -52,8 +52,8 @@ class _Rule(NamedTuple):
 def walk(root: Path, folder: str = "", *, limit: int = MAX_ENTRIES, gitignore: bool = True) -> Walk:
     """List everything under `root/folder`, sorted. Links to folders are not followed.
 
-    A folder that is named explicitly is listed even if `.gitignore` excludes it. Without `gitignore`, nothing that it
-    excludes is left out.
+    A folder that is named explicitly is listed even if `.gitignore` excludes it. Without `gitignore`, ignored files are
+    listed too.
     """
     home, folder = Path(os.path.realpath(root)), folder.strip("/")
     result = Walk(secrets=frozenset(secret.relative_to(home).as_posix() for secret in secrets_below(home)))
@@ -63,7 +63,7 @@ def walk(root: Path, folder: str = "", *, limit: int = MAX_ENTRIES, gitignore: b
 
 
 def _rules_above(root: Path, folder: str) -> list[_Rule]:
-    """The rules of the folders above `folder`; none if it is itself skipped or ignored."""
+    """Return the rules of the folders above `folder`; none if it is itself skipped or ignored."""
     rules: list[_Rule] = []
     reached = ""
     for name in folder.split("/") if folder else []:
@@ -75,7 +75,7 @@ def _rules_above(root: Path, folder: str) -> list[_Rule]:
 
 
 def _walk_into(root: Path, folder: str, rules: list[_Rule] | None, result: Walk, limit: int) -> None:
-    """Add the content of a folder. `rules` are those of the folders above; None: ignore no file."""
+    """Add the content of a folder. `rules` are those of the folders above; with None, no file is ignored."""
     if folder.count("/") >= MAX_DEPTH:
         result.truncated = True
         return

@@ -1,7 +1,7 @@
 """One server: started when it is first needed, shared by all steps of a run, started again after it died or hung.
 
 The library's contexts must be left by the task that entered them. Each connection therefore has a task of its own,
-and calls use its client from theirs.
+and the tasks of calls use its client.
 """
 
 import asyncio
@@ -48,14 +48,14 @@ class Connection:
         self._starting = asyncio.Lock()
         self._complaints = Complaints()
         self.starts = 0
-        """How often the server was started or asked for the first time."""
+        """How often a connection to the server was started."""
 
     async def tools(self) -> dict[str, ToolDefinition]:
-        """The tools that the server offers. Starts it if needed."""
+        """Return the tools that the server offers. Starts it if needed."""
         return (await self._connected()).tools
 
     async def call(self, definition: ToolDefinition, arguments: dict[str, Any]) -> "mcp_types.CallToolResult":
-        """Call a tool. Every failure is a `ToolError`, and a server that did not answer is started again next time."""
+        """Call a tool. Failures are raised as `ToolError`; a server that did not answer is started by the next call."""
         from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
@@ -80,7 +80,7 @@ class Connection:
         except ToolError:
             raise
         except Exception as error:
-            # Errors of the library and of HTTP: what the server sent is not what the protocol says, or nothing came.
+            # Errors of the library and of HTTP: the answer violates the protocol, or there was none.
             await self._drop(live)
             raise self._lost(f"gave no usable answer: {ended_reason(error)}", repeatable, ToolUnavailable) from error
 
@@ -93,12 +93,12 @@ class Connection:
                 self._task.cancel()
             await asyncio.wait({self._task})
 
-    def _lost(self, what: str, repeatable: bool, kind: type[ToolError]) -> ToolError:
+    def _lost(self, problem: str, repeatable: bool, kind: type[ToolError]) -> ToolError:
         details = self._complaints.text
-        message = f"the MCP server {self.server.name} {what}" + (f" ({details})" if details else "")
+        message = f"the MCP server {self.server.name} {problem}" + (f" ({details})" if details else "")
         if repeatable:
             return kind(message, remedy="try again: it is started anew")
-        # Not a temporary error: nothing repeats it by itself.
+        # Not a temporary error, so that the call is not repeated automatically.
         return ToolError(message, remedy=f"{_UNKNOWN_EFFECT}. The server is started anew with the next call")
 
     async def _connected(self) -> _Live:
@@ -131,14 +131,14 @@ class Connection:
             self._task = None
 
     async def _drop(self, live: _Live) -> None:
-        """Close a connection that is of no use any more. Others may have closed it already."""
+        """Close a connection that can no longer be used. Another call may have closed it already."""
         live.stop.set()
         if self._live is live and self._task is not None:
             self._live = None
             await asyncio.shield(asyncio.wait({self._task}))
 
     async def _serve(self, ready: "asyncio.Future[_Live]") -> None:
-        """The life of one connection."""
+        """Open one connection, and keep it open until it is stopped or the server ends."""
         from mcp import Client
         from mcp_types import Implementation
 
@@ -163,7 +163,7 @@ class Connection:
         finally:
             if self._live is live:
                 self._live = None
-            # The future of a start that nobody waits for any more.
+            # If the start was abandoned, nobody else retrieves its exception.
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 if ready.done():
                     ready.exception()
@@ -173,12 +173,12 @@ class Connection:
             return http_transport(self.server, self._environ)
         return stdio_transport(self.server, self._root, self._environ, self._complaints)
 
-    def _not_started(self, what: str) -> ToolUnavailable:
+    def _not_started(self, problem: str) -> ToolUnavailable:
         details = self._complaints.text
         missing = missing_variables(self.server, self._environ)
         unset = f"; these variables are not set: {', '.join(missing)}" if missing else ""
         return ToolUnavailable(
-            f"the MCP server {self.server.name} {what}" + (f" ({details})" if details else "") + unset,
+            f"the MCP server {self.server.name} {problem}" + (f" ({details})" if details else "") + unset,
             remedy=f"see `surefoot mcp tools`, and its settings: {self.server.source}",
         )
 
@@ -193,7 +193,7 @@ async def _first_of(*events: asyncio.Event) -> None:
 
 
 def _as_transport(context: Any) -> Any:
-    """The library takes any context manager with the two streams."""
+    """Hide the type of a context manager: the library takes any that yields the two streams."""
     return context
 
 

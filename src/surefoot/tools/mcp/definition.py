@@ -1,6 +1,6 @@
-"""What a server says about one of its tools, and how it is shown to a model.
+"""The definition of a tool by its server, and the form in which it is shown to a model.
 
-Names, descriptions and schemas come from the server. They are untrusted text: unseen characters are made visible,
+Names, descriptions and schemas come from the server. They are untrusted text: invisible characters are made visible,
 lengths are limited, and nothing in a schema can make Surefoot fetch an address or run a slow pattern.
 """
 
@@ -24,7 +24,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _PARAMETER = re.compile(r"[A-Za-z_$][\w.$-]{0,63}", re.ASCII)
 _LEFT_OUT = frozenset({"$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$comment", "$vocabulary"})
 _SLOW = frozenset({"pattern", "patternProperties", "format", "contentMediaType", "contentEncoding"})
-"""Patterns of a server could take for ever. The server checks them itself."""
+"""Matching a pattern of a server could take forever. The server checks these keywords itself."""
 _MAPS = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
 
 
@@ -41,30 +41,30 @@ class ToolDefinition(Value):
 
     @property
     def digest(self) -> str:
-        """Changes with anything that a person agreed to: name, description, schema, hints."""
+        """A hash of everything that a person agreed to: name, description, schema, hints."""
         return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()
 
 
 def full_name(server: str, tool: str) -> str:
-    """The name of a tool in Surefoot. The server's name comes first, so no server can take the name of another's tool
-    or of a built-in one."""
+    """Return the name of a tool in Surefoot. It begins with the server's name, so that no server can take the name of a
+    built-in tool or of another server's."""
     plain = _NOT_IN_NAMES.sub("_", tool)
     name = f"{server}__{plain}"
     if plain == tool and len(name) <= MAX_NAME:
         return name
-    # Two names that differ only in what was replaced or cut off stay two names.
+    # Keeps names apart that differ only in characters that were replaced or cut off.
     mark = hashlib.sha256(tool.encode("utf-8", "replace")).hexdigest()[:6]
     return f"{name[: MAX_NAME - 7]}_{mark}"
 
 
 def shown_description(server: str, definition: ToolDefinition) -> str:
-    """The description for a model, marked as the server's words."""
+    """Return the description for a model, marked as text of the server."""
     text = _one_line(definition.description, MAX_DESCRIPTION) or "no description"
     return f"[tool of the MCP server {server}] {text}"
 
 
 def shown_parameters(definition: ToolDefinition) -> dict[str, Any] | None:
-    """The schema of the arguments, cleaned. None if a required parameter has a name that cannot be used."""
+    """Return the cleaned schema of the arguments; None if a required parameter has a name that cannot be used."""
     schema = definition.input_schema
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
@@ -85,7 +85,7 @@ def shown_parameters(definition: ToolDefinition) -> dict[str, Any] | None:
 
 
 def differences(old: ToolDefinition, new: ToolDefinition) -> str:
-    """Say in a few lines what a server changed about a tool."""
+    """Describe in a few lines what a server changed about a tool."""
     rows = []
     if old.description != new.description:
         rows += [f"  description before: {_one_line(old.description, 400)}"]
@@ -114,7 +114,7 @@ def _one_line(text: str, limit: int) -> str:
 
 
 def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The shared parts of a schema, which may have either of two names."""
+    """Return the shared parts of a schema, which are under either of two keys."""
     found: dict[str, Any] = {}
     for key in ("definitions", "$defs"):
         parts = schema.get(key)
@@ -124,7 +124,7 @@ def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _clean(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
-    """A part of a schema without what is dangerous or not understood. What is left out is allowed to be anything."""
+    """Return a part of a schema without keywords that are dangerous or not understood, which allows more values."""
     if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return {} if not isinstance(schema, bool) else schema
     if "$ref" in schema:
@@ -142,7 +142,7 @@ def _clean(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
             cleaned[key] = _clean(value, definitions, depth + 1) if key not in ("default", "const") else value
         elif isinstance(value, list) and key in ("anyOf", "oneOf", "allOf", "prefixItems"):
             cleaned[key] = [_clean(part, definitions, depth + 1) for part in value]
-        elif key != "examples" and not _has_unseen(value):
+        elif key != "examples" and not _has_invisible(value):
             cleaned[key] = value
     return cleaned
 
@@ -158,16 +158,16 @@ def _is_checkable(parameters: Mapping[str, Any]) -> bool:
             for value in (None, "", 0, [None], {"a": None}):
                 list(validator.iter_errors(value))
     except Exception:
-        # Whatever a hostile schema makes the validator raise: the parameters are then offered without it.
+        # A hostile schema can make the validator raise anything. The parameters are then offered without schemas.
         return False
     return True
 
 
-def _has_unseen(value: Any) -> bool:
-    """Whether a value, such as a list of choices, has characters that people would not see."""
+def _has_invisible(value: Any) -> bool:
+    """Whether a value, such as a list of choices, has invisible characters."""
     if isinstance(value, str):
         return neutralise(value) != value
-    return isinstance(value, list) and any(map(_has_unseen, value))
+    return isinstance(value, list) and any(map(_has_invisible, value))
 
 
 def _is_name(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The tools of a server as a person agreed to them. A tool that the server changed or added since asks again.
+"""The tools of a server as a person accepted them. A person is asked again about tools that it changes or adds later.
 
 When a server is used for the first time, all its tools are pinned: the user has just configured it. The definitions are
 stored whole, so that a later run can offer the tools without starting the server.
@@ -21,9 +21,9 @@ from surefoot.tools.mcp.definition import ToolDefinition
 class _Stored(Value):
     server: str
     pinned: dict[str, ToolDefinition] = Field(default_factory=dict)
-    """What was agreed to, by the server's name of the tool."""
+    """The accepted tools, by the server's name of the tool."""
     seen: dict[str, ToolDefinition] = Field(default_factory=dict)
-    """What the server offered the last time."""
+    """The tools that the server offered last."""
 
 
 class Pins:
@@ -34,12 +34,12 @@ class Pins:
         self._path = mcp_pins(home) / f"{server.name}-{server.settings.fingerprint[:16]}.json"
 
     def known(self) -> dict[str, ToolDefinition]:
-        """The tools as they were the last time; empty if the server was never used."""
+        """Return the tools that the server offered last; empty if it was never used."""
         stored = self._read()
         return dict(stored.seen) if stored else {}
 
     def see(self, tools: dict[str, ToolDefinition]) -> None:
-        """Remember what the server offers now. The first time all of it is pinned."""
+        """Record the tools that the server offers now. The first time, all of them are pinned."""
         stored = self._read()
         pinned = tools if stored is None else stored.pinned
         seen = _Stored(server=self._server.name, pinned=pinned, seen=tools)
@@ -51,7 +51,7 @@ class Pins:
         return stored.pinned.get(name) if stored else None
 
     def changed(self) -> list[str]:
-        """The tools that the server changed or added since they were pinned."""
+        """Return the names of the tools that the server changed or added since they were pinned."""
         stored = self._read()
         if stored is None:
             return []

@@ -1,4 +1,4 @@
-"""The result of a call as a result of a tool: text and data, with images and resources named instead of contained."""
+"""Converts the result of an MCP call to a `ToolResult`: text and data. Images and resources are only named."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import mcp_types
 
 MAX_OUTPUT = 400_000
-"""The characters of a result that are kept. Of a longer one the beginning and the end."""
+"""How many characters of a result are kept: of a longer one, the beginning and the end."""
 MAX_DATA = 20_000
-"""The characters of structured content in JSON that other steps can use as data."""
+"""Structured content is kept as data for other steps up to this many characters of JSON."""
 
 
 def tool_result(name: str, context: ToolContext, result: "mcp_types.CallToolResult") -> ToolResult:

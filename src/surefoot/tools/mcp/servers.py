@@ -38,9 +38,10 @@ async def mcp_toolbox(
     notify: Notify = lambda _: None,
     toolbox: Toolbox | None = None,
 ) -> AsyncIterator[Toolbox]:
-    """The built-in tools, or those of `toolbox`, and those of the servers. `notify` is told what cannot be used.
+    """Yield the built-in tools, or those of `toolbox`, together with those of the servers.
 
-    A server that was used before is started by the first call of one of its tools; another at once, to list them.
+    `notify` is called with a message about each server or tool that cannot be used. A server that was used before is
+    started by the first call of one of its tools; any other at once, to list its tools.
     """
     own = toolbox or default_toolbox()
     connected = [Server(server, root, home) for server in servers]
@@ -54,7 +55,7 @@ async def mcp_toolbox(
 
 
 def known_toolbox(servers: Iterable[ConfiguredServer], root: Path, home: Path) -> Toolbox:
-    """The built-in tools, and those of the servers as they were the last time. No server is started."""
+    """Return the built-in tools, and those that the servers offered last. No server is started."""
     tools = list(default_toolbox())
     for configured in servers:
         server = Server(configured, root, home)
@@ -72,7 +73,7 @@ def require_library() -> None:
 
 
 class Server:
-    """A server with its pins."""
+    """A configured server with its pins and its connection."""
 
     def __init__(self, server: ConfiguredServer, root: Path, home: Path) -> None:
         self.server = server
@@ -80,17 +81,17 @@ class Server:
         self.connection = Connection(server, root)
 
     async def refresh(self) -> dict[str, ToolDefinition]:
-        """The tools that the server offers now. Starts it if needed."""
+        """Return the tools that the server offers now, and record them. Starts it if needed."""
         tools = await self.connection.tools()
         self.pins.see(tools)
         return tools
 
     async def known(self) -> dict[str, ToolDefinition]:
-        """The tools as they were the last time, without starting the server; the first time it has to be."""
+        """Return the tools that the server offered last. Starts the server only if it was never used."""
         return self.pins.known() or await self.refresh()
 
     def tool(self, definition: ToolDefinition) -> Tool | None:
-        """A tool for models. None if it cannot be called."""
+        """Return the tool for models; None if it cannot be called."""
         settings, name = self.server.settings, self.server.name
         parameters = shown_parameters(definition)
         if parameters is None:
@@ -101,7 +102,7 @@ class Server:
             description=shown_description(name, definition),
             parameters=parameters,
             run=self._runner(definition),
-            # Nothing is known about what it changes, in the workspace or elsewhere.
+            # Otherwise its effects, in the workspace or elsewhere, are unknown.
             writes=Writes.NONE if reads else Writes.FREE,
             external=not reads,
             alternatives=tuple(map(self._reference, settings.alternatives.get(definition.name, ()))),
@@ -110,7 +111,7 @@ class Server:
         )
 
     def _reference(self, tool: str) -> str:
-        """The full name of a tool in the settings, which may be one of this server."""
+        """Return the full name of a tool that the settings name, which may be one of this server."""
         return full_name(self.server.name, tool) if tool in self.pins.known() else tool
 
     def _runner(self, definition: ToolDefinition) -> Callable[..., Any]:
@@ -122,7 +123,7 @@ class Server:
                     remedy="use another tool",
                 )
             if self.pins.pinned(definition.name) != current:
-                # Nobody was asked: the change came between the approval and the call.
+                # The change came between the approval and the call, so nobody was asked.
                 raise ToolError(
                     f"the MCP server {self.server.name} has changed its tool {definition.name!r} since it was accepted",
                     remedy="call it again, so that the user is asked; or use another tool",
@@ -134,30 +135,30 @@ class Server:
 
 
 class _Consent:
-    """Asks a person about a tool that is not as it was pinned."""
+    """Asks a person about a tool that differs from its pin."""
 
     def __init__(self, server: Server, definition: ToolDefinition) -> None:
         self._server, self._definition = server, definition
         self._asked_about: ToolDefinition | None = None
 
     async def question(self) -> str:
-        """What to ask before the tool is used, whatever the rules allow; empty if nothing."""
+        """Return what to ask before the tool is used, whatever the rules allow; empty if nothing."""
         self._asked_about = None
         try:
             current = (await self._server.refresh()).get(self._definition.name)
         except SurefootError:
-            # The call itself will say why the server cannot be used.
+            # The call itself raises the error that says why the server cannot be used.
             return ""
         pinned = self._server.pins.pinned(self._definition.name)
         if current is None or current == pinned:
             return ""
         self._asked_about = current
-        what = "changed" if pinned else "added"
-        rows = [f"the MCP server {self._server.server.name} has {what} this tool since its tools were accepted:"]
+        verb = "changed" if pinned else "added"
+        rows = [f"the MCP server {self._server.server.name} has {verb} this tool since its tools were accepted:"]
         return "\n".join([*rows, differences(pinned, current) if pinned else summary(current)])
 
     def given(self) -> None:
-        """A person said yes to what was asked."""
+        """Pin the tool that the last question was about, because the person said yes."""
         if self._asked_about is not None:
             self._server.pins.accept(self._asked_about)
 
@@ -174,7 +175,10 @@ async def _tools_of(server: Server, notify: Notify) -> list[Tool]:
     chosen = [d for d in definitions.values() if not wanted or d.name in wanted]
     tools = {definition.name: server.tool(definition) for definition in chosen}
     if unusable := [tool for tool, made in tools.items() if made is None]:
-        notify(f"these tools of the MCP server {name} need a parameter whose name cannot be used: {len(unusable)}")
+        notify(
+            f"the MCP server {name} has tools that cannot be used, because the name of a required parameter is not "
+            f"valid: {len(unusable)}"
+        )
     return [tool for tool in tools.values() if tool is not None]
 
 
@@ -196,13 +200,13 @@ def _with_references(tools: list[Tool], notify: Notify) -> list[Tool]:
 
 
 def secrets_for(servers: Iterable[ConfiguredServer], environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The secrets that servers are given, by the names of their variables. They are removed from what is recorded."""
+    """Return the secrets that servers are given, by the names of their variables. They are redacted in records."""
     source = os.environ if environ is None else environ
     secrets: dict[str, str] = {}
     for server in servers:
         headers = server.settings.headers_env.values()
         for name in (*headers, *filter(is_secret_name, server.settings.pass_env)):
             if value := source.get(name, ""):
-                # Of a header such as `Bearer TOKEN` the token alone is a secret too.
+                # In a header such as `Bearer TOKEN`, the token alone is a secret too.
                 secrets |= {name: value, f"{name} ": value.split()[-1]}
     return secrets

@@ -1,8 +1,8 @@
-"""The two ways to a server: the standard streams of a program, and streamable HTTP. Both have limits on size.
+"""The two transports: the standard streams of a program, and streamable HTTP. Both limit the size of messages.
 
 A program runs under the supervisor that also watches over commands: all processes that it starts end with it, and all
 of them end when Surefoot ends or is killed. It is not in a sandbox, because it is the user's own program and often
-needs what commands must not have. It gets the environment of commands and the variables that its settings name.
+needs access that commands must not have. It gets the environment of commands and the variables that its settings name.
 """
 
 import asyncio
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 MAX_MESSAGE = 16_000_000
-"""The bytes of one message. A server that sends more is ended."""
+"""The maximum size of a message in bytes. A program that sends more is ended."""
 STOP_SECONDS = 2.0
-"""How long a program may take to end when its input is closed. Then everything of it is killed."""
+"""How long a program may take to end after its input is closed. Then it is killed with all of its processes."""
 _STDERR_LINES = 20
 _STDERR_LINE = 500
 _CHUNK = 65_536
 
 
 class Complaints:
-    """The last lines that a program wrote to its standard error, and what else went wrong with it."""
+    """The last lines that a program wrote to its standard error, and any other problem with it."""
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=_STDERR_LINES)
         self.problem = ""
         self.ended = asyncio.Event()
-        """Set when the program has closed its output, which it does at its end."""
+        """Set when the program has closed its output, as it does when it ends."""
 
     def add(self, line: bytes) -> None:
         text = neutralise(line[:_STDERR_LINE].decode("utf-8", "replace")).strip()
@@ -54,7 +54,10 @@ class Complaints:
 
 
 def program_of(server: ConfiguredServer, root: Path) -> Path:
-    """The program to start. Raises ToolUnavailable. A name is looked up on PATH, and never found in a workspace."""
+    """Return the program to start. A name is looked up on PATH, but not in workspaces.
+
+    Raises ToolUnavailable if there is no such program.
+    """
     command = server.settings.command
     found = Path(command) if command.startswith("/") else find_program(command, root)
     if found is None or not os.access(found, os.X_OK):
@@ -67,7 +70,7 @@ def program_of(server: ConfiguredServer, root: Path) -> Path:
 
 
 def server_env(server: ConfiguredServer, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a program: that of commands, and what its settings name."""
+    """Return the environment of a program: that of commands, and the variables that its settings name."""
     passed = {name: environ[name] for name in server.settings.pass_env if name in environ}
     return {**command_env(environ=environ), **passed, **server.settings.env}
 
@@ -81,7 +84,7 @@ def missing_variables(server: ConfiguredServer, environ: Mapping[str, str]) -> l
 async def stdio_transport(
     server: ConfiguredServer, root: Path, environ: Mapping[str, str], complaints: Complaints
 ) -> AsyncIterator["TransportStreams"]:
-    """Start a program in the workspace, and pass messages on, one JSON document per line."""
+    """Start a program in the workspace and exchange messages with it, one JSON document per line."""
     import anyio
     from mcp.shared.message import SessionMessage
 
@@ -105,7 +108,7 @@ async def stdio_transport(
 async def _start(
     server: ConfiguredServer, root: Path, environ: Mapping[str, str]
 ) -> tuple[asyncio.subprocess.Process, int]:
-    """Start the program under the supervisor. Closing the returned descriptor ends all of it."""
+    """Start the program under the supervisor. Closing the returned descriptor ends all of its processes."""
     program = program_of(server, root)
     reading, lifeline = os.pipe()
     try:
@@ -160,7 +163,7 @@ async def _read_messages(process: asyncio.subprocess.Process, to_session: Any, c
                     try:
                         parsed = mcp_types.jsonrpc_message_adapter.validate_json(message, by_name=False)
                     except ValueError:
-                        # Programs that print to their standard output are common; the line is none of ours.
+                        # Programs often print other text to their standard output: the line is no message.
                         complaints.add(message)
                         continue
                     await to_session.send(SessionMessage(parsed))
@@ -170,7 +173,7 @@ async def _read_messages(process: asyncio.subprocess.Process, to_session: Any, c
                     complaints.problem = f"it sent a message of more than {MAX_MESSAGE // 1_000_000} MB"
                     break
     complaints.ended.set()
-    # A program that cannot write does not end, and its end is only seen when all that it wrote was read.
+    # A program that cannot write does not end, and its end is seen only after all of its output was read.
     while await process.stdout.read(_CHUNK):
         pass
 
@@ -213,7 +216,7 @@ async def http_transport(server: ConfiguredServer, environ: Mapping[str, str]) -
 
 
 def _limited_transport() -> "httpx2.AsyncBaseTransport":
-    """A transport that refuses answers above the limit. Streams of events have a limit for each event."""
+    """Return a transport that refuses responses above the limit. In event streams, each event is limited."""
     import httpx2
 
     class LimitedStream(httpx2.AsyncByteStream):
@@ -243,7 +246,7 @@ def _limited_transport() -> "httpx2.AsyncBaseTransport":
 
 
 def ended_reason(error: BaseException) -> str:
-    """A short text for an error of the library, which often hides in groups of errors."""
+    """Return a short text for an error of the library, which is often nested in exception groups."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     text = " ".join(neutralise(str(error)).split())[:300]

@@ -38,7 +38,7 @@ def refuse_generated(may_rewrite: Callable[[str], bool], name: str, text: str) -
 
 
 def generated_marker(text: str) -> str:
-    """The header line that marks a file as generated, or an empty string."""
+    """Return the header line that marks a file as generated, or an empty string."""
     head = [line.strip() for line in text.splitlines()[:_HEAD_LINES] if _COMMENT.match(line)]
     names_origin = any(map(_ORIGIN.search, head))
     return next((line for line in head if _CONCLUSIVE.search(line) or (names_origin and _DO_NOT_EDIT.search(line))), "")

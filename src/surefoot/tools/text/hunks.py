@@ -1,7 +1,7 @@
 """Apply the hunks of a patch to a text. Pure: text in, text out.
 
-A hunk's lines must be in the file exactly once, exactly or apart from formatting. An `@@` line and the order of the
-hunks tell equal places apart. Lines that stay are kept as they are in the file.
+A hunk's lines must occur once in the file, exactly or apart from formatting. `@@` lines and the order of the hunks
+decide between equal places. Context lines are kept as they are in the file.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ def _usual_ending(rows: Sequence[str]) -> str:
 
 
 def _replaced(rows: Sequence[str], hunk: Hunk, way: int, ending: str) -> list[str]:
-    """Return the new rows: those that stay as they are, and the added ones."""
+    """Return the new rows: the context lines as they are in the file, and the added lines."""
     added = [text for sign, text in hunk.lines if sign == "+"]
     if way >= _REINDENTED:
         added = reindent(hunk.old, [row.rstrip("\r\n") for row in rows], added)
@@ -74,7 +74,7 @@ def _replaced(rows: Sequence[str], hunk: Hunk, way: int, ending: str) -> list[st
 
 
 def _place(label: str, lines: list[str], hunk: Hunk, after: int) -> tuple[int, int]:
-    """Return the line at which the hunk belongs, and the number of the way in which it was found."""
+    """Return the line at which the hunk applies, and the index in `_WAYS` of the way in which it was found."""
     blocks = _blocks(lines, hunk.anchors)
     if not hunk.old:
         return _insertion(label, lines, hunk, blocks, after), 0
@@ -106,7 +106,7 @@ def _chosen(found: list[int], blocks: list[range], after: int, end: int | None) 
 
 
 def _blocks(lines: list[str], anchors: Sequence[str]) -> list[range]:
-    """Return the lines that belong to the `@@` lines: down to the next line that is indented no deeper."""
+    """Return the blocks of the `@@` lines, each down to the next line that is indented no deeper."""
     blocks = [range(len(lines))]
     for anchor in anchors:
         wanted = collapse(anchor)
@@ -128,7 +128,7 @@ def _block_end(lines: list[str], header: int) -> int:
 
 
 def _insertion(label: str, lines: list[str], hunk: Hunk, blocks: list[range], after: int) -> int:
-    """Lines that are only added go below the `@@` line; without one, to the end of the file."""
+    """Return where to insert a hunk that only adds lines: below its `@@` line; without one, at the end of the file."""
     if not hunk.anchors or hunk.at_end:
         return len(lines)
     found = [block.start for block in blocks]

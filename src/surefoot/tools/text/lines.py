@@ -1,4 +1,4 @@
-"""Lines of text: their indentation, the nearest ones to others, and replacing some of them. Pure."""
+"""Lines of text: their indentation, their similarity, and replacing some of them. Pure."""
 
 import difflib
 from collections import Counter
@@ -29,11 +29,11 @@ class Match(NamedTuple):
 class Edited(NamedTuple):
     text: str
     ways: tuple[str, ...] = ()
-    """How the lines were found, where not exactly, such as "apart from spacing"."""
+    """How lines were found that do not match exactly, such as "apart from spacing"."""
 
 
 def reindent(search: list[str], actual: list[str], replace: list[str]) -> list[str]:
-    """Translate the indentation of `replace` as that of `search` maps to that of the file's `actual` lines."""
+    """Indent `replace` for the file, in the way in which the `actual` lines of the file differ from `search`."""
     indents: dict[str, str] = {}
     for search_line, actual_line in zip(search, actual, strict=True):
         if search_line.strip():
@@ -61,7 +61,7 @@ def reindent(search: list[str], actual: list[str], replace: list[str]) -> list[s
 
 
 def spaces_per_tab(indents: dict[str, str]) -> int:
-    """How many spaces the search has for each tab of the file; 0 if the file uses no tabs there."""
+    """Return how many spaces the search has for each tab of the file; 0 if the file uses no tabs there."""
     if not any("\t" in actual for actual in indents.values()):
         return 0
     widths = sorted((len(searched.expandtabs(4)), len(actual)) for searched, actual in indents.items())
@@ -86,7 +86,8 @@ def splice(raw: list[str], match: Match) -> str:
 
 
 def nearest(lines: list[str], search: list[str]) -> int | None:
-    """Start of the region with most of the searched lines, else of the line most similar to the longest one."""
+    """Return the start of the region with most of the searched lines, else the one around the line that is most similar
+    to the longest of them; None if no line is similar."""
     wanted = [collapse(line) for line in search]
     starts: Counter[int] = Counter()
     positions: dict[str, list[int]] = {}
@@ -117,11 +118,11 @@ def indent_of(line: str) -> str:
 
 
 def plain_punctuation(line: str) -> str:
-    """The line with ASCII quotation marks, dashes and spaces, and its spacing collapsed."""
+    """Return the line with ASCII quotation marks, dashes and spaces, and its spacing collapsed."""
     return collapse(line.translate(_PUNCTUATION))
 
 
 def missing_line(lines: list[str], search: list[str]) -> str:
-    """The first of the searched lines that is nowhere in the file, apart from spacing; empty if all of them are."""
+    """Return the first of the searched lines that is nowhere in the file, regardless of spacing; empty if none is."""
     known = {collapse(line) for line in lines}
     return next((line for line in search if line.strip() and collapse(line) not in known), "")

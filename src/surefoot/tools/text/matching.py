@@ -1,6 +1,6 @@
 """Search and replace that tolerates the usual mistakes of models. Pure: text in, text out.
 
-The text to replace must occur exactly once. It is searched as whole lines, then as a substring, then apart from its
+The text to replace must occur exactly once. It is searched as whole lines, then as a substring, then regardless of
 formatting: spacing (the file's own indentation is kept), line numbers copied from a listing, escapes, punctuation.
 """
 
@@ -93,7 +93,7 @@ def _apply(name: str, text: str, edit: Edit, prefix: str) -> tuple[str, str]:
 
 
 def _find(name: str, lines: list[str], search: list[str], replace: list[str], prefix: str) -> tuple[Match, str]:
-    """Return the one match, and how it was found; empty if exactly."""
+    """Return the only match, and how it was found; empty for an exact match."""
     ambiguous: list[Match] = []
     for way, matches in _ways(lines, search, replace):
         if len(matches) == 1:
@@ -158,8 +158,8 @@ def _match_spacing(lines: list[str], search: list[str], replace: list[str]) -> l
 
 
 def _match_punctuation(lines: list[str], search: list[str], replace: list[str]) -> list[Match]:
-    """Match lines that differ only in typographic quotation marks, dashes and spaces. Lines that the search has too
-    stay as they are in the file."""
+    """Match lines that differ only in typographic quotation marks, dashes and spaces. Lines that are both in the search
+    and in the replacement stay as they are in the file."""
     wanted = [plain_punctuation(line) for line in search]
     plain = [plain_punctuation(line) for line in lines]
     matches: list[Match] = []
@@ -173,7 +173,7 @@ def _match_punctuation(lines: list[str], search: list[str], replace: list[str]) 
 
 
 def _unescape(lines: list[str], escapes: frozenset[str]) -> list[str]:
-    """Resolve these escapes, as if a text was escaped once too often."""
+    """Resolve these escapes, for a text that was escaped once too often."""
 
     def resolved(match: re.Match[str]) -> str:
         letter = match.group(1)

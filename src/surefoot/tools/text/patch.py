@@ -1,6 +1,6 @@
 """Read a patch in the format of `apply_patch`. Pure: text in, values out.
 
-A patch has one section per file. An update has hunks: lines that stay begin with a space, removed ones with `-`, added
+A patch has one section per file. An update has hunks: context lines begin with a space, removed ones with `-`, added
 ones with `+`. A line with `@@` begins a hunk and may name a line above it, such as a function's header.
 """
 
@@ -32,7 +32,7 @@ class Hunk:
     """Lines above the hunk, from the outermost inwards."""
     lines: list[tuple[Literal[" ", "-", "+"], str]] = field(default_factory=list)
     at_end: bool = False
-    """The hunk's lines are the last ones of the file."""
+    """Whether the hunk's lines are the last ones of the file."""
 
     @property
     def old(self) -> list[str]:
@@ -50,7 +50,7 @@ class Section:
     move_to: str = ""
     hunks: list[Hunk] = field(default_factory=list)
     content: str = ""
-    """Of a new file."""
+    """The content of a new file."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def read_patch(text: str) -> list[Section]:
 
 
 def paths_of(text: str) -> tuple[str, ...]:
-    """Return the paths that a patch names, without judging the rest of it."""
+    """Return the paths that a patch names, even if the rest of it is malformed."""
     found = []
     for line in _patch_lines(text):
         if header := _SECTION.match(line):
@@ -83,9 +83,9 @@ def paths_of(text: str) -> tuple[str, ...]:
 
 
 def patch_in_command(command: str) -> str | None:
-    """Return the patch, if all that a shell command does is to call `apply_patch`. None: it does something else.
+    """Return the patch of a shell command that only calls `apply_patch`; None if it does anything else.
 
-    A folder that it changes to becomes part of the paths.
+    The folder of a `cd` before the call becomes part of the paths.
     """
     if BEGIN not in command or not _CALL.search(command.partition(BEGIN)[0] + command.rpartition(END)[2]):
         return None
@@ -110,7 +110,7 @@ def patch_in_command(command: str) -> str | None:
 
 
 def calls_apply_patch(command: str) -> bool:
-    """Whether a shell command calls `apply_patch` with a patch, perhaps among other things."""
+    """Whether a shell command calls `apply_patch` with a patch, possibly among other commands."""
     return BEGIN in command and _CALL.search(command.partition(BEGIN)[0]) is not None
 
 
@@ -129,7 +129,7 @@ def _patch_lines(text: str) -> list[str]:
         begin = plain.index(BEGIN)
     else:
         begin = next((number for number, line in enumerate(plain) if _SECTION.match(line)), 0) - 1
-    # A patch that is indented as a whole, as in a list.
+    # The whole patch may be indented, as in a list.
     indent = lines[begin][: len(lines[begin]) - len(lines[begin].lstrip())] if begin >= 0 else ""
     end = plain.index(END, begin + 1) if END in plain[begin + 1 :] else len(lines)
     inside = [line.removeprefix(indent) for line in lines[begin + 1 : end]]
@@ -189,7 +189,7 @@ def _hunks(lines: list[str]) -> list[Hunk]:
         else:
             if not hunks or hunks[-1].at_end:
                 hunks.append(Hunk())
-            # A line without a sign is one that stays: models forget the space, above all of empty lines.
+            # A line without a sign is a context line: models forget the space, above all on empty lines.
             sign: Literal[" ", "-", "+"] = "-" if line.startswith("-") else "+" if line.startswith("+") else " "
             hunks[-1].lines.append((sign, line[1:] if line[:1] in (" ", "-", "+") else line))
     for hunk in hunks:

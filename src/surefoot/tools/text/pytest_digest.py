@@ -125,7 +125,7 @@ def _detail(failure: _Failure, summary: dict[str, str]) -> str:
 
 
 def _node(name: str, summary: dict[str, str]) -> str:
-    """The full node id of a test whose block shows only its short name."""
+    """Return the full node id of a test whose block shows only its short name."""
     short = (
         name.removeprefix("ERROR collecting ").removeprefix("ERROR at setup of ").removeprefix("ERROR at teardown of ")
     )

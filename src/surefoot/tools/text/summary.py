@@ -7,6 +7,8 @@ import re
 import unicodedata
 
 from surefoot.tools.text.pytest_digest import pytest_digest
+from surefoot.tools.text.section_digest import section_digest
+from surefoot.tools.text.tap_digest import tap_digest
 from surefoot.tools.text.unittest_digest import unittest_digest
 
 HEAD_LINES = 4
@@ -29,7 +31,11 @@ _ERROR_WORDS = (
 _HAS_LOCATION = re.compile(r"^\s*(?:-->\s*)?[^\s:]+:\d+(?::\d+)?:?\s")
 _NUMBERS = re.compile(r"\d+")
 _HARMLESS = re.compile(r"\b(?:0|no) (?:errors?|failures?|failed)\b")
+_PASSED = re.compile(r"^\s*(?:[✔✓√]|ok \d+|# subtest:|--- pass|pass(?:ed)?\b)|\.\.\. ok$| passed(?:\s+\[\s*\d+%\])?$")
+"""The line of a test that passed, in lower case. It is no error, whatever words the name of the test contains."""
 _TRACEBACK = "Traceback (most recent call last)"
+
+_DIGESTS = (pytest_digest, unittest_digest, tap_digest, section_digest)
 
 
 def summarise(output: str, *, limit: int = 2400, failed: bool, result_id: str = "") -> str:
@@ -37,7 +43,7 @@ def summarise(output: str, *, limit: int = 2400, failed: bool, result_id: str = 
     text = clean(output)
     if failed:
         note = _shortened_note(text.count("\n") + 1, result_id)
-        digest = pytest_digest(text, limit - len(note)) or unittest_digest(text, limit - len(note))
+        digest = next(filter(None, (digest_of(text, limit - len(note)) for digest_of in _DIGESTS)), "")
         if digest and len(digest) + len(note) < len(text):
             text = digest + note
     if len(text) <= limit:
@@ -61,7 +67,7 @@ def head_and_tail(output: str, *, limit: int, result_id: str = "") -> str:
 
 
 def clean(text: str) -> str:
-    """The text as a terminal would show it: without colours, and with progress bars in their final state."""
+    """Return the text as a terminal would show it: without colours, and with progress bars in their final state."""
     if text.isascii() and not text.encode().translate(None, _PRINTABLE):
         return text.rstrip()
     text = text.encode("utf-8", "replace").decode("utf-8")
@@ -71,7 +77,7 @@ def clean(text: str) -> str:
 
 
 def stable(text: str) -> str:
-    """Mask what differs from run to run, so that two equal failures compare equal.
+    """Mask values that differ from run to run, so that two equal failures compare equal.
 
     A value is masked only if its context identifies it as volatile; a number inside an assertion is not.
     """
@@ -129,7 +135,7 @@ def _by_priority(lines: list[str], limit: int, failed: bool) -> list[int]:
 
 
 def _traceback_lines(lines: list[str]) -> list[int]:
-    """The exception and the last frames of each Python traceback; the last traceback comes first."""
+    """Return the exception and the last frames of each Python traceback; the last traceback comes first."""
     indices: list[int] = []
     for start in [index for index, line in enumerate(lines) if _TRACEBACK in line][::-1]:
         indent = len(lines[start]) - len(lines[start].lstrip())
@@ -143,7 +149,7 @@ def _traceback_lines(lines: list[str]) -> list[int]:
 
 
 def _error_lines(lines: list[str]) -> list[int]:
-    """Lines that mention an error, each kind once, then the lines around them."""
+    """Return the lines that mention an error, each kind once, then the lines around them."""
     lowered = [line.lower() for line in lines]
     whole = "\n".join(lowered)
     words = [word for word in _ERROR_WORDS if word in whole]
@@ -153,7 +159,7 @@ def _error_lines(lines: list[str]) -> list[int]:
         if not line.startswith("e  ") and not any(word in line for word in words):
             continue
         kind = _NUMBERS.sub("0", line)
-        if kind not in seen_kinds and not _HARMLESS.search(line):
+        if kind not in seen_kinds and not _HARMLESS.search(line) and not _PASSED.search(line):
             errors.append(index)
         seen_kinds.add(kind)
     errors.sort(key=lambda index: not _HAS_LOCATION.match(lines[index]))

@@ -10,7 +10,8 @@ _HEADING = re.compile(r"^(?P<what>FAIL|ERROR): (?P<name>.+)$")
 _FRAME = re.compile(r'^  File "(?P<path>.+)", line (?P<line>\d+)(?:, in .+)?$')
 _LIBRARY = re.compile(r"/lib/python3|site-packages/|dist-packages/|<frozen ")
 _RULE = re.compile(r"^[=-]{70}$")
-_CARETS = re.compile(r"^[\s^~]+$")
+_CARETS = re.compile(r"^[\s^~]+$|^\? [\s^+-]+$")
+"""Lines that point at characters of the line above."""
 
 
 def unittest_digest(text: str, limit: int) -> str:
@@ -34,7 +35,7 @@ def unittest_digest(text: str, limit: int) -> str:
 
 
 def _failures(lines: list[str]) -> list[tuple[str, list[str]]]:
-    """The headings of the failures, each with the lines of its section."""
+    """Return the headings of the failures, each with the lines of its section."""
     found: list[tuple[str, list[str]]] = []
     inside = False
     for line in lines:

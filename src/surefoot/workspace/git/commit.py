@@ -1,4 +1,4 @@
-"""Commits through a temporary index. The user's index keeps what they had staged; their hooks and signing apply."""
+"""Commits through a temporary index. The user's own staged changes stay staged; their hooks and signing apply."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ _MAX_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one commit has."""
+    """The content of one commit."""
 
     message: str
     states: States
@@ -31,7 +31,7 @@ class Made:
 
 
 def changed_before(repository: Repository, stage: Staging, before: States) -> list[str]:
-    """Those of the files that the user had changed before the run, or has staged: a commit would mix both."""
+    """Return the files that the user had changed before the run, or has staged: a commit would mix both changes."""
     stage.reset(repository.head)
     stage.stage(before)
     return sorted({*stage.differences(repository.head), *staged_by_user(repository, before)})
@@ -45,7 +45,7 @@ def has_all(repository: Repository, stage: Staging, after: States) -> bool:
 
 
 def commit_parts(repository: Repository, stage: Staging, parts: Iterable[Part]) -> list[Made]:
-    """Commit one part after the other. If one is refused, none is left. Parts without a change make no commit."""
+    """Commit the parts in order. If one is refused, all are taken back. A part without a change makes no commit."""
     made: list[Made] = []
     stage.reset(repository.head)
     head, tree = repository.head, _tree_of(repository, repository.head)
@@ -66,7 +66,7 @@ def commit_parts(repository: Repository, stage: Staging, parts: Iterable[Part]) 
 
 
 def _commit(repository: Repository, stage: Staging, message: str, head: str, tree: str) -> str:
-    """Make one commit with exactly this tree, and return its id."""
+    """Make one commit with exactly this tree, and return its id. Raises GitError, and takes it back, if it differs."""
     arguments = ("commit", "--quiet", "--cleanup=verbatim", "-F", "-")
     done = repository.git.act(*arguments, send=message.encode(), variables=stage.variables)
     new = repository.git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}").stdout.decode().strip()
@@ -86,7 +86,7 @@ def _commit(repository: Repository, stage: Staging, message: str, head: str, tre
 
 
 def take_back(repository: Repository, made: Sequence[Made]) -> None:
-    """Let the branch end where it ended before these commits. Files and index are not touched."""
+    """Move the branch back to where it was before these commits. Files and index are not touched."""
     if not made:
         return
     first, last = made[0].parent, made[-1].commit
@@ -97,7 +97,7 @@ def take_back(repository: Repository, made: Sequence[Made]) -> None:
 
 
 def adopt(repository: Repository, made: Sequence[Made]) -> str:
-    """Let the user's index have the committed files. Returns what to do if that is not possible; empty if it is."""
+    """Update the user's index with the committed files. Returns a line for the user if that fails, else ""."""
     paths = sorted({path for commit in made for path in commit.paths})
     try:
         take_over(repository, made[-1].commit, paths)

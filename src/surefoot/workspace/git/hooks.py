@@ -1,7 +1,7 @@
-"""The user's hooks: which ones a commit would start, and whether a run changed what they run.
+"""The user's hooks: which ones a commit would start, and whether a run changed files that they run.
 
-A hook runs outside the sandbox, with all that the user may do. So a commit is refused if the run changed a hook, git's
-settings, or a file that hooks run or obey.
+A hook runs outside the sandbox, with all permissions of the user. So a commit is refused if the run changed a hook,
+git's settings, or a file that hooks run or obey.
 """
 
 import os
@@ -25,7 +25,7 @@ MANAGERS = (
     ".lintstagedrc.mjs", ".lintstagedrc.cjs", "lint-staged.config.js", "lint-staged.config.mjs",
     "lint-staged.config.cjs",
 )  # fmt: skip
-"""Files of hook managers. They name what a hook runs."""
+"""Files of hook managers. They name the programs that a hook runs."""
 RUNNERS = (
     "package.json", "composer.json", "Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml",
     "noxfile.py", "tox.ini", "Rakefile",
@@ -36,7 +36,7 @@ _MAX_BYTES = 200_000
 
 
 def active_hooks(repository: Repository, names: Collection[str] = COMMIT_HOOKS) -> list[Path]:
-    """Those of these hooks that are there and would be started."""
+    """Return those of the hooks that exist and would be started."""
     named = repository.git.look_up("rev-parse", "--git-path", "hooks").removesuffix(b"\n")
     folder = repository.top / os.fsdecode(named)
     return [folder / name for name in names if os.access(folder / name, os.X_OK) and (folder / name).is_file()]
@@ -45,7 +45,7 @@ def active_hooks(repository: Repository, names: Collection[str] = COMMIT_HOOKS) 
 def changed_hook_files(
     repository: Repository, workspace: Path, changed: Collection[str], hooks: Collection[Path]
 ) -> list[str]:
-    """Those of the changed paths that a commit would run or obey. Paths are relative to the workspace."""
+    """Return those of the changed paths that a commit would run or obey. Paths are relative to the workspace."""
     named = [os.path.relpath(item.path, workspace) for item in named_by_git(workspace)]
     found = {path for path in changed if path == ".git" or _is_in(path, (*SETTINGS, *named))}
     if hooks:
@@ -61,10 +61,10 @@ def _is_in(path: str, places: Collection[str]) -> bool:
 
 
 def _texts(repository: Repository, hooks: Collection[Path]) -> Iterator[str]:
-    """What hooks and the settings of hook managers say."""
+    """Yield the texts of hooks and of the settings of hook managers."""
     husky = repository.top / ".husky"
-    more = [file for file in husky.iterdir() if file.is_file()] if husky.is_dir() else []
-    for file in (*hooks, *more, *(repository.top / name for name in MANAGERS)):
+    husky_files = [file for file in husky.iterdir() if file.is_file()] if husky.is_dir() else []
+    for file in (*hooks, *husky_files, *(repository.top / name for name in MANAGERS)):
         try:
             if file.is_file() and file.stat().st_size <= _MAX_BYTES:
                 yield file.read_text(errors="replace")

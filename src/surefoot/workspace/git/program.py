@@ -1,7 +1,7 @@
-"""Starts the user's git in a repository.
+"""Runs the user's git in a repository.
 
-Reading a repository runs nothing that its settings name: no hooks, no file monitor, no filters of its own.
-Only a commit, a new branch and a push respect hooks, because the user asked for them.
+Reading a repository runs no program that its settings name: no hooks, no file monitor, no filters of its own.
+Only commands that the user asked for, such as a commit, a new branch and a push, run them.
 """
 
 import os
@@ -20,24 +20,24 @@ _DROPPED = (
     "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS",
     "GIT_ICASE_PATHSPECS", "GIT_CEILING_DIRECTORIES",
 )  # fmt: skip
-"""Variables that make git work elsewhere than in the folder. They are set where Surefoot is started from a hook."""
+"""Variables that make git work in another place than the folder. They are set if Surefoot is started from a hook."""
 _QUIET = {"core.hooksPath": os.devnull, "core.fsmonitor": "false", "core.pager": "cat", "submodule.recurse": "false"}
 _NO_UPKEEP = {"gc.auto": "0", "maintenance.auto": "false", "core.fsmonitor": "false"}
 MAX_MESSAGE = 2_000
 STATUS_SECONDS = 20.0
-"""A repository that needs longer than this to be looked at is not looked at."""
+"""Timeout of commands that only read. A repository that needs longer is not examined."""
 
 
 @dataclass(frozen=True)
 class Git:
-    """git in one folder of a repository."""
+    """Runs git in one folder of a repository."""
 
     program: Path
     folder: Path
 
     @staticmethod
     def find(folder: Path) -> "Git | None":
-        """The user's git, started in this folder. None if there is none outside the workspace."""
+        """Return the user's git for this folder; None if there is none outside the workspace."""
         program = find_program("git", folder)
         return Git(program, folder) if program else None
 
@@ -51,7 +51,7 @@ class Git:
         variables: Mapping[str, str] | None = None,
         timeout: float | None = STATUS_SECONDS,
     ) -> "subprocess.CompletedProcess[bytes]":
-        """Run git without anything that the repository's settings name, whatever the result."""
+        """Run git without any program that the repository's settings name. Does not check the exit code."""
         settings = {**_QUIET, **_NO_UPKEEP, **self._no_filters}
         return self._run(["--no-optional-locks", *arguments], settings, send, variables, timeout)
 
@@ -69,7 +69,10 @@ class Git:
         return done.stdout
 
     def look_up(self, *arguments: str) -> bytes:
-        """Read what the settings of user and repository say, with a command that runs nothing itself."""
+        """Run a command that depends on settings of the user and the repository, and runs no other program.
+
+        Raises GitError if git fails.
+        """
         done = self._run(arguments, {}, b"", None, STATUS_SECONDS)
         if done.returncode != 0:
             raise failure(arguments[0], done)
@@ -78,7 +81,10 @@ class Git:
     def act(
         self, *arguments: str, send: bytes = b"", variables: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[bytes]":
-        """Run git as the user would: with hooks, filters and signing, but without an editor and without upkeep."""
+        """Run git as the user would: with hooks, filters and signing, but without an editor or automatic maintenance.
+
+        Does not check the exit code.
+        """
         return self._run(arguments, _NO_UPKEEP, send, {"GIT_EDITOR": "true", **(variables or {})}, None)
 
     def _run(
@@ -107,7 +113,7 @@ class Git:
 
     @cached_property
     def _no_filters(self) -> dict[str, str]:
-        """Settings that switch off the filters which the repository itself defines. Reading settings runs nothing."""
+        """Settings that switch off the filters of the repository itself. Reading settings runs no program."""
         listing = ["config", "--local", "--includes", "-z", "--name-only", "--get-regexp", r"^filter\."]
         names = self._run(listing, {}, b"", None, STATUS_SECONDS).stdout.split(b"\0")
         found = {os.fsdecode(name).rpartition(".")[0] for name in names if name}
@@ -116,7 +122,7 @@ class Git:
 
 
 def _as_variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Settings as variables, for names that `-c` cannot express. Those of the user stay."""
+    """Return settings as environment variables, for names that `-c` cannot express. Those of the user stay."""
     if not settings:
         return {}
     start = int(environ.get("GIT_CONFIG_COUNT") or 0) if environ.get("GIT_CONFIG_COUNT", "0").isdecimal() else 0
@@ -127,11 +133,11 @@ def _as_variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> di
 
 
 def failure(command: str, done: "subprocess.CompletedProcess[bytes]", remedy: str = "") -> GitError:
-    """The error for a command of git that failed, with what git said."""
+    """Return the error for a git command that failed, with its output."""
     return GitError(f"git {command} failed: {said_by(done)}", remedy=remedy or "see what `git status` says there")
 
 
 def said_by(done: "subprocess.CompletedProcess[bytes]") -> str:
-    """The end of what git and its hooks printed, safe to show."""
+    """Return the end of the output of git and its hooks, safe to print."""
     text = b"\n".join(part.strip() for part in (done.stdout, done.stderr) if part.strip()).decode(errors="replace")
     return neutralise(text[-MAX_MESSAGE:]).strip() or f"exit code {done.returncode}"

@@ -1,4 +1,4 @@
-"""Repositories elsewhere: their addresses, a copy of one commit, and a push that never overwrites anything."""
+"""Remote repositories: their addresses, a copy of one commit, and a push that never overwrites anything."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ _HEAD = "refs/heads/"
 
 
 def require_address(address: str) -> None:
-    """Raise UsageError unless this is the address of a repository. An address never becomes an option of git."""
+    """Raise UsageError unless this is the address of a repository. A valid address cannot be an option of git."""
     if not _ADDRESS.fullmatch(address):
         raise UsageError(
             f"{address!r} is not the address of a git repository", remedy="write it as https://HOST/NAME.git"
@@ -27,7 +27,7 @@ def require_address(address: str) -> None:
 
 
 def without_login(address: str) -> str:
-    """The address without a password or token, to be stored and shown. The name of an SSH user is none."""
+    """Return the address without a password or token, safe to store and show. The name of an SSH user is kept."""
     if "://" not in address:
         return address
     parts = urlsplit(address)
@@ -37,7 +37,7 @@ def without_login(address: str) -> str:
 
 
 def copy_of(address: str, commit: str, branch: str, folder: Path) -> Repository:
-    """The files of one commit of a repository elsewhere, in an empty folder, on a new branch of this name."""
+    """Check out one commit of a remote repository in an empty folder, on a new branch of this name."""
     never_run_from(Path.cwd())
     git = Git.find(folder)
     if git is None:
@@ -46,9 +46,9 @@ def copy_of(address: str, commit: str, branch: str, folder: Path) -> Repository:
     if done.returncode != 0:
         raise failure("init", done)
     if branch.startswith("-") or git.ask("check-ref-format", "--branch", branch).returncode != 0:
-        raise UsageError(f"{branch!r} is no name for a branch", remedy="name another one, such as fix/login")
+        raise UsageError(f"{branch!r} is not a valid branch name", remedy="name another one, such as fix/login")
     if git.act("fetch", "--quiet", "--no-tags", "--depth=1", "--", address, commit).returncode != 0:
-        # Not every server gives a commit that is at the end of no branch. Then it is looked for in all of them.
+        # Some servers refuse a commit that is not the tip of a branch. Then all branches are fetched.
         done = git.act("fetch", "--quiet", "--no-tags", "--", address, f"+{_HEAD}*:refs/remotes/origin/*")
         if done.returncode != 0:
             raise GitError(f"git could not fetch {without_login(address)}: {said_about(done, address)}", remedy=_ACCESS)
@@ -65,7 +65,7 @@ def copy_of(address: str, commit: str, branch: str, folder: Path) -> Repository:
 
 
 def tip_of(repository: Repository, address: str, branch: str) -> str:
-    """The commit at the end of a branch there; empty if there is no such branch."""
+    """Return the commit at the tip of a remote branch; empty if there is no such branch."""
     name = f"{_HEAD}{branch}"
     done = repository.git.ask("ls-remote", "--heads", "--", address, name, timeout=None)
     if done.returncode != 0:
@@ -75,11 +75,11 @@ def tip_of(repository: Repository, address: str, branch: str) -> str:
 
 
 def push(repository: Repository, address: str, commit: str, branch: str) -> None:
-    """Let a branch there end with this commit. It is refused there unless the branch is new, or ends before it."""
+    """Push a commit to a remote branch. Raises GitError unless the branch is new or can be fast-forwarded."""
     words = ("push", "--quiet", "--recurse-submodules=no", "--", address, f"{commit}:{_HEAD}{branch}")
     done = repository.git.act(*words)
     if done.returncode != 0 and b"shallow update not allowed" in done.stderr:
-        # No branch there has the commit that the copy begins with any more, so its whole history is pushed.
+        # No remote branch has the first commit of this shallow copy any more: push its whole history.
         repository.git.act("fetch", "--quiet", "--no-tags", "--unshallow", "--", address, repository.head)
         done = repository.git.act(*words)
     if done.returncode != 0:
@@ -90,5 +90,5 @@ def push(repository: Repository, address: str, commit: str, branch: str) -> None
 
 
 def said_about(done: "CompletedProcess[bytes]", address: str) -> str:
-    """What git said of an address, without the token in it."""
+    """Return the output of git, with the address in it shown without its token."""
     return said_by(done).replace(address, without_login(address))

@@ -1,4 +1,4 @@
-"""The repository around a folder: its branch, what is under way in it, and what the user has changed there."""
+"""The repository around a folder: its branch, an operation in progress, and the uncommitted changes of the user."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _HEAD = "refs/heads/"
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What the user has changed and not committed, by number of files."""
+    """The numbers of files with uncommitted changes."""
 
     staged: int = 0
     modified: int = 0
@@ -51,16 +51,16 @@ class Repository:
     branch: str
     """The current branch; empty if none is checked out."""
     operation: str
-    """What is under way, such as a rebase; empty if nothing is."""
+    """The operation in progress, such as "a rebase"; empty if there is none."""
 
     @property
     def place(self) -> str:
-        """How to come back here: the branch, or the commit."""
+        """The name to switch back to: the branch, or the commit if no branch is checked out."""
         return self.branch or self.head
 
 
 def find_repository(folder: Path) -> Repository | None:
-    """The repository whose working tree contains the folder; None if there is none, or no git."""
+    """Return the repository whose working tree contains the folder; None if there is none, or no git."""
     git = Git.find(folder)
     if git is None or not is_in_repository(folder):
         return None
@@ -79,7 +79,7 @@ def find_repository(folder: Path) -> Repository | None:
         folder=git_folder,
         head=head.stdout.decode().strip() if head.returncode == 0 else "",
         branch=name.removeprefix(_HEAD),
-        operation=next((what for file, what in _OPERATIONS.items() if (git_folder / file).exists()), ""),
+        operation=next((label for file, label in _OPERATIONS.items() if (git_folder / file).exists()), ""),
     )
 
 
@@ -89,14 +89,14 @@ def is_in_repository(folder: Path) -> bool:
 
 
 def require_repository(folder: Path, option: str) -> Repository:
-    """The repository for an option that needs one, in a state in which a branch or a commit can be made."""
+    """Return the repository for an option that needs one. Raises UsageError unless a branch or commit can be made."""
     git = Git.find(folder)
     if git is None:
         raise UsageError(f"{option} needs git, and there is none on PATH", remedy=f"install git, or leave {option} out")
     found = find_repository(folder)
     if found is None and is_in_repository(folder):
-        said = said_by(git.ask("rev-parse", "--show-toplevel"))
-        raise UsageError(f"git cannot use the repository around {folder}: {said}", remedy="do what git says there")
+        reason = said_by(git.ask("rev-parse", "--show-toplevel"))
+        raise UsageError(f"git cannot use the repository around {folder}: {reason}", remedy="do what git says there")
     if found is None:
         raise UsageError(
             f"{option} needs a git repository, and {folder} is in none",
@@ -133,9 +133,9 @@ class Change(NamedTuple):
 
 
 def changes_of_user(repository: Repository, folder: Path, *, all_files: bool = False) -> list[Change]:
-    """What differs from the last commit in a folder of the repository. Raises GitError if git cannot tell.
+    """Return the uncommitted changes in a folder of the repository. Raises GitError if git fails.
 
-    Without `all_files`, a new folder counts as one.
+    Without `all_files`, a new folder counts as one change.
     """
     untracked = "--untracked-files=all" if all_files else "--untracked-files=normal"
     arguments = ("status", "--porcelain=v2", "-z", untracked, "--ignore-submodules=dirty", "--", ".")
@@ -157,7 +157,7 @@ def _changes(output: bytes) -> Iterator[Change]:
                 if entry[3] != ".":
                     yield Change(path, "modified")
                 if entry[0] == "2":
-                    next(entries, None)  # the name before it was renamed
+                    next(entries, None)  # the name before the rename
             case "u ":
                 yield Change(entry.split(" ", 10)[-1], "conflicted")
             case "? ":
@@ -168,7 +168,7 @@ def _changes(output: bytes) -> Iterator[Change]:
 
 
 def branch_name(task: str, run_id: str) -> str:
-    """A name for the branch of a run, from the words of its task and its id: `surefoot/add-json-flag-3f2a`."""
+    """Return a name for the branch of a run, from the words of its task and its id: `surefoot/add-json-flag-3f2a`."""
     slug = ""
     for word in re.findall(r"[a-z0-9]+", task.lower()):
         if len(slug) + len(word) >= 40:
@@ -178,9 +178,9 @@ def branch_name(task: str, run_id: str) -> str:
 
 
 def require_new_branch(repository: Repository, name: str) -> None:
-    """Raise UsageError if a branch of this name cannot be made."""
+    """Raise UsageError if the name is invalid or the branch exists."""
     if name.startswith("-") or repository.git.ask("check-ref-format", "--branch", name).returncode != 0:
-        raise UsageError(f"{name!r} is no name for a branch", remedy="write it as --branch=NAME, such as fix/login")
+        raise UsageError(f"{name!r} is not a valid branch name", remedy="write it as --branch=NAME, such as fix/login")
     if repository.git.ask("show-ref", "--verify", "--quiet", f"{_HEAD}{name}").returncode == 0:
         raise UsageError(
             f"the branch {name} exists already",
@@ -189,7 +189,7 @@ def require_new_branch(repository: Repository, name: str) -> None:
 
 
 def make_branch(repository: Repository, name: str) -> None:
-    """Make a branch at the current commit and switch to it. Files and index stay as they are."""
+    """Create a branch at the current commit and switch to it. Files and index stay as they are."""
     require_new_branch(repository, name)
     done = repository.git.act("checkout", "--quiet", "-b", name)
     if done.returncode != 0:

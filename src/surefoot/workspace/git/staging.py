@@ -1,7 +1,7 @@
-"""An index of its own for a commit: the last commit plus some files, with contents from snapshots.
+"""A temporary index for a commit: the last commit plus some files, with contents from snapshots.
 
-The user's index is not read for it and not written. The files are put in a scratch folder, so that git does with them
-what it does on `git add`: line endings, filters, modes, symbolic links.
+It is built without reading or writing the user's index. The files are put in a scratch folder, so that git treats them
+as `git add` does: line endings, filters, modes, symbolic links.
 """
 
 import os
@@ -19,7 +19,7 @@ from surefoot.workspace.snapshots.manifest import Entry
 from surefoot.workspace.snapshots.tree import ancestors
 
 States = Mapping[str, Entry | None]
-"""By path in the repository: what is there, None if nothing is. Folders and special files count as nothing."""
+"""The entry at each path of the repository, None if there is none. Folders and special files count as None."""
 
 
 class Staging:
@@ -33,32 +33,32 @@ class Staging:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Makes git use this index."""
+        """Environment variables that make git use this index."""
         return {"GIT_INDEX_FILE": str(self.index)}
 
     def reset(self, tree: str) -> None:
-        """Begin with the files of a commit or tree; with none if it is empty."""
+        """Start with the files of a commit or tree; with no files if `tree` is empty."""
         self.index.unlink(missing_ok=True)
         self._repository.git.read("read-tree", tree or "--empty", variables=self.variables, timeout=None)
 
     def stage(self, states: States) -> None:
-        """Take over the state of these paths."""
+        """Set each of these paths to its state."""
         shutil.rmtree(self._tree)
         self._tree.mkdir()
         self._copy_attributes(states)
         for path, entry in states.items():
             if entry is not None and entry.kind in ("file", "symlink"):
                 self._write(path, entry)
-        gone = [path for path in states if not os.path.lexists(self._tree / path)]
-        there = [path for path in states if os.path.lexists(self._tree / path)]
+        removed = [path for path in states if not os.path.lexists(self._tree / path)]
+        present = [path for path in states if os.path.lexists(self._tree / path)]
         variables = {**self.variables, "GIT_DIR": str(self._repository.folder), "GIT_WORK_TREE": str(self._tree)}
         git = self._repository.git.at(self._tree)
-        if gone:
-            git.read("update-index", "-z", "--force-remove", "--stdin", send=_list(gone), variables=variables)
-        if there:
-            # With the user's filters, as `git add` has them.
+        if removed:
+            git.read("update-index", "-z", "--force-remove", "--stdin", send=_list(removed), variables=variables)
+        if present:
+            # With the user's filters, as `git add` does.
             arguments = ("update-index", "-z", "--add", "--replace", "--stdin")
-            done = git.act(*arguments, send=_list(there), variables=variables)
+            done = git.act(*arguments, send=_list(present), variables=variables)
             if done.returncode != 0:
                 raise failure("update-index", done)
 
@@ -66,7 +66,7 @@ class Staging:
         return self._repository.git.read("write-tree", variables=self.variables, timeout=None).decode().strip()
 
     def differences(self, commit: str) -> list[str]:
-        """The paths in which this index differs from a commit."""
+        """Return the paths at which this index differs from a commit."""
         against = commit or self._repository.git.read("hash-object", "-t", "tree", os.devnull).decode().strip()
         arguments = ("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=all", against)
         return split(self._repository.git.read(*arguments, variables=self.variables, timeout=None))
@@ -86,7 +86,7 @@ class Staging:
         place.chmod(0o755 if entry.mode & 0o100 else 0o644)
 
     def _copy_attributes(self, paths: Iterable[str]) -> None:
-        """Put the `.gitattributes` that concern the files beside them, as far as they are not among the files."""
+        """Copy the `.gitattributes` that apply to the files. `stage` then overwrites those that are among the files."""
         folders = {"", *(folder for path in paths for folder in ancestors(path))}
         for name in (f"{folder}/.gitattributes".lstrip("/") for folder in folders):
             source = self._repository.top / name
@@ -97,13 +97,13 @@ class Staging:
 
 @contextmanager
 def staging(repository: Repository, read: Callable[[str], bytes]) -> Iterator[Staging]:
-    """A temporary index. `read` gives the content of a digest."""
+    """Yield a temporary index. `read` returns the content with a digest."""
     with tempfile.TemporaryDirectory(prefix="surefoot-git-") as place:
         yield Staging(repository, read, Path(place))
 
 
 def staged_by_user(repository: Repository, paths: Collection[str]) -> list[str]:
-    """Those of these paths that differ between the user's index and the last commit."""
+    """Return those of the paths that differ between the user's index and the last commit."""
     against = repository.head or repository.git.read("hash-object", "-t", "tree", os.devnull).decode().strip()
     arguments = ("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=all", against)
     wanted = set(paths)
@@ -111,21 +111,21 @@ def staged_by_user(repository: Repository, paths: Collection[str]) -> list[str]:
 
 
 def ignored(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Those of these paths that git ignores. A tracked file is never ignored."""
+    """Return those of the paths that git ignores. A tracked file is never ignored."""
     if not paths:
         return set()
-    # With a folder before it, no name has a special meaning.
+    # With "./" before it, no name has a special meaning.
     done = repository.git.ask("check-ignore", "-z", "--stdin", send=_list(f"./{path}" for path in paths))
     if done.returncode in (0, 1):
         return {path.removeprefix("./") for path in split(done.stdout)}
     if len(paths) == 1:
-        # It cannot be told, such as of a file in a folder that is a link now. Then it is not ignored.
+        # git cannot tell, for example if the folder of the file is a link now. Such a file counts as not ignored.
         return set()
     return {path for each in paths for path in ignored(repository, [each])}
 
 
 def nested(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Those of these paths that belong to a submodule, or to another repository in a subfolder."""
+    """Return those of the paths that belong to a submodule, or to another repository in a subfolder."""
     listed = split(repository.git.read("ls-files", "--stage", "-z", timeout=None))
     links = {entry.partition("\t")[2] for entry in listed if entry.startswith("160000 ")}
     folders = {folder for path in paths for folder in (*ancestors(path), path)}
@@ -134,7 +134,7 @@ def nested(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def take_over(repository: Repository, commit: str, paths: Collection[str]) -> None:
-    """Let the user's index have these paths as in a commit. All else in it stays as it is."""
+    """Set these paths in the user's index to their state in a commit. All other entries stay as they are."""
     listed = repository.git.read("ls-tree", "-r", "-z", "--full-tree", commit, timeout=None)
     wanted = {os.fsencode(path) for path in paths}
     found = {line.partition(b"\t")[2]: line for line in listed.split(b"\0") if line}
@@ -145,7 +145,7 @@ def take_over(repository: Repository, commit: str, paths: Collection[str]) -> No
 
 
 def split(output: bytes) -> list[str]:
-    """Names that are separated by NUL."""
+    """Return the NUL-separated names in git's output."""
     return [os.fsdecode(name) for name in output.split(b"\0") if name]
 
 

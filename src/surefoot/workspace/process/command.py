@@ -1,8 +1,8 @@
 """A running command: its supervisor process, its pipes, and the end of both.
 
 Surefoot starts the supervisor (see `supervisor`), which starts the command, applies its limits and ends every process
-that descends from it. Surefoot holds one end of a pipe to the supervisor, the lifeline. Closing it ends the command,
-also when Surefoot itself is killed.
+that descends from it. Surefoot holds one end of a pipe to the supervisor, the lifeline. The command ends when it is
+closed, by Surefoot or by the kernel after Surefoot was killed.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ TERMINATE_GRACE = 0.5
 SUPERVISOR_TIMEOUT = 10.0
 """Seconds for the supervisor to clean up before it is killed; it takes that long only if something stopped it."""
 MAX_KILL_PASSES, KILL_PASS_SECONDS = 100, 0.005
-"""How often the processes of a command whose supervisor was killed are looked for and killed."""
+"""How often the processes of a command whose supervisor was killed are searched and killed, and the pause between."""
 MARK = "SUREFOOT_COMMAND"
 """The environment variable that identifies the processes of a command whose supervisor was killed."""
 
@@ -54,7 +54,7 @@ class Command:
         self.sandbox = sandbox
         self.output = BoundedOutput(limits.output_bytes, on_output)
         self.events: dict[str, str] = {}
-        """What the supervisor reported, by the first word of each line."""
+        """The events that the supervisor reported, by the first word of each line."""
         self.callback_error: Exception | None = None
         self.mark = secrets.token_hex(16)
         self._partial_line = b""
@@ -190,7 +190,7 @@ class Command:
             )
         raise SandboxUnavailable(
             f"the {self.sandbox.name} sandbox did not start: {reason}",
-            remedy="nothing was run; see `surefoot doctor`, or say --sandbox off to run commands with all your rights",
+            remedy="nothing was run; see `surefoot doctor`; --sandbox off runs commands with your full permissions",
         )
 
     def result(self, timed_out: bool, duration_ms: int, guard_notes: Iterable[str]) -> ProcessResult:

@@ -1,8 +1,8 @@
-"""Finds the command of a check that a shell could not start here, before it is run.
+"""Finds a command of a check that the shell could not start, before the check is run.
 
-Only what is certain is found: the first command of the line, if it is a bare name that is neither built into the shell
-nor on the PATH of commands, or a file that may not be executed. A file that does not exist yet may be what the task is
-to make, and a later command may be what an earlier one installs.
+Only certain cases are reported: the first command of the line, if it is a bare name that is neither built into the
+shell nor on the PATH of commands, or a file that may not be executed. A file that does not exist yet may be created by
+the task, and a later command may be installed by an earlier one.
 """
 
 import difflib
@@ -30,12 +30,12 @@ _BUILT_IN = frozenset((
     "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
 ))  # fmt: skip
 _WITHOUT_EFFECT = frozenset({":", "true", "cd", "pushd", "set", "export", "umask", "ulimit", "echo", "printf", "pwd"})
-"""Built-in commands after which the next one is what matters. They install nothing."""
+"""Built-in commands that install nothing, so that the next command of the line is looked at."""
 _WRAPPERS = frozenset({"env", "exec", "nice", "nohup", "time", "timeout"})
 _UNCERTAIN = re.compile(r"\|\||\$\(|`|\(\(|\(\s*\)|\bPATH=|\balias\b")
-"""An alternative, a command whose output is used, a function, another PATH: then a missing command may be meant."""
+"""Alternatives, command substitution, functions, aliases and another PATH: a missing command may be intended."""
 _OWN_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin", "bin", "scripts", ".")
-_SHELL_SAID = re.compile(
+_SHELL_ERROR = re.compile(
     r"^(?:/\S+/)?(?:ba|da|z|k)?sh: (?:line )?\d+: (?P<name>[^\s:/]+): (?:command )?not found$", re.MULTILINE
 )
 
@@ -49,7 +49,7 @@ class MissingCommand:
     problem: str
     """Why it cannot be started, as the end of a sentence."""
     instead: str = ""
-    """What was probably meant, as it would be written."""
+    """The command that was probably meant; empty if there is none."""
 
 
 def find_missing(line: str, root: Path) -> MissingCommand | None:
@@ -73,13 +73,13 @@ def find_missing(line: str, root: Path) -> MissingCommand | None:
 
 
 def named_by_shell(output: str, root: Path) -> MissingCommand | None:
-    """Return the command that the shell of a check did not find, by its output; None if it was one of a script."""
-    said = _SHELL_SAID.search(output)
-    return _missing(said["name"], root) if said else None
+    """Return the command that the shell of a check reported as not found, or None. Errors in scripts do not count."""
+    error = _SHELL_ERROR.search(output)
+    return _missing(error["name"], root) if error else None
 
 
 def _program(words: Sequence[str]) -> str:
-    """Return the name of the program that words start, behind assignments and plain wrappers; empty if unclear."""
+    """Return the program that a command starts, after assignments and plain wrappers; empty if that is unclear."""
     if not words:
         return ""
     position = head_of(words)
@@ -99,7 +99,7 @@ def _look_up(name: str, folder: Path, root: Path) -> MissingCommand | None:
 
 
 def _not_executable(name: str, file: Path) -> MissingCommand | None:
-    """A file that is not there may still be made; one that is there and is no program would end with 126."""
+    """Return why an existing file cannot be executed, or None. A missing file may still be created."""
     try:
         mode = file.stat().st_mode
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Finds the module of a `python -m NAME` that its interpreter did not find, by what the interpreter said."""
+"""Finds the module of a `python -m NAME` that the interpreter reported as missing."""
 
 import difflib
 import re
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from surefoot.core.shell_words import NotParsed, split
 
 _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*")
-_SAID = re.compile(r"\bNo module named '?([\w.]+)'?")
+_ERROR = re.compile(r"\bNo module named '?([\w.]+)'?")
 _TOOLS = (
     "black", "build", "coverage", "django", "doctest", "flake8", "isort", "mypy", "nox", "pip", "pylint", "pyright",
     "pytest", "ruff", "tox", "twine", "unittest",
@@ -23,16 +23,16 @@ _WITH_VALUE = ("-W", "-X")
 class MissingModule(NamedTuple):
     name: str
     instead: str
-    """The nearest name that is known; empty if there is none."""
+    """The most similar known name; empty if there is none."""
 
 
 def find_missing_module(line: str, output: str, root: Path) -> MissingModule | None:
-    """Return the module that a command line gives to -m, if its interpreter did not find it and the project in `root`
-    has nothing of that name."""
-    said = {name.partition(".")[0] for name in _SAID.findall(output)}
-    for name in _modules(line) if said else ():
+    """Return the module that a command line passes to -m, if its interpreter did not find it and the project in `root`
+    has nothing of that name; else None."""
+    not_found = {name.partition(".")[0] for name in _ERROR.findall(output)}
+    for name in _modules(line) if not_found else ():
         top = name.partition(".")[0]
-        if top in said and not any(
+        if top in not_found and not any(
             (root / folder / top).with_suffix(s).exists() for folder in _SOURCE_FOLDERS for s in ("", ".py")
         ):
             known = sorted({*sys.stdlib_module_names, *_TOOLS, *_own_modules(root)})
@@ -41,7 +41,7 @@ def find_missing_module(line: str, output: str, root: Path) -> MissingModule | N
 
 
 def _modules(line: str) -> Iterator[str]:
-    """The names that interpreters of Python are given with -m in a line for the shell."""
+    """Yield the modules that a shell command line passes to Python interpreters with -m."""
     try:
         commands = split(line).commands
     except (NotParsed, RecursionError):
@@ -53,7 +53,7 @@ def _modules(line: str) -> Iterator[str]:
 
 
 def _module_of(words: Sequence[str]) -> str:
-    """The value of -m among the options of an interpreter; empty if it runs something else."""
+    """Return the value of -m among the options of an interpreter; empty if it runs something else."""
     position = 0
     while position < len(words) and words[position].startswith("-"):
         word = words[position]

@@ -28,8 +28,8 @@ async def run_process(
 ) -> ProcessResult:
     """Run `argv` to its end and return the result; a failing command is a result, not an error.
 
-    When this returns or raises, also by cancellation, no process of the command is left. Without a sandbox, `network`
-    has no effect.
+    When this returns or raises, even after a cancellation, no process of the command is left. Without a sandbox,
+    `network` has no effect.
     """
     if not argv:
         raise ToolError("there is no command to run", tool="run_command", argument="argv", remedy="name a program")
@@ -49,7 +49,7 @@ async def run_process(
 
 
 async def _finish_despite_cancellation(work: Awaitable[None]) -> None:
-    """Wait until `work` is done, however often this task is cancelled meanwhile; then raise the cancellation."""
+    """Wait until `work` is done, even if this task is cancelled meanwhile; then raise the cancellation."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

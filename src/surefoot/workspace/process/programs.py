@@ -1,4 +1,4 @@
-"""The helper programs that Surefoot itself starts, outside any sandbox. None of them is ever taken from a workspace."""
+"""Finds the helper programs that Surefoot itself starts, outside any sandbox. It never takes one from a workspace."""
 
 import os
 import sys
@@ -12,15 +12,16 @@ original."""
 
 
 def never_run_from(root: Path) -> None:
-    """Take no helper program from this folder any more."""
-    _workspaces.add(root.resolve())
+    """Take no helper program from this folder from now on, unless it is `/`, where the system's are."""
+    if root.resolve() != Path("/"):
+        _workspaces.add(root.resolve())
 
 
 def find_program(name: str, root: Path | None = None) -> Path | None:
     """Return the program of that name on PATH, as an absolute path, or None.
 
-    Relative entries of PATH are skipped, and so is every program in a workspace, also if a link leads there. Each name
-    is looked up once per workspace, so a program that a command creates later has no effect.
+    Relative entries of PATH are skipped, and so are programs in a workspace and links to them. Each name is looked up
+    once per workspace, so a program that a command creates later has no effect.
     """
     if root is not None:
         never_run_from(root)
@@ -38,7 +39,7 @@ def _look_up(name: str, path: str, avoided: frozenset[Path]) -> Path | None:
 
 
 def is_planted(program: Path, avoided: Iterable[Path] | None = None) -> bool:
-    """Tell whether a program, or the file that it is a link to, is in a workspace.
+    """Whether a program, or the file that it links to, is in a workspace.
 
     The environment that Surefoot is installed in does not count: it is guarded if it is in a workspace.
     """

@@ -12,8 +12,8 @@ class Limits:
     """Private writable memory of each process (RLIMIT_DATA). Address space is not limited: many programs reserve far
     more of it than they use."""
     processes: int | None = None
-    """Number of processes of the command and below. They are counted up to twenty times a second, and exceeding the
-    limit ends the command; in the sandbox of an ordinary user the kernel also refuses to create more."""
+    """Number of processes of the command and its descendants. They are counted up to twenty times a second, and the
+    command is ended if there are more; in the sandbox of an ordinary user the kernel also refuses to create more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ProcessResult:
     notes: tuple[str, ...] = ()
     """Other events: background processes ended, guarded files restored, limits exceeded."""
     warnings: tuple[str, ...] = ()
-    """Those of the notes that the user must hear of: attempts to change guarded files, new git repositories."""
+    """The notes that the user must see: attempts to change guarded files, new git repositories."""
 
     @property
     def ok(self) -> bool:

@@ -34,7 +34,7 @@ IN_THE_WAY = "its content is not stored, and it could not be moved elsewhere"
 
 
 def new_temp_name() -> str:
-    """A name for the temporary files of one restore. It is random: nobody can put a file there beforehand."""
+    """Return a name for the temporary files of one restore. It is random: nobody can create such a file beforehand."""
     return f".surefoot-restore-{secrets.token_hex(8)}.tmp"
 
 
@@ -59,14 +59,14 @@ class Restorer:
         self.failed: dict[str, str] = {}
         """Paths that could not be restored, and why."""
         self.moved: dict[str, str] = {}
-        """Where the files are that were moved aside."""
+        """The new places of files that were moved aside, by their paths."""
         self.leftovers: list[str] = []
         """Temporary files of an earlier restore that could not be removed."""
 
     def apply(
         self, plan: Plan, goal: Mapping[str, Entry], scanned: Scan, known: Mapping[str, Entry] | None = None
     ) -> None:
-        """Carry out the plan. `known` is the tree as captured before; files that are unstored there are kept."""
+        """Carry out the plan. `known` is the tree as captured before; files without stored content in it are kept."""
         self._scanned, self._known = scanned.records, known or {}
         self.remove_leftovers(scanned)
         for path in plan.remove:
@@ -82,7 +82,7 @@ class Restorer:
                 set_attributes(self._tree, self._blobs, entry)
         folders = self._entered | {entry.path for entry in plan.adjust if entry.kind == "dir"}
         for path in sorted((folders & goal.keys()) - self.failed.keys(), reverse=True):
-            set_attributes(self._tree, self._blobs, goal[path])  # a folder may be closed only after those below it
+            set_attributes(self._tree, self._blobs, goal[path])  # a folder may lose access only after those below it
 
     def remove_leftovers(self, scanned: Scan) -> None:
         for path in scanned.leftovers:
@@ -123,7 +123,7 @@ class Restorer:
                 self.failed[path] = NO_ROOM
 
     def _make_room(self, entry: Entry) -> bool:
-        """Remove the file that is to be replaced, if its content is stored and the new one fits then."""
+        """Remove the file to replace, if its content is stored and that makes room for the new one."""
         record, known = self._scanned.get(entry.path), self._known.get(entry.path)
         if record is None or known is None or not entry.digest or not known.digest:
             return False
@@ -244,7 +244,7 @@ class Restorer:
         except OSError as error:
             if error.errno not in _NO_HARD_LINKS:
                 raise
-            self._write(entry)  # the file system cannot link here: a copy has at least the content
+            self._write(entry)  # the file system has no hard links here: a copy has at least the content
             return
         with self._remove_temp_on_failure(folder):
             self._rename(entry.path, folder, name)

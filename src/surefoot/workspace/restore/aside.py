@@ -49,7 +49,7 @@ class Aside:
         return False
 
     def sweep(self, *, older_than: float, dry_run: bool = False) -> int:
-        """Delete the files that were moved here before a time; return the number of bytes."""
+        """Delete the files that were moved here before a time; return the number of bytes freed."""
         freed = 0
         for place in self._places():
             for file in place.iterdir():
@@ -64,7 +64,7 @@ class Aside:
         return freed
 
     def _places(self, *, create: bool = False) -> Iterable[Path]:
-        """The folders that can be used. The one beside the workspace may have been planted by someone else."""
+        """Yield the folders that can be used. One that another user made beside the workspace is skipped."""
         for place in (self._own, self._beside):
             if create and place == self._beside:
                 with contextlib.suppress(OSError):

@@ -13,8 +13,8 @@ from surefoot.workspace.snapshots.xattrs import UNKNOWN, has_xattrs, write_xattr
 def set_attributes(tree: Tree, blobs: BlobStore, entry: Entry, temp_name: str = "") -> None:
     """Set the attributes of a path, or of the temporary file that will replace it.
 
-    The owner comes first, because changing it clears setuid and capabilities. Attributes that we may not set, because
-    the file belongs to another user, are left for the final scan to find.
+    The owner comes first, because changing it clears setuid and capabilities. Attributes that cannot be set, because
+    the file belongs to another user, are found by the final scan.
     """
     parent, name = split(entry.path)
     path = (f"{parent}/{temp_name}" if parent else temp_name) if temp_name else entry.path

@@ -90,7 +90,7 @@ def _plan_new(plan: Plan, entry: Entry) -> None:
 
 
 def is_closed_folder(entry: Entry) -> bool:
-    """Tell whether this is a folder whose permissions keep us from listing it."""
+    """Whether this is a folder whose permissions forbid listing it."""
     return entry.kind == "unreadable" and entry.target == "folder"
 
 
@@ -102,7 +102,7 @@ def find_conflicts(
     goal: Mapping[str, Entry],
     resumed: bool,
 ) -> list[str]:
-    """Return the touched paths where another's change would be lost: they match neither `known` nor `goal`.
+    """Return the touched paths where a change by somebody else would be lost: they match neither `known` nor `goal`.
 
     With `resumed`, a missing path or a folder is no conflict: the interrupted restore may have removed or opened it.
     """

@@ -1,8 +1,8 @@
 """Restores a tree to a snapshot: scan, check for conflicts, record the intent, apply the plan, scan again.
 
 The intent is on disk before the first change and is removed after the last one, so a restore that was killed, or that
-ran out of disk space, is found and completed by `Workspace.finish_restore`. On a disk that has no room even for the
-intent, an undo by a person goes on without it: removing files may make room, and undoing again does the rest.
+ran out of disk space, is found and completed by `Workspace.finish_restore`. If the disk has no room even for the
+intent, an undo by the user continues without it: removing files may make room, and a second undo completes it.
 """
 
 import json
@@ -34,14 +34,14 @@ class RestoreReport:
     written: tuple[str, ...] = ()
     """Files, links and folders that were created or replaced."""
     adjusted: tuple[str, ...] = ()
-    """Paths of which only mode, owner or time differed."""
+    """Paths of which only mode, owner, extended attributes or time differed."""
     not_restored: tuple[str, ...] = ()
-    """Paths that could not be restored: special and unreadable files, folders with excluded content, attributes that
-    we may not set, files that were moved aside and are gone."""
+    """Paths that could not be restored: special and unreadable files, folders with excluded content, paths with
+    attributes that we may not set, files that were moved aside and are gone."""
     moved_aside: tuple[tuple[str, str], ...] = ()
-    """Files that were moved instead of removed, because their content is not stored: path, and where it is now."""
+    """Files that were moved instead of removed, because their content is not stored: old path and new place."""
     left_in_place: tuple[str, ...] = ()
-    """Files that would have been moved aside, but there is no place for them."""
+    """Files that should have been moved aside and could not be."""
     leftovers: tuple[str, ...] = ()
     """Temporary files of a killed restore that could not be removed."""
 
@@ -67,7 +67,7 @@ class Intent:
     known: str | None
     force: bool
     temp_name: str = ".surefoot-restore.tmp"
-    """The name of its temporary files. Older versions used the same one for all restores."""
+    """The name of its temporary files. Older versions used this one for all restores."""
 
 
 class IntentFile:
@@ -142,7 +142,7 @@ class Restore:
         others = [goal, self.known.entries if self.known else {}]
 
         def may_be_equal(path: str, size: int) -> bool:
-            """A file is worth reading only if there is stored content of the same size to compare it with."""
+            """Whether there is stored content of the same size to compare the file with. Other files are not read."""
             return any(
                 (entry := other.get(path)) is not None and entry.size == size and bool(entry.digest) for other in others
             )
@@ -181,7 +181,7 @@ class Restore:
 
 
 def _closed_folders(scanned: Scan, goal: Mapping[str, Entry]) -> set[str]:
-    """Return the folders that we have to list but may not."""
+    """Return the folders that must be listed but whose permissions forbid it."""
     closed = {path for path, record in scanned.records.items() if is_closed_folder(record.entry)}
     return {path for path in closed if path not in goal or goal[path].kind != "unreadable"}
 

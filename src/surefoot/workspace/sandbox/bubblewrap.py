@@ -20,7 +20,7 @@ from surefoot.workspace.sandbox.sensitive import GuardedPath, guarded_paths
 from surefoot.workspace.sandbox.services import socket_files
 
 SCRATCH_BYTES = 2 * 1024**3
-"""Size limit of /tmp and the other temporary folders, which are in memory and end with the command."""
+"""Size limit of /tmp and the other temporary folders, which are in memory and vanish with the command."""
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 """Socket families that a network namespace isolates. Others (vsock, bluetooth...) would bypass it."""
 
@@ -36,9 +36,9 @@ class Bubblewrap:
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     shown: Path | None = None
-    """A folder that commands see at the place of the workspace, instead of it."""
+    """A folder that commands see in place of the workspace."""
     kept: tuple[str, ...] = ()
-    """Paths of the workspace itself that they see there nevertheless."""
+    """With `shown`: paths relative to the workspace that commands still see as they are."""
 
     @property
     def name(self) -> str:
@@ -110,11 +110,11 @@ class Bubblewrap:
                 views[path] = "read"
         for path in (*map(str, self.hidden), *socket_files()):
             if not os.path.lexists(path):
-                continue  # most are not there, and resolving them would take longest of all
+                continue  # most do not exist, and resolving them would be the slowest part
             real = os.path.realpath(path)
             if _view_at(views, real) not in ("scratch", "empty folder") and is_reachable(real):
                 views[real] = "empty folder" if os.path.isdir(real) else "empty file"  # noqa: PTH112
-        for path in _supervisor_files():  # also if Surefoot is installed below its own state folder
+        for path in _supervisor_files():  # even if Surefoot is installed below its own state folder
             if _view_at(views, path) == "empty folder":
                 views[path] = "read"
         for folder in (self.root, *self.writable):
@@ -159,9 +159,9 @@ def _view_at(views: dict[str, View], path: str) -> View | None:
 
 
 def is_reachable(path: str) -> bool:
-    """Tell whether a command could access this path at all.
+    """Whether a command could access this path at all.
 
-    In a user namespace root has no special rights on the files of others: folders that they closed are closed to it,
+    In a user namespace, root has no special rights on files of other users: it cannot enter folders that they closed,
     and nothing can be mounted there.
     """
     try:

@@ -1,5 +1,6 @@
-"""Captures a file or folder before a command, and puts it back after it."""
+"""Captures a file or folder before a command, and restores it afterwards."""
 
+import errno
 import os
 import shutil
 import stat
@@ -12,7 +13,7 @@ Capture = dict[str, tuple[int, bytes | tuple[int, ...]]]
 """By relative name ("" for the path itself): the mode, and the content, the link target or, for a large file, its stat
 values."""
 _NOT_CAPTURED = frozenset(("objects", "lfs"))
-"""The content of a repository, which git never executes."""
+"""Folders with the content of a repository, which git never executes."""
 
 
 def capture(path: Path) -> Capture:
@@ -60,7 +61,7 @@ def remove(path: Path) -> None:
 
 def _write(path: Path, mode: int, content: bytes | tuple[int, ...]) -> None:
     if isinstance(content, tuple):
-        raise OSError(f"{path.name} is too large to be kept for this")
+        raise OSError(errno.EFBIG, f"{path.name} is too large to be kept for this")
     if stat.S_ISDIR(mode):
         path.mkdir(exist_ok=True)
     elif stat.S_ISLNK(mode):

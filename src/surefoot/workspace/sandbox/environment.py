@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from surefoot.journal.redact import is_secret_name, provider_keys
@@ -35,28 +35,25 @@ ALWAYS = {
     "DEBIAN_FRONTEND": "noninteractive",
     "PIP_NO_INPUT": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    # output of a program that is killed is not lost in a buffer
+    # the output of a killed program is not lost in a buffer
     "PYTHONUNBUFFERED": "1",
-    # reading commands do not change the workspace
+    # commands that only read do not change the workspace
     "PYTHONDONTWRITEBYTECODE": "1",
     "GIT_OPTIONAL_LOCKS": "0",
 }
 
 
-def command_env(extra_allowed: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of commands: an allowlist of names, without any secret of a model provider.
-
-    `extra_allowed` are names added by the user; a provider's key is withheld even if it is named there.
-    """
+def command_env(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of commands: an allowlist of names, without any secret of a model provider."""
     source = os.environ if environ is None else environ
     keys = provider_keys(source)
     env = {
         name: value
         for name, value in source.items()
-        if (name in ALLOWED or name.startswith("LC_") or name in extra_allowed)
+        if (name in ALLOWED or name.startswith("LC_"))
         and name not in keys
         and value not in keys.values()
-        and (name in extra_allowed or not is_secret_name(name))
+        and not is_secret_name(name)
     }
     env.setdefault("LANG", "C.UTF-8")
     # Relative entries in PATH would let a workspace supply its own `git`. The folder of Surefoot's Python comes last,

@@ -1,4 +1,4 @@
-"""Settings of git: reading them, the ones that cannot make git run a program, and the files that they name."""
+"""Git settings: reads them, tells the harmless ones from the others, and finds the files that they name."""
 
 import os
 import re
@@ -91,7 +91,7 @@ def _value(text: str, at: int) -> tuple[str, int]:
 
 
 def format_settings(settings: Iterable[Setting]) -> str:
-    """Write settings so that no other reading of them is possible."""
+    """Return the text of a config file that can be read in only one way: every value is quoted."""
     lines: list[str] = []
     current: tuple[str, str | None] | None = None
     for setting in settings:
@@ -108,7 +108,7 @@ def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\b", "\\b")
 
 
-# --- which settings are harmless ------------------------------------------------------------------------------
+# --- harmless settings ----------------------------------------------------------------------------------------
 
 _HARMLESS = {
     "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol "
@@ -129,17 +129,17 @@ _WITH_SUBSECTION = frozenset({"remote", "branch", "submodule"})
 
 
 def is_harmless(setting: Setting) -> bool:
-    """Tell whether git certainly runs no program because of this setting. Only known ones are."""
+    """Whether this setting certainly makes git run no program. Unknown settings are not harmless."""
     if setting.key not in _ALLOWED.get(setting.section, ()):
         return False
     if setting.subsection is not None and setting.section not in _WITH_SUBSECTION:
         return False
     value = setting.value or ""
-    # `ext::sh -c ...` is a program, and an address with a leading dash an option of one.
+    # `ext::sh -c ...` runs a program, and an address with a leading dash becomes an option of one.
     return not (setting.key in ("url", "pushurl") and ("::" in value or value.startswith("-")))
 
 
-# --- which files they name ------------------------------------------------------------------------------------
+# --- files that settings name ---------------------------------------------------------------------------------
 
 _RUNS = re.compile(
     r"core\.(fsmonitor|pager|editor|sshcommand|askpass|gitproxy|alternaterefscommand)|diff\.external|diff\..*\.(command|textconv)"
@@ -162,7 +162,7 @@ def named_files(top: Path, configs: Iterable[Path]) -> Iterator[tuple[str, Path]
             continue
         seen.add(config)
         for setting in read(config):
-            value = os.path.expanduser(setting.value or "")  # noqa: PTH111 - it may be no path at all
+            value = os.path.expanduser(setting.value or "")  # noqa: PTH111 - it may not be a path
             if not value:
                 continue
             if setting.name == "core.hookspath":
@@ -178,7 +178,7 @@ def named_files(top: Path, configs: Iterable[Path]) -> Iterator[tuple[str, Path]
 
 
 def read(config: Path) -> list[Setting]:
-    """Return the settings in a config file; none if it is missing, unreadable or no regular file."""
+    """Return the settings in a config file; none if it is missing, unreadable, invalid or not an ordinary file."""
     try:
         # Only a regular file of ordinary size: reading a pipe would never end.
         status = config.stat()

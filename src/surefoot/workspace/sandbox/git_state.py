@@ -1,9 +1,9 @@
-"""Repositories inside a workspace, which git takes settings and hooks from when the user works in the outer one.
+"""Makes the git repositories inside a workspace harmless after each command.
 
-`git status` and `git diff` look into nested repositories and run the programs that their settings name, outside any
-sandbox. After each command the settings and hooks that it added or changed are reduced to harmless ones. A nested
-repository itself is kept and reported. The workspace's own `.git` is guarded in other ways (`sensitive`, `guard`); only
-its unfinished operations are looked at here.
+When the user works in the outer repository, `git status` and `git diff` look into nested ones and run the programs that
+their settings name, outside any sandbox. After each command, the settings and hooks that it added or changed are
+reduced to harmless ones. A nested repository itself is kept and reported. The workspace's own `.git` is guarded in
+other ways (`sensitive`, `guard`); only its unfinished operations are checked here.
 """
 
 import os
@@ -20,7 +20,7 @@ from surefoot.workspace.sandbox.capture import Capture, capture, remove, restore
 from surefoot.workspace.sandbox.git_config import Setting, format_settings, is_harmless, parse
 
 MAX_FOLDERS = 200_000
-"""A workspace with more folders is not searched to its end."""
+"""The search for repositories stops after this many folders."""
 _SETTLED_NS = 2_000_000_000
 """A folder that changed more recently is listed again: it may change once more within the same tick of the clock."""
 _OPERATIONS = ("rebase-merge", "rebase-apply", "sequencer")
@@ -31,10 +31,10 @@ _STRATEGIES = frozenset({b"ort", b"recursive", b"resolve", b"octopus", b"ours", 
 
 @dataclass(slots=True)
 class Repository:
-    """What makes git run programs in one git folder (`.git`, a bare repository, or where a `.git` file leads)."""
+    """The files that make git run programs, in one git folder: `.git`, the target of a `.git` file, or a bare one."""
 
     files: dict[str, Capture] = field(default_factory=dict)
-    """`config` and the other watched files, as far as they exist."""
+    """`config` and the other watched files that exist."""
     hooks: Capture = field(default_factory=dict)
 
 
@@ -42,7 +42,7 @@ class Repository:
 class GitState:
     repositories: dict[Path, Repository] = field(default_factory=dict)
     by_inode: dict[tuple[int, int], Path] = field(default_factory=dict)
-    """A repository that is moved keeps what it had."""
+    """To recognize a repository that was moved: it keeps its settings and hooks."""
     operations: frozenset[Path] = frozenset()
     truncated: bool = False
 
@@ -53,7 +53,7 @@ _OWN_WATCHED = (*_TODO_LISTS, "rebase-merge/strategy")
 
 
 def look(root: Path) -> GitState:
-    """Find the nested repositories of a workspace and what makes git run programs in them."""
+    """Find the nested repositories of a workspace, and the files in them that make git run programs."""
     state = GitState()
     own = root / ".git"
     folders = list(dict.fromkeys(_git_folders(root, state)))
@@ -72,7 +72,7 @@ def look(root: Path) -> GitState:
 
 
 def reduce(root: Path, before: GitState, opened: Iterable[Path] = ()) -> list[str]:
-    """Make what a command added to nested repositories harmless. Returns a note for each that is new or was changed.
+    """Make the changes of a command to nested repositories harmless. Returns notes on what was found and removed.
 
     Repositories below `opened` are left alone.
     """
@@ -90,8 +90,8 @@ def reduce(root: Path, before: GitState, opened: Iterable[Path] = ()) -> list[st
         dropped, problems = _reduce_repository(folder, repository, trusted, now)
         notes += [f"{name}: {problem}; do not use git here before you have looked at it" for problem in problems]
         if dropped:
-            what = join_limited(dropped, 8)
-            notes.append(f"removed from the git repository {name}, because git would run or obey it: {what}")
+            names = join_limited(dropped, 8)
+            notes.append(f"removed from the git repository {name}, because git would run or obey it: {names}")
         if former is None and not own:
             notes.append(f"the command made a git repository inside the workspace: {name}")
     for path in sorted(now.operations - before.operations):
@@ -105,7 +105,7 @@ def reduce(root: Path, before: GitState, opened: Iterable[Path] = ()) -> list[st
 def _reduce_repository(
     folder: Path, now: Repository, trusted: Repository, state: GitState
 ) -> tuple[list[str], list[str]]:
-    """Reduce what is new or changed in a repository; return what was dropped, and what could not be."""
+    """Reduce the new and changed files of a repository; return what was dropped, and the problems."""
     dropped: list[str] = []
     problems: list[str] = []
     for name, found in now.files.items():
@@ -130,9 +130,9 @@ def _reduce_file(folder: Path, name: str, found: Capture, trusted: Repository, s
         path.parent.unlink()  # it may lead out of the workspace
         return [path.parent.name]
     if not os.path.lexists(path):
-        return []  # it went with a link above it
+        return []  # removed with a link above it
     if content is None:
-        remove(path)  # a link, or something else that is no ordinary file
+        remove(path)  # a link, a folder or too large
         return [name]
     if name == "config":
         return _reduce_config(path, content, before)
@@ -151,7 +151,7 @@ def _reduce_file(folder: Path, name: str, found: Capture, trusted: Repository, s
 def _reduce_config(path: Path, content: bytes, before: bytes) -> list[str]:
     known, settings = _settings(before) or [], _settings(content)
     kept = [setting for setting in settings or [] if setting in known or is_harmless(setting)]
-    # Written again in any case: git must not read it in another way than this program did.
+    # Always rewritten: git must not read it in another way than Surefoot did.
     path.unlink()
     path.write_text(format_settings(kept) if kept else "", errors="surrogateescape")
     if settings is None:
@@ -170,7 +170,7 @@ def _reduce_todo(path: Path, content: bytes, before: bytes) -> list[str]:
 
 
 def _reduce_hooks(hooks: Path, now: Capture, trusted: Capture) -> list[str]:
-    """Undo changes of hooks. The samples that git writes itself stay: it never runs them."""
+    """Undo changes of hooks, except samples: git writes them itself and never runs them."""
     if not stat.S_ISDIR(now.get("", (stat.S_IFDIR, b""))[0]):
         restore(hooks, trusted)
         return ["hooks"]
@@ -200,7 +200,7 @@ def _text(found: Capture) -> bytes | None:
     return content if stat.S_ISREG(mode) and isinstance(content, bytes) else None
 
 
-# --- finding them ---------------------------------------------------------------------------------------------
+# --- finding repositories -------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -214,7 +214,7 @@ class _Folder:
 
 
 _known: dict[Path, dict[str, _Folder]] = {}
-"""The folders of each workspace as they were listed last; only those that changed since are listed again."""
+"""The last listing of the folders of each workspace. Only folders that changed since are listed again."""
 
 
 def _git_folders(root: Path, state: GitState) -> Iterator[Path]:
@@ -232,7 +232,7 @@ def _git_folders(root: Path, state: GitState) -> Iterator[Path]:
             state.truncated |= os.path.isdir(path)  # noqa: PTH112 - plain strings: there are many
             continue
         seen[path] = folder
-        if folder.has_git and (target := _leads_to(Path(path) / ".git")) and target.is_relative_to(root):
+        if folder.has_git and (target := _resolve_git(Path(path) / ".git")) and target.is_relative_to(root):
             yield target
         if folder.is_git:
             yield Path(path)
@@ -250,7 +250,7 @@ def _list(path: str, former: _Folder | None) -> _Folder:
     try:
         names = _names(path)
     except PermissionError:
-        # It may be closed to listing only, which hides from us what git finds by name.
+        # The folder may forbid only listing: git still finds the files in it by name.
         os.chmod(path, status.st_mode | 0o700)  # noqa: PTH101
         try:
             names = _names(path)
@@ -273,8 +273,8 @@ def _names(path: str) -> dict[str, bool]:
         return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
 
 
-def _leads_to(git: Path) -> Path | None:
-    """Return the git folder that a `.git` is or leads to, with all links resolved."""
+def _resolve_git(git: Path) -> Path | None:
+    """Return the git folder that a `.git` is or leads to, with all links resolved; None if there is none."""
     try:
         if git.is_dir():
             return Path(os.path.realpath(git))

@@ -172,7 +172,7 @@ def _remove_stand_ins(root: Path) -> None:
 
 
 def is_stand_in(path: Path) -> bool:
-    """Tell whether this is an empty folder that prevents the creation of a guarded path."""
+    """Whether this is an empty folder that prevents the creation of a guarded path."""
     try:
         info = path.lstat()
         return stat.S_ISDIR(info.st_mode) and info.st_mtime_ns == STAND_IN_TIME and not any(path.iterdir())

@@ -1,7 +1,7 @@
 """The Landlock sandbox, for machines where bubblewrap cannot start: access rules in the kernel, without namespaces.
 
-It is weaker: other processes are visible, attributes of files outside (modes, times) are not protected, and guarded
-files are restored after a command instead of being closed to it. docs/security.md has the full comparison.
+It is weaker than bubblewrap: other processes are visible, attributes of files outside (modes, times) are not protected,
+and guarded files are restored after a command instead of being read-only. docs/security.md has the full comparison.
 """
 
 import os
@@ -66,8 +66,9 @@ def landlock_problem(sandbox: Landlock) -> str:
         )
     if not confine.can_filter_sockets():
         return f"sockets cannot be filtered on {os.uname().machine}"
-    hidden = [path for path in sandbox.hidden if Path(os.path.realpath(path)).is_relative_to(sandbox.root)]
-    if any(path.exists() for path in hidden) or Path("/usr").is_relative_to(sandbox.root):
+    inside = [path for path in sandbox.hidden if Path(os.path.realpath(path)).is_relative_to(sandbox.root)]
+    hidden = [path for path in inside if path.exists()]
+    if hidden or Path("/usr").is_relative_to(sandbox.root):
         return f"the workspace contains paths that must be hidden: {hidden[0] if hidden else '/usr'}"
     probe = sandbox.wrap(PROBE, cwd=sandbox.root, network=False)
     try:

@@ -1,7 +1,7 @@
-"""Follows the links on the way to many paths at once.
+"""Resolves the links in many paths at once.
 
-There are hundreds of secret and start-up files, and each command and each written file asks where they are. They share
-most of their folders, and most of those do not exist.
+There are hundreds of secret and start-up files, and they are looked up for each command and each written file. They
+share most of their folders, and most of those do not exist.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 def places_below(root: str, named: Iterable[Path]) -> Iterator[Path]:
-    """Yield the paths that are in a folder, as they are named and, for links, what they lead to."""
+    """Yield those of the paths that are below `root`, and the targets of links if they are below `root`."""
     prefix = root.rstrip("/") + "/"
     folders: dict[str, _Folder] = {}
     for path in map(str, named):
@@ -39,7 +39,7 @@ def resolve_parents(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 class _Folder(NamedTuple):
     path: str
-    """Where it is after links are followed, without a slash at the end."""
+    """The path with links followed, without a slash at the end."""
     exists: bool
     """False only if it is certain that nothing is there."""
 

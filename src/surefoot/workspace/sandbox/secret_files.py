@@ -1,7 +1,7 @@
 """The files of the user that neither commands nor file tools may read: keys, tokens, logins, histories.
 
-The sandboxes hide them. The file tools refuse them where the workspace contains them. Programs let the user move most
-of these files by an environment variable, so the variables are read too.
+The sandboxes hide them. The file tools refuse them where the workspace contains them. Most of these files can be moved
+with an environment variable, so the variables are read too.
 """
 
 import os
@@ -67,7 +67,7 @@ AT_HOME = (
     ".local/state/nvim/shada", ".local/share/nvim/shada", ".irb_history", ".pry_history", ".php_history", ".Rhistory",
     ".scala_history", ".julia/logs", ".ghc/ghci_history", ".octave_hist", ".gdb_history", ".cache/cliphist",
     ".local/share/klipper", ".config/copyq",
-    # the screen and the sound: whoever has the cookie sees and types
+    # screen and sound: whoever has the cookie can see the screen and type
     ".Xauthority", ".ICEauthority", ".config/pulse/cookie",
     # browsers
     ".mozilla", ".config/mozilla", ".librewolf", ".zen", ".waterfox", ".config/google-chrome", ".config/chromium",
@@ -134,14 +134,14 @@ IN_FOLDERS_OF_VARIABLES = {
     "ZDOTDIR": (".zsh_history", ".zhistory", ".histfile"),
     "CURL_HOME": (".netrc",),
 }
-"""Variables whose value is a folder with secret files among others."""
+"""Variables whose value is a folder that holds these secret files among others."""
 
 WITH_PASSWORDS = (
     ".config/pip/pip.conf", ".pip/pip.conf", ".config/uv/uv.toml", ".config/pypoetry/config.toml", ".condarc",
     ".bundle/config", ".cargo/config.toml", ".yarnrc", ".bunfig.toml", ".config/cabal/config", ".cabal/config",
     ".gitconfig", ".config/git/config", ".wgetrc", ".curlrc", ".config/composer/config.json",
 )  # fmt: skip
-"""Settings that programs need, secret only if somebody has put a password into them."""
+"""Settings that programs need. They are secret only if they contain a password."""
 
 _PASSWORD = re.compile(
     rb"://[^/\s:@]+:[^/\s@]+@|authorization:|_authtoken|(?:password|passwd|token|secret)\s*[=:]\s*\S", re.I
@@ -156,7 +156,7 @@ _NOT_HIDDEN = ("/dev", "/proc", "/sys")
 
 
 def home_folders(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
-    """Return the user's home by the environment and by the password database, which may differ."""
+    """Return the user's home according to the environment and to the password database, which may differ."""
     found = [environ.get("HOME", "")]
     with suppress(KeyError):  # a user without an entry, as in many containers
         found.append(pwd.getpwuid(os.getuid()).pw_dir)
@@ -164,7 +164,7 @@ def home_folders(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
 
 
 def at_home(names: Iterable[str], environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
-    """Yield the path of each name in the user's home, and where the XDG variables move it to."""
+    """Yield the path of each name in the user's home, and the one that XDG variables move it to."""
     homes = home_folders(environ)
     for name in names:
         for home in homes:
@@ -187,7 +187,7 @@ def secret_paths(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
 
 
 def secrets_below(root: Path) -> frozenset[Path]:
-    """Return the secret paths in a folder, as they are named and, for links, what they lead to.
+    """Return the secret paths below a folder, and the targets of links among them.
 
     A folder that is itself a secret, or in one, was chosen as the workspace by the user: it stays usable.
     """
@@ -201,7 +201,7 @@ def _secrets_below(root: str, environ: tuple[tuple[str, str], ...], second: int)
 
 
 def locating_variables(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[str, str]]:
-    """Yield the variables, with their values, that say where secret and start-up files are."""
+    """Yield the environment variables that locate secret and start-up files, with their values."""
     for name in ("HOME", *_XDG.values(), *NAMED_BY_VARIABLES, *IN_FOLDERS_OF_VARIABLES):
         if value := environ.get(name):
             yield name, value
@@ -227,7 +227,7 @@ def _paths_in(value: str) -> Iterator[Path]:
     """Yield the absolute paths in a value: `/a:/b`, `FILE:/a`, `unix:///a`, `unix:path=/a,guid=1`."""
     for part in re.sub(r"unix:(path=|//)|FILE:|DIR:", "", value).split(os.pathsep):
         text = part.partition(",")[0].strip()
-        text = os.path.expanduser(text)  # noqa: PTH111 - it may be no path at all
+        text = os.path.expanduser(text)  # noqa: PTH111 - it may not be a path
         if text.startswith("/") and not any(Path(text).is_relative_to(folder) for folder in _NOT_HIDDEN):
             yield Path(os.path.normpath(text))
 

@@ -38,7 +38,7 @@ STARTUP_AT_HOME = (
     ".config/hypr", ".config/awesome", ".config/openbox", ".config/mimeapps.list", ".forward", ".procmailrc",
 )  # fmt: skip
 """Files that run, or choose what runs, when the user next opens a shell or a session. Outside the workspace no command
-can write them; they are guarded where the workspace contains them, or what they are links to."""
+can write them. They are guarded where the workspace contains them or their link targets."""
 
 STARTUP_IN_SYSTEM = (
     "/etc/systemd", "/usr/lib/systemd", "/etc/init.d", "/etc/rc.local", "/etc/crontab", "/etc/cron.d",
@@ -57,7 +57,7 @@ SESSION_FOLDERS = (
     ".config/autostart", ".config/systemd", ".local/share/systemd", ".config/environment.d", ".local/share/dbus-1",
     ".config/plasma-workspace", ".kde/Autostart", ".config/surefoot",
 )  # fmt: skip
-"""Folders whose every file is run or obeyed without a further question. They cannot be a workspace."""
+"""Folders in which every file is run or obeyed automatically. They cannot be a workspace."""
 
 AGENT_SETTINGS = (".cursor", ".mcp.json", ".claude", ".codex", ".gemini", ".amazonq")
 """Project files that tell other agents what to start, or what they may do without asking."""
@@ -74,20 +74,20 @@ class GuardedPath:
 
 
 def startup_folder(root: Path) -> Path | None:
-    """Return the folder that the user's session or the system starts programs from, if `root` is it or is in it."""
+    """Return the folder from which the session or the system starts programs, if `root` is or is in one, else None."""
     session = [str(path) for path in (*at_home(SESSION_FOLDERS), paths.user_config().parent)]
     system = [path for path in STARTUP_IN_SYSTEM if os.path.isdir(path)]  # noqa: PTH112 - of many
     around = {_identity(str(path)) for path in (root, *root.parents)}
     for path in (*session, *system):
-        # Most folders are told apart by their numbers, which is cheaper than following links. A root that does not
-        # exist has none.
+        # Device and inode rule out most folders, which is cheaper than following links. A root that does not exist has
+        # neither.
         if (_identity(path) in around or None in around) and root.is_relative_to(os.path.realpath(path)):
             return Path(path)
     return None
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return the numbers of a file's device and of the file, None if it does not exist."""
+    """Return device and inode of a file, or None if it does not exist."""
     try:
         info = os.stat(path)  # noqa: PTH116 - of many
     except OSError:
@@ -116,7 +116,7 @@ def _all_guarded(root: Path) -> list[GuardedPath]:
 
 
 def _startup_below(root: Path) -> Iterable[Path]:
-    """Return the start-up files of the user and the system in a folder, and what they are links to."""
+    """Return the start-up files of the user and the system below a folder, and the targets of links among them."""
     return places_below(str(root), _startup_files(tuple(locating_variables())))
 
 
@@ -141,7 +141,7 @@ def _guarded_in_git(root: Path) -> Iterable[GuardedPath]:
 
 
 def named_by_git(root: Path) -> Iterable[GuardedPath]:
-    """Yield what the settings of the repository around the workspace, or of the user, make git run or read in it."""
+    """Yield the paths in a workspace that git runs or reads because of settings of its repository or of the user."""
     for top in (root, *root.parents):
         if os.path.lexists(top / ".git"):
             break
@@ -159,7 +159,7 @@ def named_by_git(root: Path) -> Iterable[GuardedPath]:
 
 
 def _configs_of(git: Path) -> list[Path]:
-    """Return the config files of a repository, also of a worktree, whose `.git` is a file."""
+    """Return the config files of a repository. In a worktree, `.git` is a file that names the git folder."""
     try:
         if git.is_file() and git.stat().st_size < 10_000:
             git = Path(os.path.normpath(git.parent / git.read_text().partition("gitdir:")[2].strip()))

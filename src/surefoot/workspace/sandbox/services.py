@@ -2,8 +2,8 @@
 
 Neither a network namespace nor a read-only mount stops a connection to a socket file, so each visible one is covered.
 `/proc/net/unix` lists the sockets of one network namespace by the paths that their own processes see. Services in
-containers have other namespaces of both kinds, so their lists are read too, and their paths are translated through the
-mounts of both sides.
+containers have other network and mount namespaces, so their lists are read too, and their paths are translated through
+the mounts of both sides.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_AGE = 2.0
-"""Seconds for which the list of the other namespaces is reused: it takes some milliseconds to make."""
+"""Seconds for which the list of other namespaces' sockets is reused: it takes some milliseconds to make."""
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _others: tuple[float, tuple[str, ...]] = (float("-inf"), ())
@@ -22,11 +22,11 @@ _others: tuple[float, tuple[str, ...]] = (float("-inf"), ())
 
 
 def socket_files() -> tuple[str, ...]:
-    """Return the paths, as this process sees them, of the sockets of all network namespaces that it can look into."""
+    """Return the paths, as this process sees them, of the sockets of all network namespaces that it can inspect."""
     global _others
     if time.monotonic() - _others[0] > MAX_AGE:
         _others = (time.monotonic(), tuple(dict.fromkeys(_in_other_namespaces())))
-    return (*_listed("self"), *_others[1])
+    return (*_sockets_of("self"), *_others[1])
 
 
 def _in_other_namespaces() -> Iterator[str]:
@@ -34,7 +34,7 @@ def _in_other_namespaces() -> Iterator[str]:
     seen = set()
     for process in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - there are many
         try:
-            # The number of this file differs between network namespaces; its content is long.
+            # The inode of this file differs between network namespaces, and its content is long to compare.
             network = os.stat(f"/proc/{process}/net/unix").st_ino  # noqa: PTH116
             text = Path(f"/proc/{process}/mountinfo").read_bytes()
         except OSError:
@@ -43,13 +43,13 @@ def _in_other_namespaces() -> Iterator[str]:
             continue
         seen.add((network, text))
         mounts = _parse(text)
-        for path in _listed(process):
+        for path in _sockets_of(process):
             yield path
             if mounts != own_mounts:
                 yield from _translate(path, mounts, own_mounts)
 
 
-def _listed(process: str) -> Iterator[str]:
+def _sockets_of(process: str) -> Iterator[str]:
     try:
         lines = Path(f"/proc/{process}/net/unix").read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
@@ -63,7 +63,7 @@ def _listed(process: str) -> Iterator[str]:
 class _Mount(NamedTuple):
     device: str
     source: str
-    """The path in its file system that is mounted."""
+    """The path within the file system that is mounted."""
     point: str
 
 
@@ -89,7 +89,7 @@ def _translate(path: str, theirs: Iterable[_Mount], ours: Iterable[_Mount]) -> I
     around = [mount for mount in theirs if _below(path, mount.point) is not None]
     if not around:
         return
-    # The last one of the longest: a later mount covers an earlier one at the same place.
+    # The longest mount point, and the last mount on it: a later mount covers an earlier one.
     closest = max(enumerate(around), key=lambda item: (len(item[1].point), item[0]))[1]
     in_file_system = _join(closest.source, _below(path, closest.point) or "")
     for mount in ours:
@@ -99,7 +99,7 @@ def _translate(path: str, theirs: Iterable[_Mount], ours: Iterable[_Mount]) -> I
 
 
 def _below(path: str, folder: str) -> str | None:
-    """Return the rest of `path` below `folder`, or None if it is not there."""
+    """Return the part of `path` below `folder`, or None if it is not below it."""
     prefix = folder.rstrip("/")
     if path in (folder, prefix):
         return ""

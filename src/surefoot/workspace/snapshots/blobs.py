@@ -1,4 +1,4 @@
-"""A store of file contents on disk, addressed by their hash.
+"""A content-addressed store of file contents on disk.
 
 A blob is written under a temporary name and renamed when it is complete, so a file named by a hash always has that
 content, even after a crash during the write.
@@ -85,7 +85,7 @@ class BlobStore:
         return True
 
     def disk_usage(self, digest: str) -> int:
-        """Return the room that a copy of a blob needs; less than its size if it has holes."""
+        """Return the disk space that a copy of a blob needs, which is less than its size if it has holes."""
         return os.stat(_name(digest), dir_fd=self._fd).st_blocks * 512
 
     def check(self, digest: str) -> None:
@@ -105,7 +105,8 @@ class BlobStore:
         sync_names(self._fd, names)
 
     def sweep(self, needed: set[str], *, older_than: float, dry_run: bool = False) -> tuple[int, int]:
-        """Remove old blobs that are not needed, and drafts of crashed writers; return the number of files and bytes."""
+        """Remove old blobs that are not needed, and drafts of crashed writers; return the number of files and bytes
+        removed."""
         count = freed = 0
         for shard in (folder.name for folder in self.folder.iterdir()):
             with os.scandir(self.folder / shard) as files:
@@ -132,7 +133,7 @@ class BlobStore:
         return digest
 
     def _is_complete(self, name: str, size: int) -> bool:
-        """Tell whether the blob exists in full size. A power failure can truncate it; then it is written again."""
+        """Whether the blob exists in full size. A power failure can truncate a blob; it is written again then."""
         try:
             return os.stat(name, dir_fd=self._fd).st_size == size
         except FileNotFoundError:

@@ -1,8 +1,8 @@
 """A cache of scan records across runs, so that unchanged files are not read again.
 
-A lost or outdated cache does no harm: each record is compared with the file's stat values before it is used. It must
-never refer to content that is no longer stored, so it holds the blob store's generation, which changes whenever blobs
-are removed.
+A lost or outdated cache does no harm: each record is compared with the file's stat values before it is used. The cache
+must never refer to content that is no longer stored, so it holds the blob store's generation, which changes whenever
+blobs are removed.
 """
 
 import json
@@ -29,7 +29,7 @@ class StatCache:
         self._unsaved = 0
 
     def known(self) -> dict[str, Record]:
-        """Return the records that are trusted if the stat values still match."""
+        """Return the records that can be trusted if the stat values still match."""
         last = self._current()
         if not self._unsettled:
             return last
@@ -39,7 +39,7 @@ class StatCache:
         return known
 
     def last(self) -> tuple[Scan, set[str]] | None:
-        """Return the last scan, if this process made it, and the paths in it that have to be looked at again."""
+        """Return the last scan and the paths in it that must be examined again; None if this process made no scan."""
         self._current()
         return (self._scan, self._unsettled) if self._scan is not None else None
 
@@ -56,9 +56,9 @@ class StatCache:
         return {path for path in paths if _entry(scanned.records.get(path)) != _entry(last.get(path))}
 
     def update(self, scanned: Scan) -> None:
-        """Keep a scan whose files are all stored. Saves it to disk when that would spare a restart much reading.
+        """Keep a scan whose files are all stored. Saves it to disk if that would spare the next process much reading.
 
-        It is not saved on a full disk: it is only a cache.
+        A full disk is no error: this is only a cache.
         """
         self._last, self._unsettled = scanned.records, scanned.unsettled()
         self._scan, scanned.base = scanned, None

@@ -1,4 +1,5 @@
-"""Sorted paths in chunks, each stored as one blob. A change of some paths stores only their chunks again."""
+"""Splits sorted paths into chunks, each stored as one blob. After a change, only the chunks that it touches are stored
+again."""
 
 import zlib
 from bisect import bisect_right
@@ -15,7 +16,7 @@ class Chunks(NamedTuple):
 
 
 def split_chunks(paths: Iterable[str]) -> Iterator[list[str]]:
-    """Split sorted paths at borders that depend on paths alone: adding or removing one moves no other border."""
+    """Split sorted paths at borders that depend on the paths alone: adding or removing a path moves no other border."""
     chunk: list[str] = []
     for path in paths:
         if chunk and zlib.crc32(path.encode("utf-8", "surrogateescape")) & 0xFF == 0:
@@ -32,7 +33,7 @@ def chunked(paths: Iterable[str], store: Store) -> Chunks:
 
 
 def updated(chunks: Chunks, changed: Collection[str], is_present: Callable[[str], bool], store: Store) -> Chunks:
-    """Return the chunks after a change of some paths, each of which is present now or not."""
+    """Return the chunks after some paths changed. `is_present` is false for paths that were removed."""
     firsts = [chunk[0] for chunk in chunks.paths]
     touched: dict[int, set[str]] = {}
     for path in changed:

@@ -101,7 +101,7 @@ def _as_blob(entry: Entry | None) -> Entry | None:
 def _describe(change: Change) -> str:
     entry = change.after or change.before
     assert entry is not None
-    what = {"dir": "Folder", "special": entry.target.capitalize(), "unreadable": "Unreadable"}.get(entry.kind, "File")
+    label = {"dir": "Folder", "special": entry.target.capitalize(), "unreadable": "Unreadable"}.get(entry.kind, "File")
     if change.kind == "mode" and change.before and change.after:
         modes = f"mode {change.before.mode:04o} -> {change.after.mode:04o}"
         detail = modes if change.before.mode != change.after.mode else "owner or attributes changed"
@@ -109,7 +109,7 @@ def _describe(change: Change) -> str:
         detail = f"was a {change.before.kind}, is a {change.after.kind}"
     else:
         detail = change.kind
-    return f"{what} {printable(change.path)}: {detail}\n"
+    return f"{label} {printable(change.path)}: {detail}\n"
 
 
 def _diff_content(
@@ -160,7 +160,7 @@ def _lines(data: bytes) -> list[str] | None:
 
 
 def _quoted(path: str) -> str:
-    """Quote a name as git does: unless plain, in double quotes with special bytes escaped."""
+    """Quote a name as git does: in double quotes with special bytes escaped, unless it has none."""
     raw = path.encode("utf-8", "surrogateescape")
     if all(32 <= byte < 127 and byte not in b'"\\' for byte in raw):
         return path

@@ -1,4 +1,4 @@
-"""Garbage collection: removes unneeded snapshots, and the blobs that only they used."""
+"""Garbage collection: removes snapshots that are no longer needed, and the blobs that only they used."""
 
 import secrets
 import time
@@ -19,7 +19,7 @@ class GcReport:
 
 
 class Generation:
-    """A token that changes whenever blobs are removed, to invalidate caches that assume they are stored."""
+    """A token that changes whenever blobs are removed. It invalidates caches that assume they are stored."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

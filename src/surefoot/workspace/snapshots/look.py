@@ -35,7 +35,7 @@ class Look:
 
     @cached_property
     def exactly(self) -> str | None:
-        """Hash of the tree with the modification times of files, which build tools look at. None if the tree has paths
+        """Hash of the tree with the modification times of files, which build tools rely on. None if the tree has paths
         whose changes are not detected."""
         if self.excluded or any(entry.kind in UNCAPTURED for entry in self.entries.values()):
             return None

@@ -1,10 +1,10 @@
-"""Manifests: a snapshot records one entry per path, and its manifest holds them all.
+"""Manifests: the entries of a snapshot, one for each path.
 
 A manifest is stored as chunks of entries, each a blob, plus a short list of the chunks whose hash is the snapshot's id.
 A change in one place of a tree thus stores one new chunk and a new list.
 
 The id depends on path, kind, mode, owner, extended attributes, content, link target, hard link group, and the
-modification time of files and symlinks (build tools look at it, so a restore has to bring it back). The modification
+modification time of files and symlinks (build tools rely on it, so a restore has to bring it back). The modification
 time of folders is stored and restored but is not part of the id: creating and deleting a temporary file is no change.
 """
 
@@ -78,7 +78,7 @@ class ManifestStore:
         """The manifest that was saved last: its id, the chunks of its entries and those of the times of folders. All of
         them are stored as long as the manifest is."""
         self._unsaved: dict[str, Manifest] = {}
-        """Manifests that a full disk kept from being saved. A restore uses them and may make room for them."""
+        """Manifests that could not be saved because the disk is full. A restore uses them and may make room."""
 
     def save(
         self, entries: Mapping[str, Entry], excludes: Iterable[str], excluded: Iterable[str], *, lenient: bool = False
@@ -132,7 +132,7 @@ class ManifestStore:
         excludes: tuple[str, ...],
         excluded: tuple[str, ...],
     ) -> str:
-        """Write a manifest whose entries are stored, unless it exists. Stores the times of folders if need be."""
+        """Write a manifest whose entries are stored, unless it exists, and return its id."""
         core = _core(rows, excludes, excluded)
         snapshot_id = _id_of(core)
         if self.touch(snapshot_id):
@@ -210,7 +210,10 @@ class ManifestStore:
             file.unlink(missing_ok=True)
 
     def document(self, snapshot_id: str) -> Any:
-        """The stored lists of chunks: `core`, whose hash is the id, and `folder_times`."""
+        """Return the stored lists of chunks: `core`, whose hash is the id, and `folder_times`.
+
+        Raises WorkspaceError if they are missing or damaged.
+        """
         if not is_digest(snapshot_id):
             raise WorkspaceError(f"{snapshot_id!r} is not a snapshot id", remedy="use an id that snapshot() returned")
         try:

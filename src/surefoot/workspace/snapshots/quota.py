@@ -1,4 +1,4 @@
-"""The limit for the size of a snapshot: refusing a tree that is over it, and choosing what a partial snapshot omits."""
+"""The size limit of a snapshot: refuses a tree that is over it, and chooses the files that a partial snapshot omits."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ def check_quota(root: Path, scanned: Scan, quota: int) -> None:
 
 
 def within_quota(scanned: Scan, quota: int, likely: Sequence[Mapping[str, Entry]]) -> Callable[[str, int], bool]:
-    """Return which of the unread files to read so that the tree stays within the quota: all but the largest.
+    """Return a predicate that selects the unread files to read within the quota: all but the largest.
 
     A file of the same size as in one of the `likely` snapshots is read in any case: it may be unchanged.
     """
@@ -51,8 +51,8 @@ def within_quota(scanned: Scan, quota: int, likely: Sequence[Mapping[str, Entry]
     return lambda path, size: path not in omitted
 
 
-class Room:
-    """Stores contents as long as the disk has room for them, and for what a restore will need on the same disk."""
+class StoreWhileRoom:
+    """Stores contents while the disk has room for them, and for a restore if that uses the same disk."""
 
     def __init__(self, blobs: BlobStore, root: Path, reserve: int) -> None:
         self._blobs = blobs
@@ -60,7 +60,7 @@ class Room:
         self._reserve = reserve + _SLACK if same_disk else 0
 
     def store(self, fd: int) -> tuple[str, int]:
-        """Store an open file; return hash and size, and no hash if its content is not stored."""
+        """Store an open file; return hash and size of its content. The hash is empty if the content is not stored."""
         info, disk = os.fstat(fd), os.statvfs(self._blobs.folder)
         if disk.f_bavail * disk.f_frsize >= min(info.st_size, info.st_blocks * 512) + self._reserve:
             with suppress_full():

@@ -1,8 +1,8 @@
-"""Brings an earlier scan up to date by listing only the folders that a watch saw changing.
+"""Brings an earlier scan up to date by listing only the folders in which a watch saw changes.
 
-The result equals that of a scan of the whole tree, as far as changes leave events (see `watch`). Beside the changed
-folders it looks at every file with several hard links, because a write through one of them is seen only in that folder,
-and at the files that the earlier scan found too recent to be trusted.
+The result equals that of a scan of the whole tree, as far as changes leave events (see `watch`). Besides the changed
+folders, it looks at every file with several hard links, because a write through one of them leaves an event only in
+that folder, and at the files that the earlier scan found too recent to be trusted.
 """
 
 import os
@@ -36,7 +36,7 @@ def rescan(
     *,
     keep_xattrs: Keep = no_store,
 ) -> Scan:
-    """Return the present state of a tree of which `last` is an earlier one. `watch` has collected the events since."""
+    """Return a scan of the current tree, based on the earlier scan `last`. `watch` has collected the events since."""
     known = last.records
     if unsettled:
         known = dict(known)
@@ -74,7 +74,7 @@ class _Rescan:
     scanned_below: set[str] = field(default_factory=set)
 
     def list(self, folder: str) -> None:
-        """Look at the content of a folder, unless it is gone or was looked at."""
+        """Examine the content of a folder, unless it is gone or was scanned already."""
         record = self.result.records.get(folder)
         if record is None or record.entry.kind != "dir" or self._is_scanned(folder):
             return
@@ -89,7 +89,7 @@ class _Rescan:
             leave_out(self.result, folder, error)
 
     def look_at(self, path: str) -> None:
-        """Look at one path, unless its folder was listed."""
+        """Examine one path, unless its folder was listed."""
         if path not in self.result.records or split(path)[0] in self.listed or self._is_scanned(path):
             return
         try:
@@ -102,7 +102,7 @@ class _Rescan:
             self._examine(path, info)
 
     def find_new_links(self) -> None:
-        """Look at the other paths of files that have more than one link now."""
+        """Examine the other paths of files that have more than one link now."""
         new = {file[1] for path, file in self.result.links.items() if self.last.links.get(path) != file}
         if new:
             records, links = self.result.records, self.result.links
@@ -135,7 +135,7 @@ class _Rescan:
             result.forget(path)
 
     def _examine(self, path: str, info: os.stat_result) -> None:
-        """Compare a path with what is known of it, and look below a folder that is not the one that was there."""
+        """Compare a path with its record. A folder that is new or was replaced is scanned with everything below it."""
         result = self.result
         is_folder = stat.S_ISDIR(info.st_mode)
         if is_folder and path and not self._is_same_folder(path, info):
@@ -153,7 +153,10 @@ class _Rescan:
                 result.size += info.st_size
             add_unknown(result, self.tree, path, info)
             if is_folder:
-                add_folder_xattrs(result, self.tree, path)
+                try:
+                    add_folder_xattrs(result, self.tree, path)
+                except OSError as error:
+                    leave_out(result, path, error)
         if not is_folder and info.st_nlink > 1:
             result.links[path] = info.st_dev, info.st_ino
 

@@ -25,11 +25,11 @@ _TICK_NS = 100_000_000  # ten times the slowest kernel tick
 _COARSE_TICK_NS = 2_000_000_000  # for file systems that store whole seconds
 
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ESTALE}
-"""Errors of opening a path that was removed or replaced during the scan. It is not part of the tree any more."""
+"""Errors when opening a path that was removed or replaced during the scan, and is no longer part of the tree."""
 
 ReadFile = Callable[[int], tuple[str, int]]
-"""Takes an open file, returns hash and size of its content; may also store it. An empty hash: not stored for lack of
-room."""
+"""Takes an open file and returns hash and size of its content; may also store it. An empty hash means that there was no
+room for it."""
 
 
 class Record(NamedTuple):
@@ -65,9 +65,9 @@ class Scan:
     regrouped: set[str] = field(default_factory=set)
     """Paths whose record differs from an earlier one in its group of hard links."""
     dropped: set[str] = field(default_factory=set)
-    """Paths of records that were dropped, some of them for a new one."""
+    """Paths of records that were dropped, even if a new record was added for them."""
     base: "Scan | None" = None
-    """The earlier scan that this one has most records from; None if it looked at the whole tree."""
+    """The earlier scan that this one is based on; None for a scan of the whole tree."""
 
     def entries(self) -> dict[str, Entry]:
         return {path: record.entry for path, record in self.records.items()}
@@ -81,7 +81,7 @@ class Scan:
         return self.fresh | self.dropped | self.regrouped
 
     def forget(self, path: str) -> None:
-        """Drop what is known of a path and of all below it."""
+        """Drop the records of a path and of everything below it."""
         pending = [path]
         while pending:
             one = pending.pop()
@@ -137,7 +137,7 @@ def scan_below(
 
 
 def leave_out(result: Scan, folder: str, error: OSError) -> None:
-    """Record a folder that could not be listed as unreadable, or drop it if it is gone."""
+    """Record a folder that could not be listed as unreadable, or drop it if it is gone. Other errors are raised."""
     if error.errno == errno.EACCES and folder:
         _mark_unreadable(result, folder)
     elif error.errno in GONE and folder:
@@ -232,7 +232,7 @@ def _add(
 
 
 def read_contents(result: Scan, tree: Tree, read: ReadFile, wanted: Callable[[str, int], bool] | None = None) -> None:
-    """Add the records of unread files. A file that is not `wanted` gets no hash and is known by its inode and time."""
+    """Add the records of unread files. A file that is not `wanted` gets no hash: inode and time identify it."""
     for path, info in result.unread:
         result.size -= info.st_size
         if wanted is not None and not wanted(path, info.st_size):
@@ -263,7 +263,7 @@ def read_contents(result: Scan, tree: Tree, read: ReadFile, wanted: Callable[[st
 
 
 def _read_one(result: Scan, path: str, fd: int, read: ReadFile) -> None:
-    """Read a file, up to three times until it did not change during the read: a log may grow all the time."""
+    """Read a file, again if it changed during the read, but at most three times: a log may grow all the time."""
     for _ in range(3):
         before = os.fstat(fd)
         if not stat.S_ISREG(before.st_mode):
@@ -300,7 +300,7 @@ def _group_links(result: Scan) -> None:
 
 
 def _mark_unreadable(result: Scan, folder: str) -> None:
-    """Record a folder as unreadable, and drop what was listed of its content."""
+    """Record a folder as unreadable, and drop the records of its content."""
     record = result.records[folder]
     drop_unread(result, folder)
     result.forget(folder)
@@ -315,7 +315,7 @@ def drop_unread(result: Scan, folder: str) -> None:
 
 
 def _is_settled(record: Record, scanned_at_ns: int) -> bool:
-    """Tell whether a later change would be visible in ctime, which every change updates and no program can set."""
+    """Whether a later change would be visible in ctime, which every change updates and no program can set."""
     tick = _TICK_NS if record.ctime_ns % 1_000_000_000 else _COARSE_TICK_NS
     return record.ctime_ns < scanned_at_ns - tick
 

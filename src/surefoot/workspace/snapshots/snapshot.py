@@ -3,12 +3,12 @@
 Snapshots are stored in a home folder outside the workspace, without git. A `.git` folder is captured and restored like
 any other, so an agent's commit can be undone and nothing else in it changes.
 
-A snapshot has content, mode bits, symlinks, hard links within the tree, empty folders, times, and owners that are not
-our own, and extended attributes with access control lists. Special and unreadable files are listed in the manifest and
-left alone.
+A snapshot records content, mode bits, symlinks, hard links within the tree, empty folders, times, owners other than the
+current user, and extended attributes including access control lists. Special and unreadable files are listed in the
+manifest and left alone.
 
-A snapshot before an action is complete or refused. One that is taken for a restore may lack contents for which there is
-no room: such files are moved aside instead of being removed, so a full disk or a huge file never blocks a restore.
+A snapshot before an action is complete or refused. One before a restore may lack contents for which there is no room:
+the restore moves such files aside instead of removing them, so a full disk or a huge file never blocks it.
 """
 
 import fcntl
@@ -34,7 +34,7 @@ from surefoot.workspace.snapshots.excludes import Excludes
 from surefoot.workspace.snapshots.gc import GcReport, Generation, collect
 from surefoot.workspace.snapshots.look import Look
 from surefoot.workspace.snapshots.manifest import Entry, Manifest, ManifestStore, overlay, regroup_links
-from surefoot.workspace.snapshots.quota import Room, check_quota, within_quota
+from surefoot.workspace.snapshots.quota import StoreWhileRoom, check_quota, within_quota
 from surefoot.workspace.snapshots.rescan import rescan
 from surefoot.workspace.snapshots.scan import Scan, read_contents, scan
 from surefoot.workspace.snapshots.tree import Tree
@@ -43,7 +43,7 @@ from surefoot.workspace.watch import Watch
 
 
 class Workspace:
-    """Synchronous and thread-safe: calls from several threads run one at a time."""
+    """The folder of a run, and its snapshots. Synchronous and thread-safe: calls from several threads take turns."""
 
     def __init__(self, root: Path, home: Path, *, excludes: Sequence[str] = (), quota_bytes: int = 2 * 1024**3) -> None:
         self.root, self.home = _validated(root, home)
@@ -63,18 +63,19 @@ class Workspace:
         self._last_id = ""
         self._last_excluded: set[str] = set()
         self._watch: Watch | None = None
-        self._asked_to_watch = False
+        self._watch_tried = False
         self._lock = threading.RLock()
 
     def snapshot(self, *, quick: bool = False) -> str:
         """Capture the tree and return the snapshot's id. An unchanged tree is only scanned, not read.
 
-        With `quick`, only what a watch saw changing since the last snapshot is scanned, where a watch is possible. That
-        misses what leaves no event: see `watch`. The first quick snapshot scans the whole tree and begins to watch it.
+        With `quick`, only the folders in which a watch saw changes since the last snapshot are scanned, where a watch
+        is possible. Changes that leave no event are missed, see `watch`. The first quick snapshot scans the whole tree
+        and begins to watch it.
         """
         with self._operation("take a snapshot"), Tree(self.root) as tree:
-            if quick and not self._asked_to_watch:
-                self._asked_to_watch, self._watch = True, Watch.open(tree.folder(""))
+            if quick and not self._watch_tried:
+                self._watch_tried, self._watch = True, Watch.open(tree.folder(""))
             scanned = self._rescan(tree, self.blobs.put) if quick else None
             if scanned is None:
                 if self._watch is not None:
@@ -90,13 +91,14 @@ class Workspace:
             return self._last_id
 
     def capture(self, near: Collection[str] = (), *, reserve: int = 0) -> str:
-        """Capture the tree as far as there is room, and return the snapshot's id. Never refuses for size.
+        """Capture the tree as far as there is room, and return the snapshot's id. Never refuses a tree for its size.
 
         The largest new files over the quota, and files for which the disk has no room, are recorded without content.
-        `near` are snapshots that the tree is likely to equal in part; `reserve` is the room to leave on the disk.
+        `near` are snapshots that are likely to have much in common with the tree. `reserve` is the number of bytes to
+        leave free on the disk.
         """
         with self._operation("take a snapshot"), Tree(self.root) as tree:
-            room = Room(self.blobs, self.root, reserve)
+            room = StoreWhileRoom(self.blobs, self.root, reserve)
             scanned = scan(tree, self._cache.known(), self.excludes, keep_xattrs=room.keep)
             likely = [self._manifests.load(snapshot).entries for snapshot in near]
             read_contents(scanned, tree, room.store, within_quota(scanned, self.quota_bytes, likely))
@@ -108,7 +110,7 @@ class Workspace:
             return snapshot_id
 
     def is_saved(self, *snapshot_ids: str) -> bool:
-        """Whether snapshots are on disk. Those that a full disk kept in memory are saved at the end of a restore."""
+        """Whether snapshots are on disk. A full disk keeps them in memory until the end of a restore."""
         return all(map(self._manifests.is_saved, snapshot_ids))
 
     def manifest(self, snapshot_id: str) -> Manifest:
@@ -126,7 +128,7 @@ class Workspace:
             return self._changes(tree, before, after)
 
     def unified_diff(self, before: str, after: str | None = None, paths: Sequence[str] = ()) -> str:
-        """Return the changes as a diff, of all paths or of the given files and folders."""
+        """Return the changes of all paths, or of the given files and folders, as a unified diff."""
 
         def stored(entry: Entry) -> bytes:
             return _link_text(entry) if entry.kind == "symlink" else self.blobs.get(entry.digest)
@@ -141,17 +143,17 @@ class Workspace:
     def restore(
         self, snapshot_id: str, *, known: str | None = None, force: bool = False, unrecorded: bool = False
     ) -> RestoreReport:
-        """Restore the tree to exactly what the manifest says.
+        """Restore the tree to exactly the state in the manifest.
 
         `known` is the last snapshot taken by the agent. If a path that would be touched differs from it, another
         process changed it: raises RestoreConflict before anything is touched, unless `force`. Without `known`, every
-        difference to the snapshot is undone.
+        difference from the snapshot is undone.
 
-        The restore is recorded on disk first, so that it can be finished after a crash. With `unrecorded` it is also
-        done if there is no room for the record: then the caller has to repeat it if it fails.
+        The restore is recorded on disk first, so that it can be finished after a crash. With `unrecorded` it is done
+        even if there is no room for the record; the caller then has to repeat a restore that fails.
 
-        Raises RestoreIncomplete if the disk has no room for some of the files. The rest is restored then, and
-        `finish_restore` or another restore does what is missing.
+        Raises RestoreIncomplete if the disk has no room for some of the files. The others are restored, and
+        `finish_restore` or another restore adds the missing ones.
         """
         with self._operation("restore the tree"):
             unfinished = self._intent.read()
@@ -169,7 +171,7 @@ class Workspace:
     def abandon_restore(self) -> list[str]:
         """Leave an incomplete restore as it is, to keep the changes that conflict with it.
 
-        Its temporary files are removed. Returns those that could not be.
+        Removes its temporary files, and returns those that could not be removed.
         """
         with self._operation("abandon a restore"), Tree(self.root) as tree:
             intent = self._intent.read()
@@ -183,7 +185,7 @@ class Workspace:
     def copy_to(self, snapshot_id: str, target: Path, *, without: Collection[str] = ()) -> None:
         """Write the state of a snapshot to a new or empty folder outside the workspace.
 
-        The folders in `without` are empty there.
+        The folders in `without` are left empty.
         """
         target = target.resolve()
         if target.is_relative_to(self.root):
@@ -198,14 +200,14 @@ class Workspace:
             copy_out(replace(manifest, entries=regroup_links(entries)) if inside else manifest, self.blobs, target)
 
     def with_paths_from(self, base: str, other: str, paths: Collection[str]) -> str:
-        """Return a snapshot of `base` with `paths` as in `other`. Restoring it undoes only these paths."""
+        """Return the id of a snapshot of `base` with `paths` as in `other`. Restoring it undoes only these paths."""
         with self._operation("combine two snapshots"):
             first, second = self._manifests.load(base), self._manifests.load(other)
             entries = overlay(first.entries, second.entries, paths)
             return self._manifests.save(entries, first.excludes, first.excluded, lenient=True)
 
     def adopt(self, source: "Workspace", snapshot_id: str) -> None:
-        """Take over a snapshot, under its id, from the storage of another home."""
+        """Copy a snapshot from the storage of another home. It keeps its id."""
         with self._operation("copy a snapshot"):
             manifest = source.manifest(snapshot_id)
             for digest in source._manifests.needed_blobs(snapshot_id) - {""}:
@@ -213,12 +215,12 @@ class Workspace:
             self._manifests.save(manifest.entries, manifest.excludes, manifest.excluded)
 
     def manifest_document(self, snapshot_id: str) -> dict[str, Any] | None:
-        """The list of a snapshot's chunks, whose hash is its id, as it is stored here. None if it is not."""
+        """Return the lists of a snapshot's chunks, see `ManifestStore.document`; None if it is not stored here."""
         with self._operation("read a snapshot's manifest"):
             return self._manifests.document(snapshot_id) if self._manifests.touch(snapshot_id) else None
 
     def save_manifest(self, entries: Mapping[str, Entry], excludes: Sequence[str], excluded: Sequence[str]) -> str:
-        """Store a manifest whose contents are stored, and return the snapshot's id."""
+        """Store a manifest whose contents are stored already, and return the snapshot's id."""
         with self._operation("store a snapshot"):
             return self._manifests.save(entries, excludes, excluded)
 
@@ -227,9 +229,9 @@ class Workspace:
         return self.look().tree
 
     def changed_after(self, path: str, moment: float) -> bool:
-        """Whether a path changed after a moment, by the kernel's change time, which nobody can set.
+        """Whether a path changed after a moment, by the kernel's change time, which no program can set.
 
-        A missing file was removed when its folder changed.
+        For a missing path, the change time of the closest folder that exists counts.
         """
         place = self.root / path
         while not os.path.lexists(place):
@@ -253,7 +255,7 @@ class Workspace:
         """Remove the snapshots that are not in `keep`, of all workspaces that share this home, and the blobs that no
         remaining snapshot needs.
 
-        Everything taken or used within `min_age_seconds` stays: a run in progress may not have recorded yet that it
+        Everything stored or used within `min_age_seconds` stays: a run in progress may not have recorded yet that it
         needs it. With `dry_run` nothing is removed.
         """
         with self._lock, translate_os_errors("collect garbage"), file_lock(self.home / "store.lock", fcntl.LOCK_EX):
@@ -270,7 +272,7 @@ class Workspace:
 
     @contextmanager
     def _operation(self, action: str) -> Iterator[None]:
-        """Keep garbage collection, also of other processes, from running during an operation on this home."""
+        """Keep garbage collection, even by other processes, from running during an operation on this home."""
         with self._lock, translate_os_errors(action), file_lock(self.home / "store.lock", fcntl.LOCK_SH):
             yield
 
@@ -281,7 +283,7 @@ class Workspace:
         return scanned
 
     def _rescan(self, tree: Tree, keep_xattrs: Keep = no_store) -> Scan | None:
-        """Scan what changed since the last snapshot; None if the whole tree has to be scanned."""
+        """Scan the changes since the last snapshot; None if the whole tree has to be scanned."""
         if self._watch is None or not self._watch.collect() or (found := self._cache.last()) is None:
             return None
         last, unsettled = found
@@ -290,10 +292,10 @@ class Workspace:
         try:
             return rescan(tree, last, unsettled, self.excludes, self._watch, keep_xattrs=keep_xattrs)
         except OSError:
-            return None  # a scan of everything decides whether that is an error
+            return None  # a scan of the whole tree decides whether this is an error
 
     def _save(self, scanned: Scan) -> str:
-        """Save the manifest of a scan and return its id. If this process has saved one, only what differs is stored."""
+        """Save the manifest of a scan and return its id. Stores only the differences if this process has saved one."""
         changed = self._cache.changed(scanned) if self._last_id else None
         patterns = self.excludes.patterns
         if changed is None:
@@ -363,7 +365,7 @@ def _validated(root: Path, home: Path) -> tuple[Path, Path]:
 
 
 def _make_accessible(root: Path) -> None:
-    """Make a root folder readable that was closed meanwhile; the restore brings its mode back."""
+    """Make a root folder accessible if its mode forbids that; the restore sets the mode of the snapshot."""
     mode = stat.S_IMODE(root.stat().st_mode)
     if mode & 0o500 != 0o500 and os.geteuid() != 0:
         root.chmod(mode | 0o700)

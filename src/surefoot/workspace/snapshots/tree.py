@@ -85,7 +85,7 @@ class Tree:
 
     @contextmanager
     def handle(self, path: str) -> Iterator[str]:
-        """Yield an absolute path to a file or folder that nobody can redirect. Works also if its mode is 000."""
+        """Yield an absolute path to a file or folder that nobody can redirect. Works even if its mode is 000."""
         if not path:
             yield f"/proc/self/fd/{self._root}"
             return

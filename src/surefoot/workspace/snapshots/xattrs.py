@@ -13,10 +13,11 @@ import os
 from collections.abc import Callable
 
 UNKNOWN = "?"
-"""Not captured: snapshots of older versions, and paths that may not be read. A restore leaves the attributes alone."""
+"""Attributes that were not captured: in snapshots of older versions, and of unreadable paths. A restore leaves the
+attributes of such a path alone."""
 
 Keep = Callable[[bytes], str]
-"""Takes long attributes, returns their hash; may also store them. An empty hash: there was no room."""
+"""Takes long attributes and returns their hash; may also store them. An empty hash means that there was no room."""
 
 _NAMED = frozenset({"system.posix_acl_access", "system.posix_acl_default", "security.capability"})
 _INLINE = 1024
@@ -61,7 +62,7 @@ def blob_of(text: str) -> str:
 
 
 def write_xattrs(target: str, text: str, load: Callable[[str], bytes]) -> None:
-    """Give a path exactly the attributes of an entry, as far as we may. The next scan finds what is missing."""
+    """Give a path exactly the attributes of an entry, as far as permitted. The next scan finds what is missing."""
     if text == UNKNOWN:
         return
     digest = blob_of(text)

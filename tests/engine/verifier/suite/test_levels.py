@@ -16,6 +16,8 @@ from surefoot.engine.planner.gate import skipped
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 
+pytestmark = pytest.mark.slow
+
 STEP = ExecutionStep(id="s", name="do it", description="do it", step_type=StepType.COMMAND_EXECUTION)
 BAD_ADD = "def add(a, b):\n    return a - b\n"
 GOOD_ADD = "def add(a, b):\n    return a + b\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from surefoot.engine.verifier.suite.project_commands import project_checks, project_commands
-from surefoot.prompting.project.folder import list_files
+from surefoot.project.folder import list_files
 
 Found = list[tuple[str, str]]
 UNITTEST = "import unittest\n"

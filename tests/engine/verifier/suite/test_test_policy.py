@@ -96,6 +96,67 @@ def test_a_weakened_test_is_named(after: str | None, expected: dict[str, str]) -
     assert fates(after) == expected
 
 
+PARAMETRIZED = """
+import pytest
+from adder import add
+
+
+@pytest.mark.parametrize(("a", "total"), [(1, 2), pytest.param(2, 4, id="two")], ids=["one", None])
+def test_twice(a, total):
+    assert add(a, a) == total
+
+
+@pytest.mark.parametrize(argnames=["a"], argvalues=[1], indirect=[])
+def test_named(a):
+    assert add(a, 1) == a + 1
+
+
+class TestMore:
+    @pytest.mark.parametrize("a", [1, 2])
+    def test_zero(self, a):
+        assert add(a, 0) == a
+"""
+
+
+@pytest.mark.req("X13")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('id="two")]', 'id="two"), (3, 6)]'),
+        ("[(1, 2), ", "[(0, 0), (1, 2), "),
+        ("[1, 2])\n    def", "[1, 5, 2, 7])\n    def"),
+        ('id="two")], ids=["one", None]', 'id="two"), (3, 6)], ids=["one", None, "three"]'),
+        ("argvalues=[1]", "argvalues=[1, 2]"),
+    ],
+    ids=["at the end", "at the beginning", "of a method, between others", "with ids", "by name"],
+)
+def test_cases_may_be_added_to_a_parametrized_test(old: str, new: str) -> None:
+    assert old in PARAMETRIZED
+    assert fates(PARAMETRIZED.replace(old, new), before=PARAMETRIZED) == {}
+
+
+@pytest.mark.req("X13")
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("[(1, 2), ", "[(3, 6), ", {"test_twice": "changed"}),
+        ("[(1, 2), ", "[(1, 3), (3, 6), ", {"test_twice": "changed"}),
+        ("[1, 2])", "[2, 1, 3])", {"TestMore::test_zero": "changed"}),
+        ("[1, 2])", "[n for n in ()])", {"TestMore::test_zero": "changed"}),
+        ("[1, 2])", "[1, 2, 3][:1])", {"TestMore::test_zero": "changed"}),
+        ("    @pytest.mark.p", "    @pytest.mark.skip\n    @pytest.mark.p", {"TestMore::test_zero": "skipped"}),
+        ('pytest.param(2, 4, id="two")', "pytest.param(2, 4, marks=pytest.mark.skip)", {"test_twice": "skipped"}),
+        ("== total", "== total or a > 2", {"test_twice": "changed"}),
+        ("[1, 2])", "[1, 2, 3], indirect=True)", {"TestMore::test_zero": "changed"}),
+        ("indirect=[]", 'indirect=["a"]', {"test_named": "changed"}),
+        ('argnames=["a"]', 'argnames=["a", "b"]', {"test_named": "changed"}),
+    ],
+)
+def test_the_given_cases_of_a_parametrized_test_stay(old: str, new: str, expected: dict[str, str]) -> None:
+    assert old in PARAMETRIZED
+    assert fates(PARAMETRIZED.replace(old, new), before=PARAMETRIZED) == expected
+
+
 def test_a_moved_test_is_not_weakened() -> None:
     changes = compare_tests({PATH: GIVEN.encode()}, {"tests/unit/test_adder.py": GIVEN.encode()}, "Fix add().")
     assert {test.fate for test in changes.altered} == {"moved"}

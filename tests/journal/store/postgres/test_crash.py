@@ -18,7 +18,7 @@ from surefoot.journal.events import ActionFinished, RunCreated
 from surefoot.journal.objects.files import FileObjects
 from surefoot.journal.store.postgres.journal import PostgresJournal
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.slow
 ROUNDS = 12
 
 _WRITER = """

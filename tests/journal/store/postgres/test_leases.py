@@ -195,7 +195,7 @@ async def test_events_of_another_process_since_a_read_are_noticed(database: str)
     await second.aclose()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_a_heartbeat_keeps_the_lease_of_an_idle_owner(database: str) -> None:
     first = PostgresJournal(database, owner="first", lease_seconds=1)
     second = PostgresJournal(database, owner="second")
@@ -208,7 +208,7 @@ async def test_a_heartbeat_keeps_the_lease_of_an_idle_owner(database: str) -> No
     await second.aclose()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.01, 0.5], ids=["writing", "between writes"])
 async def test_an_owner_stopped_for_longer_than_its_lease_cannot_write(
     database: str, start: Callable[..., subprocess.Popen[str]], pause: float
@@ -231,7 +231,7 @@ async def test_an_owner_stopped_for_longer_than_its_lease_cannot_write(
     await second.aclose()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_the_run_of_a_killed_owner_is_taken_over_when_its_lease_has_ended(
     database: str, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -247,7 +247,7 @@ async def test_the_run_of_a_killed_owner_is_taken_over_when_its_lease_has_ended(
     await second.aclose()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_the_run_of_a_killed_process_of_this_machine_is_taken_over_at_once(
     database: str, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -261,7 +261,7 @@ async def test_the_run_of_a_killed_process_of_this_machine_is_taken_over_at_once
     await second.aclose()
 
 
-@pytest.mark.servers
+@pytest.mark.slow
 async def test_only_one_of_many_takes_a_lost_run_over(database: str) -> None:
     first = PostgresJournal(database, owner="first")
     await first.append("r1", [created("r1")])

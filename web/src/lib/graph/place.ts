@@ -16,10 +16,12 @@ export async function placeGraph(request: LayoutRequest): Promise<LayoutResult> 
     try {
       return await inWorker(request);
     } catch {
-      refused = true;
+      // The server may only be away. The worker is refused for good if the same code can be loaded without it.
     }
   }
-  return (await import('./dagre')).placeNodes(request);
+  const { placeNodes } = await import('./dagre');
+  refused = true;
+  return placeNodes(request);
 }
 
 function inWorker(request: LayoutRequest): Promise<LayoutResult> {

@@ -1,8 +1,8 @@
 """Selects the files that the final checks see as they were before the run: tests, data, settings of tools. Pure.
 
-A changed or removed file of that kind is put back; a new one that an interpreter or a runner would pick up by its name
-is left out; of a file that holds settings and other things the settings are put back. What the task's words ask to
-change is taken as it is now. Ordinary new modules, packages and data always stay.
+A changed or removed file of that kind is put back. A new one that an interpreter or a runner would pick up by its name
+is left out. Of a file that also holds other things, only the settings are put back. Files that the wording of the task
+asks to change are taken as they are now. Ordinary new modules, packages and data always stay.
 """
 
 import os
@@ -14,9 +14,9 @@ from surefoot.engine.verifier.deciding import names
 from surefoot.engine.verifier.deciding.mixed import settings_from_before
 from surefoot.engine.verifier.deciding.scripts import scripts_of, words_of
 from surefoot.engine.verifier.deciding.shadows import Shadows, is_harmless_init
-from surefoot.prompting.project import asked_changes
-from surefoot.prompting.project.task_text import is_named_in
-from surefoot.prompting.project.test_words import asks_to_change_tests
+from surefoot.project import asked_changes
+from surefoot.project.task_text import is_named_in
+from surefoot.project.test_words import asks_to_change_tests
 from surefoot.workspace.snapshots.diff import compare
 from surefoot.workspace.snapshots.manifest import Entry
 
@@ -52,12 +52,12 @@ class Tree:
 
 @dataclass(frozen=True)
 class Differences:
-    """How the tree that is judged differs from the workspace. The values say why."""
+    """How the judged tree differs from the workspace."""
 
     restored: dict[str, str] = field(default_factory=dict)
-    """Paths that are as they were before the run."""
+    """Paths that are as they were before the run, with the reason."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """New paths that are not there."""
+    """New paths that are not in the judged tree, with the reason."""
     merged: dict[str, str] = field(default_factory=dict)
     """Paths with a part from before the run, with their text."""
 
@@ -68,9 +68,10 @@ class Differences:
 def deciding_differences(
     before: Tree, now: Tree, commands: Sequence[str], task: str, program_folders: Collection[str] = (), root: str = "/"
 ) -> Differences:
-    """Return what to take from before the run when `commands` are judged.
+    """Return how the tree on which `commands` are judged differs from the workspace.
 
-    `program_folders` are the folders of the workspace in which the shell looks for programs, `root` is its own path.
+    `program_folders` are the folders of the workspace in which the shell looks for programs. `root` is the path of the
+    workspace.
     """
     changes = [change for change in compare(before.entries, now.entries) if not change.path.startswith(".git/")]
     rules = _Rules(before, now, commands, task, program_folders, root)
@@ -126,7 +127,7 @@ class _Rules:
 
     @cached_property
     def _links(self) -> list[tuple[str, str]]:
-        """The symlinks of before, each with what it leads to in the tree."""
+        """The symlinks of the tree before the run, each with its target in the tree."""
         return list(links_inside(self._before.entries, self._root))
 
     @cached_property
@@ -201,7 +202,7 @@ class _Rules:
         return ""
 
     def _is_product(self, path: str) -> bool:
-        """A file that the task names, and whose name does not say that something is checked with it."""
+        """Whether the task names a file whose own name does not say that something is checked with it."""
         return not names.CHECKING.search(path) and not names.is_golden(path) and is_named_in(path, self._task)
 
     def _task_allows_setting(self, path: str, tool: str) -> bool:
@@ -212,7 +213,7 @@ class _Rules:
         return tool in ("make", "cmake", "meson") and self._only_lists_sources(path)
 
     def _only_lists_sources(self, path: str) -> bool:
-        """Whether a build file differs only by words that are source files: then it decides nothing about checks."""
+        """Whether a build file differs only by added source files. It then decides nothing about checks."""
         if path not in self._before.files:
             return False
         old, new = self._before.read(path).split(), self._now.read(path).split()
@@ -231,14 +232,14 @@ class _Rules:
         return all(f"{folder}/{word}".strip("/").rpartition(".")[0] in stems for word in added)
 
     def _is_compared_by_tests(self, path: str) -> bool:
-        """Whether only tests name a data file. Files that programs read, documentation and settings are results."""
+        """Whether only tests name a data file. A file that programs read too, or that the task names, is a result."""
         name = path.rpartition("/")[2]
         if names.suffix(path) not in names.DATA or is_named_in(path, self._task):
             return False
         return name in self._test_texts and name not in self._source_texts
 
     def why_left_out(self, path: str, *, is_folder: bool) -> str:
-        """Return why a new file is not there when checks are judged; empty if it stays."""
+        """Return why a new file is left out of the judged tree; empty if it stays."""
         if is_folder:
             hidden = self._shadows.hides(path) == "a target of make" and not self._asked(path)
             return "it hides a target of make" if hidden else ""

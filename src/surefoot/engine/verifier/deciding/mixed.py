@@ -1,5 +1,7 @@
-"""Files that hold settings of test tools besides what belongs to the program: the settings are taken from before the
-run, the rest as it is now. A file that cannot be taken apart safely is taken from before as a whole. Pure.
+"""Merges files that hold both settings of test tools and parts of the program. Pure.
+
+The settings are taken from before the run, the rest as it is now. A file that cannot be taken apart safely is taken
+from before the run as a whole.
 """
 
 import configparser
@@ -9,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Collection
 from typing import Any
 
-from surefoot.prompting.project.asked_changes import asks_to_change, asks_to_configure
+from surefoot.project.asked_changes import asks_to_change, asks_to_configure
 
 _PACKAGING = frozenset((
     "poetry", "setuptools", "setuptools_scm", "setuptools-scm", "hatch", "pdm", "flit", "uv", "rye", "pixi", "maturin",
@@ -64,7 +66,7 @@ def _asks_for_scripts(path: str, task: str) -> bool:
 
 
 def _scripts(old: dict[str, Any], new: dict[str, Any], commands: Collection[str]) -> dict[str, Any]:
-    """Return the scripts: those of before, and new ones that neither a check uses nor an old script is preceded by."""
+    """Return the scripts from before, and new ones that no check uses and that are no hooks of other scripts."""
     used = {"test", *(word for command in commands for word in re.split(r"[\s;&|'\"]+", command))}
     hooks = {f"{when}{name}" for name in {*old, *used} for when in ("pre", "post")}
     return {**{name: value for name, value in new.items() if name not in used | hooks}, **old}
@@ -93,7 +95,7 @@ def _cargo(path: str, before: str, now: str, commands: Collection[str], task: st
 
 
 def _merge_toml(before: str, now: str, decides: Callable[[tuple[str, ...]], bool]) -> str | None:
-    """Merge by sections of the text, and make sure that the result has exactly the values that are wanted."""
+    """Merge by sections of the text. Returns the text from before if the result has not exactly the wanted values."""
     old, new = tomllib.loads(before), tomllib.loads(now)
     wanted = _wanted(old, new, decides)
     if wanted == new:

@@ -73,7 +73,7 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
 """Settings files by the tool that reads them from the working folder."""
 _CARGO = re.compile(r"(?:^|/)\.cargo/config(?:\.toml)?$")
 MIXED = frozenset({"pyproject.toml", "setup.cfg", "package.json", "Cargo.toml", "go.mod"})
-"""Files that hold settings of test tools besides what belongs to the program itself."""
+"""Files that hold settings of test tools, and parts of the program itself."""
 
 _GOLDEN = re.compile(
     r"(?:^|/)(?:__snapshots__|testdata|goldens?|fixtures?)/|\.(?:snap|ambr|golden|expected|approved\.\w+)$"
@@ -90,14 +90,14 @@ CHECKING = re.compile(
     r"|specs?|assert\w*|smoke|acceptance|e2e|ci|lint|grader?|judge|qa)(?=$|[/_.\-\d])",
     re.IGNORECASE,
 )
-"""A part of a path that says that something is checked there."""
+"""The part of a path that says that something is checked there."""
 
 _ENVIRONMENTS = frozenset({
     ".venv", "venv", "node_modules", "site-packages", "dist-packages", "__pypackages__", ".tox", ".nox", ".pixi",
     ".bundle", ".yarn", ".direnv",
 })  # fmt: skip
 _NOT_SEARCHED = _ENVIRONMENTS | {"build", "dist", "CVS", "_darcs", "__pycache__"}
-"""Folders in which runners look for no tests; hidden ones are not searched either."""
+"""Folders in which runners do not look for tests. They do not look in hidden folders either."""
 _METADATA = re.compile(r"(?:^|/)[^/]+\.(?:dist-info|egg-info)(?:/|$)|\.(?:pth|egg-link)$")
 CACHE = re.compile(
     r"(?:^|/)(?:__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.turbo|\.parcel-cache|\.nyc_output"
@@ -105,7 +105,7 @@ CACHE = re.compile(
 )
 """Bytecode and results of earlier runs, which tools use instead of the sources."""
 UNREAD_CACHE = re.compile(r"(?:^|/)\.(?:pytest|mypy|ruff)_cache/")
-"""Those that change no result: pytest and ruff do not use them in checks, mypy only before the final ones."""
+"""Caches that change no result: pytest and ruff do not use them in checks, mypy only before the final checks."""
 
 
 def is_cache(path: str) -> bool:
@@ -128,7 +128,7 @@ def is_test_file(path: str) -> bool:
 
 
 def found_like(path: str, other: str) -> bool:
-    """Whether runners that find a test file under its name find it under the other name too."""
+    """Whether runners that find a test file at this path would find it at the other path too."""
     name, new_name = path.rpartition("/")[2], other.rpartition("/")[2]
     by_name = any(fnmatchcase(name, pattern) and fnmatchcase(new_name, pattern) for pattern in _TEST_NAMES)
     return by_name and not any(folder.startswith(".") or folder in _NOT_SEARCHED for folder in folders(other))
@@ -144,7 +144,7 @@ def is_golden(path: str) -> bool:
 
 
 def tool_of(path: str) -> str:
-    """Return the tool that the file is a settings file of; empty if it is none."""
+    """Return the tool whose settings file this is; empty if it is none."""
     if _CARGO.search(path):
         return "cargo"
     name = path.rpartition("/")[2]
@@ -155,7 +155,7 @@ def tool_of(path: str) -> str:
 
 
 def is_package_metadata(path: str) -> bool:
-    """Metadata of installed packages: entry points of plugins, and lines that an interpreter runs at its start."""
+    """Whether a path is metadata of installed packages: entry points of plugins, or lines run when Python starts."""
     return _METADATA.search(path) is not None
 
 

@@ -1,4 +1,4 @@
-"""Finds the files through which a check goes: scripts that it runs and that those run, files that they compare with.
+"""Finds the files that a check goes through: scripts that it runs, directly or not, and files that they compare with.
 
 A check names files in any spelling: `./run_tests.sh`, `bash -c "cd ci && ./check.sh"`, `python -m tools.check`, `make
 test`, `npm test`. Not every program that a check runs is a check itself: `python3 report.py | diff - expected.txt` runs
@@ -29,13 +29,13 @@ _CHECKS_IN_CODE = re.compile(
     r"|['\"](?:node:)?(?:assert|test)(?:/strict)?['\"]\)",
     re.MULTILINE,
 )
-"""What a script contains that checks something."""
+"""Marks of a script that checks something."""
 _JUDGED_ELSEWHERE = re.compile(r"\||\$\(|`|<\(|\b(?:diff|cmp|grep)\b|\[ | test ")
 """Marks of a command that judges the output of what it runs."""
 
 
 def scripts_of(commands: Iterable[str], files: Collection[str], folders: Collection[str], read: Read) -> set[str]:
-    """Return the files that decide what these commands find, among `files`."""
+    """Return those of `files` that decide what these commands find."""
     found: set[str] = set()
     pending = [(command, "", True) for command in commands]
     seen: set[str] = set()
@@ -100,7 +100,7 @@ def _decides(path: str, text: str, direct: bool, read: Read) -> bool:
 
 
 def _compared(text: str, base: str, files: Collection[str], folders: Collection[str]) -> set[str]:
-    """Return the data files that a command compares something with; those called expected, if there are some."""
+    """Return the data files that a command compares something with; only those named as expected, if there are any."""
     found = set()
     for words in _COMPARES.findall(text):
         operands = {path for path in _named(words, base, files, folders) if suffix(path) not in CODE}
@@ -109,7 +109,7 @@ def _compared(text: str, base: str, files: Collection[str], folders: Collection[
 
 
 def _runners(text: str, files: Collection[str]) -> Iterator[str]:
-    """Yield the settings files in which a text's command looks up what to run."""
+    """Yield the settings files in which the commands of a text look up what to run."""
     words = set(_SPLIT.split(text))
     tools = {word for word in words if word in ("make", "just", "task", "rake", "nox", "tox", "gmake")}
     if "gmake" in tools:

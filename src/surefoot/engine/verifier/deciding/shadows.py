@@ -1,5 +1,8 @@
-"""New files that take the place of something else by their name: a `unittest.py`, a package `json/`, an extension
-module beside a source file, a file called like a target of make. Pure."""
+"""Finds new files that shadow something else by their name. Pure.
+
+Examples are a `unittest.py`, a package `json/`, an extension module beside a source file, and a file with the name of a
+make target.
+"""
 
 import ast
 import re
@@ -21,7 +24,7 @@ _REQUIREMENT = re.compile(r"^\s*[\"']?([A-Za-z][\w.-]*)", re.MULTILINE)
 
 
 class Shadows:
-    """What new names must not take the place of, in the tree as it was before the run."""
+    """The names in the tree before the run that new files must not shadow."""
 
     def __init__(self, given: Collection[str], now: Collection[str], named: Iterable[str], read: Read) -> None:
         self._given, self._now = given, now
@@ -38,7 +41,7 @@ class Shadows:
         }
 
     def hides(self, path: str) -> str:
-        """Return what a new file takes the place of; empty if nothing."""
+        """Return what a new file shadows; empty if nothing."""
         name = path.rpartition("/")[2]
         if path in self._targets or not self._targets.isdisjoint(_above(path)):
             return "a target of make"
@@ -59,13 +62,13 @@ class Shadows:
         return ""
 
     def _becomes_package(self, folder: str) -> bool:
-        """A folder without `__init__` hides no other module."""
+        """Whether a folder has a new `__init__`. Without one it hides no other module."""
         starts = [f"{folder}/__init__.{kind}" for kind in ("py", "pyc", "so")]
         return any(start in self._now and start not in self._given for start in starts)
 
 
 def is_harmless_init(text: str) -> bool:
-    """Whether an `__init__.py` in a folder of tests does nothing: it is empty, or has only a docstring."""
+    """Whether an `__init__.py` does nothing: it has at most a docstring, `pass` and imports from `__future__`."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError):
@@ -79,7 +82,7 @@ def is_harmless_init(text: str) -> bool:
 
 
 def _search_folders(given: Collection[str], named: Iterable[str]) -> set[str]:
-    """Return the folders in which Python looks for modules when a check runs: the root, those of tests and scripts."""
+    """Return the folders in which Python looks for modules when a check runs: the root, and of tests and scripts."""
     found = {"", "src", "lib", *named}
     for path in given:
         if suffix(path) == "py" and (is_test_file(path) or in_test_folder(path)):
@@ -102,7 +105,7 @@ def _above(path: str) -> list[str]:
 
 
 def _requirements(given: Collection[str], read: Read) -> set[str]:
-    """Return the import names of declared dependencies, as far as they are like the names of the packages."""
+    """Return the import names of declared dependencies, as far as they follow from the names of the packages."""
     names: set[str] = set()
     for path in given:
         name = path.rpartition("/")[2]

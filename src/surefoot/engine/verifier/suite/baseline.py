@@ -1,7 +1,8 @@
-"""The project's tests before the run and after it: regressions, and tests that no longer run.
+"""Compares the project's tests before the run and after it: regressions, and tests that no longer run.
 
-Both runs happen at the end, on copies: of the snapshot before the run, and of the final tree with the given tests. So
-runs that fail earlier pay nothing. If a given check is the project's suite, its own results are compared instead.
+The tests run twice at the end, on copies: of the snapshot before the run, and of the final tree with the given tests. A
+run that fails earlier therefore pays nothing. If a given check is the project's suite, its own results are compared
+instead.
 """
 
 import re
@@ -16,7 +17,7 @@ from surefoot.engine.verifier.suite.compare import fewer, may_be_fewer, no_longe
 from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.engine.verifier.suite.python_tests import SHARED
 from surefoot.engine.verifier.suite.report import SuiteRun
-from surefoot.prompting.project.folder import list_files
+from surefoot.project.folder import list_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +29,13 @@ class Trees:
     now: str
     """The workspace as it is."""
     given: str
-    """The workspace as it is, with everything that decides what tests do as it was given."""
+    """The workspace as it is, but with the files that decide what tests do as they were given."""
     given_texts: Mapping[str, str] = field(default_factory=dict)
     """Files of `given` that have a part from before the run, with their text."""
     may_skip: bool = False
-    """Whether a given test file speaks of skipping."""
+    """Whether a given test file may skip tests."""
     moved: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By file: the names of given tests that stand there now."""
+    """By file: the names of given tests that were moved there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,16 @@ class Comparison:
     unknown: str = ""
     no_longer_run: tuple[str, ...] = field(default=())
     output: str = ""
-    """What the runner said about the regressions."""
+    """The output of the runner after the run."""
     given_only: bool = False
     """Whether `after` leaves out the tests that the run wrote."""
 
 
 def suite_command(run: Run) -> str:
-    """Return the command that runs the project's tests: the configured one, or what the folder shows."""
+    """Return the command that runs the project's tests: the configured one, or one that the folder shows.
+
+    Empty if none is known.
+    """
     if run.config.baseline not in ("auto", "off"):
         return run.config.baseline
     before = run.files_before()
@@ -83,14 +87,14 @@ async def compare_suite(run: Run, results: Sequence[CheckResult], trees: Trees) 
     if now.problem and not was.green:
         return Comparison(command, was.report.counts, unknown=f"after the run: {now.problem}", no_longer_run=lost)
     failing = await _steady_regressions(run, command, was, now, trees)
-    more = no_longer_run(was.report, now.report, may_skip=trees.may_skip)
-    lost = tuple(dict.fromkeys([*lost, *(name for name in more if name not in failing)]))
+    not_run = no_longer_run(was.report, now.report, may_skip=trees.may_skip)
+    lost = tuple(dict.fromkeys([*lost, *(name for name in not_run if name not in failing)]))
     counts, given_only = (was.report.counts, now.report.counts), bool(trees.given != trees.now or trees.given_texts)
     return Comparison(command, *counts, failing, "", lost, now.output, given_only)
 
 
 async def _steady_regressions(run: Run, command: str, was: SuiteRun, now: SuiteRun, trees: Trees) -> tuple[str, ...]:
-    """Run the tests once more if some regressed: one that passes then is flaky."""
+    """Return the regressions that stay when the tests are run once more. A test that then passes is flaky."""
     found = regressions(was, now, command)
     if not found:
         return ()
@@ -123,9 +127,9 @@ async def _lost_in_checks(run: Run, results: Sequence[CheckResult], trees: Trees
 
 
 async def _lost_by_moving(run: Run, results: Sequence[CheckResult], trees: Trees) -> list[str]:
-    """Return the tests that were moved to where none of the commands that ran tests before runs them.
+    """Return the tests that were moved to a place where no command that ran tests before runs them.
 
-    In the tree that is judged they are back in their places, so the tree as it is now has to tell.
+    On the judged tree they are back in their old places, so the tree as it is now is used.
     """
     if not trees.moved or not run.suite.can_run:
         return []
@@ -149,7 +153,7 @@ def _is_suite(result: CheckResult, command: str) -> bool:
 
 
 def _plain(command: str) -> str:
-    """Return a command without what does not change which tests it runs."""
+    """Return a command without the options that do not change which tests it runs."""
     words = re.sub(r"\bpython[\d.]* -m (?=pytest\b)", "", command)
     words = re.sub(r"\bpython[\d.]*(?= -m )", "python", words)
     words = re.sub(r"(-m unittest) discover(?! -)", r"\1", words)

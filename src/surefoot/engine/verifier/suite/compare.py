@@ -1,4 +1,4 @@
-"""Compares two runs of the same tests: what passed and now fails, and what ran and no longer does. Pure."""
+"""Compares two runs of the same tests: finds tests that passed and now fail, and tests that no longer run. Pure."""
 
 import re
 
@@ -12,14 +12,14 @@ def regressions(before: SuiteRun, after: SuiteRun, command: str) -> tuple[str, .
         return ()
     was, now = before.report, after.report
     if was.names_all:
-        # A file that cannot be loaded any more takes its tests with it: none of them is reported.
+        # If a file can no longer be loaded, none of its tests is reported.
         lost = was.names("passed") - now.tests.keys() if now.names_all else set()
         return tuple(sorted({name for name in now.names("failed") if was.tests.get(name) == "passed"} | lost))
     if now.tests and was.counts is not None:
         return tuple(sorted(now.names("failed") - was.names("failed")))
     if was.counts is not None and now.counts is not None:
-        more = now.counts.failed - was.counts.failed
-        return (_number(more),) if more > 0 else ()
+        increase = now.counts.failed - was.counts.failed
+        return (_number(increase),) if increase > 0 else ()
     return (f"the command {command!r} as a whole",) if before.green else ()
 
 
@@ -41,7 +41,7 @@ def no_longer_run(was: SuiteReport, now: SuiteReport, *, may_skip: bool) -> tupl
 
 
 def results_of(run: SuiteRun, path: str, name: str) -> set[str]:
-    """Return the results of a test with all its parameters. Runners name its module or its file."""
+    """Return the results of a test with all its parameters. Some runners name its module, others its file."""
     module = re.escape(path.removesuffix(".py").replace("/", "."))
     tail = re.escape(name.replace("::", "."))
     last = re.escape(path.removesuffix(".py").rsplit("/", 1)[-1])
@@ -53,7 +53,7 @@ def results_of(run: SuiteRun, path: str, name: str) -> set[str]:
 
 
 def may_be_fewer(was: SuiteCounts | None, now: SuiteCounts | None) -> bool:
-    """Whether the names of the tests are worth a look: fewer ran than before, or more were skipped."""
+    """Whether the names of the tests should be compared: fewer ran than before, or more were skipped."""
     return now is not None and (now.ran < (was.ran if was else 0) or now.skipped > (was.skipped if was else 0))
 
 
@@ -73,7 +73,7 @@ def fewer(was: SuiteCounts | None, now: SuiteCounts | None, *, may_skip: bool) -
 
 
 def _is_file(name: str, was: SuiteReport, now: SuiteReport) -> bool:
-    """Whether a failure before was that of a file whose tests could not be loaded."""
+    """Whether a name in the earlier report stands for a file whose tests could not be loaded."""
     if name.startswith("unittest.loader._FailedTest."):
         return True
     if any("::" in other for other in (*was.tests, *now.tests)) or not now.tests:

@@ -1,4 +1,4 @@
-"""Collects what the tests of the project show about a run whose checks pass on the final tree."""
+"""Collects the evidence of the project's tests about a run whose checks pass on the final tree."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from surefoot.engine.verifier.suite.own_tests import OwnProof, prove_by_own_test
 from surefoot.engine.verifier.suite.python_tests import speaks_of_skipping
 from surefoot.engine.verifier.suite.test_policy import TestChanges
 from surefoot.engine.verifier.suite.weakened import MAX_TEST_BYTES, changes_of_tests, content_of
-from surefoot.prompting.project.folder import is_test
+from surefoot.project.folder import is_test
 from surefoot.tools.text.summary import summarise
 from surefoot.workspace.snapshots.manifest import Entry
 
@@ -23,7 +23,7 @@ from surefoot.workspace.snapshots.manifest import Entry
 class Weighed:
     evidence: SuiteEvidence
     output: str = ""
-    """What the test runner said about regressions, in short."""
+    """The output of the test runner, shortened, if there are regressions."""
 
 
 async def weigh_tests(run: Run, results: Sequence[CheckResult]) -> Weighed:
@@ -69,6 +69,6 @@ def _trees(run: Run, before: str, now: str, results: Sequence[CheckResult]) -> T
 
 
 def _may_skip(run: Run, entries: Mapping[str, Entry]) -> bool:
-    """Whether a given test file speaks of skipping."""
+    """Whether a given test file may skip tests."""
     tests = [e for p, e in entries.items() if e.kind == "file" and is_test(p) and e.size <= MAX_TEST_BYTES]
     return any(speaks_of_skipping(content_of(run, entry).decode("utf-8", "replace")) for entry in tests)

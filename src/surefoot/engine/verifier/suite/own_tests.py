@@ -16,7 +16,7 @@ from surefoot.engine.verifier.suite.compare import results_of
 from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.engine.verifier.suite.report import SuiteRun
 from surefoot.engine.verifier.suite.running import runs_pytest, runs_unittest
-from surefoot.prompting.project.folder import is_test, list_files
+from surefoot.project.folder import is_test, list_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ async def prove_by_own_tests(run: Run, own: Mapping[str, Sequence[str]], trees: 
 
 
 def judge_own_tests(own: Mapping[str, Sequence[str]], red: SuiteRun, green: SuiteRun) -> OwnProof:
-    """Decide by the run on the tree before and by the one on the tree now. Pure."""
+    """Decide by the results on the tree before the run (`red`) and on the tree now (`green`). Pure."""
     if red.problem:
         return OwnProof(problem=f"on the tree before the run: {red.problem}")
     if green.problem or not green.green:
@@ -75,14 +75,14 @@ def judge_own_tests(own: Mapping[str, Sequence[str]], red: SuiteRun, green: Suit
 
 
 def _could_not_be_loaded(run: SuiteRun, path: str) -> bool:
-    """Whether no test of a file is reported, because what it imports was not there."""
+    """Whether no test of a file is reported, because an import of it failed."""
     last = path.removesuffix(".py").rsplit("/", 1)[-1]
     reported = [name.replace(".py::", ".").replace("::", ".").replace("/", ".") for name in run.report.tests]
     return bool(run.report.names("failed")) and not any(f".{last}." in f".{name}" for name in reported)
 
 
 def _is_broken_itself(own: Iterable[str], output: str) -> bool:
-    """Whether a test file has a syntax error: then the failure before says nothing."""
+    """Whether a test file has a syntax error. Its failure before the run then proves nothing."""
     if not re.search(r"\b(?:SyntaxError|IndentationError|TabError)\b", output):
         return False
     return any(
@@ -114,7 +114,7 @@ def _with_tests_of(run: Run, trees: Trees) -> str:
 
 
 async def _failed_before_too(run: Run, command: str, trees: Trees, red: SuiteRun) -> bool:
-    """Whether as many tests fail on the tree before the run without the run's tests."""
+    """Whether at least as many tests fail on the tree before the run without the run's own tests."""
     was = (await run.suite.run(command, trees.before, limited=False)).report.counts
     now = red.report.counts
     return now is None or now.failed <= (was.failed if was else 0)

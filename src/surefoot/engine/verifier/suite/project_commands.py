@@ -1,7 +1,8 @@
-"""The commands that test, lint and build a project, as its folder shows them. Nothing is run here.
+"""Finds the commands that test, lint and build a project, from the files in its folder. Nothing is run here.
 
-A run uses the first command for tests (`project_checks`); `surefoot init` tries all of them. Words of the project never
-become part of a command, except the quoted name of the folder with its tests: scripts and targets have to be known.
+A run uses the first command for tests (`project_checks`); `surefoot init` tries all of them. Text of the project never
+becomes part of a command, except the quoted name of the folder with its tests. Only scripts and targets with known
+names are used.
 """
 
 import json
@@ -17,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from surefoot.core.plan import Check, CommandCheck
 from surefoot.core.task import Task
-from surefoot.prompting.project.folder import is_test
+from surefoot.project.folder import is_test
 
 MAX_BYTES = 2_000_000
 Kind: TypeAlias = Literal["test", "lint", "build"]
@@ -28,17 +29,17 @@ class ProjectCommand:
     kind: Kind
     command: str
     because: str
-    """The file that shows it."""
+    """The file from which the command was inferred."""
     tool: str
-    """Commands of the same kind and tool are other ways to start the same thing."""
+    """Commands of the same kind and tool are alternatives to each other."""
     for_runs: bool = False
-    """Whether a run may compare the project's tests with it, without anybody having tried it."""
+    """Whether a run may compare the project's tests with it, although nobody has tried it."""
     wraps: bool = False
     """Whether it is likely to start another of the commands, as the targets of a Makefile do."""
 
 
 def project_checks(root: Path, files: Sequence[str]) -> tuple[CommandCheck, ...]:
-    """Return the check that runs the project's own tests, if the folder shows how they are run."""
+    """Return the check that runs the project's own tests; empty if the folder does not show how they are run."""
     tests = (found for found in project_commands(root, files) if found.kind == "test" and found.for_runs)
     return tuple(CommandCheck(command=found.command, origin="project") for found in islice(tests, 1))
 
@@ -54,29 +55,29 @@ def task_checks(task: Task, protected: Sequence[str]) -> tuple[Check, ...]:
 
 
 def project_commands(root: Path, files: Sequence[str]) -> Iterator[ProjectCommand]:
-    """Find the commands, in the order in which they should be tried."""
+    """Yield the commands in the order in which they should be tried."""
     project = _Project(root, frozenset(files))
-    for look in (_python, _node, _cargo, _go, _jvm, _dotnet, _php, _ruby, _make, _environments):
-        yield from look(project)
+    for find in (_python, _node, _cargo, _go, _jvm, _dotnet, _php, _ruby, _make, _environments):
+        yield from find(project)
 
 
 class _Project:
-    """A folder, and which files count."""
+    """A folder, and the files in it that are considered."""
 
     def __init__(self, root: Path, files: frozenset[str]) -> None:
         self.root = root
         self.files = files
 
     def first(self, *names: str) -> str:
-        """The first of these files that is there; empty if none is."""
+        """Return the first of these files that is in the project; empty if none is."""
         return next((name for name in names if name in self.files), "")
 
     def ending(self, *ends: str) -> str:
-        """The first file in the root with such an end."""
+        """Return the first file in the root whose name ends like that; empty if there is none."""
         return next((name for name in sorted(self.files) if name.endswith(ends) and "/" not in name), "")
 
     def text(self, name: str) -> str:
-        """The text of a file of the project; empty if it is missing, too long or no ordinary file."""
+        """Return the text of a file of the project; empty if it is missing, too long or no ordinary file."""
         path = self.root / name
         try:
             if name not in self.files or not path.is_file() or path.stat().st_size > MAX_BYTES:
@@ -86,7 +87,7 @@ class _Project:
             return ""
 
     def holding(self, names: Sequence[str], section: str) -> str:
-        """The first of these files that has the section."""
+        """Return the first of these files that has the section; empty if none has."""
         return next((name for name in names if f"[{section}" in self.text(name)), "")
 
     def python_tests(self) -> list[str]:
@@ -97,8 +98,8 @@ class _Project:
         )
         return sorted(tests, key=lambda path: (path.count("/"), path))
 
-    def there(self, *paths: str) -> str:
-        """The first of these paths that exists, also below the folders that tools fill."""
+    def existing(self, *paths: str) -> str:
+        """Return the first of these paths that is a file, even in folders that tools fill; empty if none is."""
         return next((path for path in paths if (self.root / path).is_file()), "")
 
 
@@ -127,9 +128,9 @@ def _python(project: _Project) -> Iterator[ProjectCommand]:
 
 
 def _in_environments(project: _Project, kind: Kind, command: str, tool: str) -> Iterator[ProjectCommand]:
-    """The same command in the project's own environment: a folder, or that of a package manager."""
+    """Yield the same command for the project's own environments: in a folder, or of a package manager."""
     for folder in (".venv", "venv"):
-        if project.there(f"{folder}/bin/{tool}"):
+        if project.existing(f"{folder}/bin/{tool}"):
             yield ProjectCommand(kind, f"{folder}/bin/{command}", f"{folder}/bin/{tool}", tool)
     for lock, manager in (("uv.lock", "uv"), ("poetry.lock", "poetry"), ("pdm.lock", "pdm")):
         if lock in project.files:
@@ -149,7 +150,7 @@ def _uses_unittest(project: _Project, tests: Sequence[str]) -> bool:
 
 
 def _mypy_command(project: _Project) -> str:
-    """Without files in its configuration, mypy has to be told what to look at."""
+    """Return the command for mypy, which needs a path if its configuration names no files."""
     try:
         own = tomllib.loads(project.text("pyproject.toml"))["tool"]["mypy"]
     except (tomllib.TOMLDecodeError, LookupError, TypeError):
@@ -186,7 +187,7 @@ def _node(project: _Project) -> Iterator[ProjectCommand]:
 
 
 def _node_manager(project: _Project) -> str:
-    """The package manager whose lock file is there, if it is installed: every one of them can run scripts."""
+    """Return the package manager whose lock file exists, if it is installed. Otherwise npm can run the scripts too."""
     for lock, manager in (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn")):
         if lock in project.files and (shutil.which(manager) or not shutil.which("npm")):
             return manager
@@ -223,8 +224,8 @@ def _jvm(project: _Project) -> Iterator[ProjectCommand]:
 
 def _dotnet(project: _Project) -> Iterator[ProjectCommand]:
     if shown_by := project.ending(".sln", ".slnx", ".csproj", ".fsproj"):
-        there = _installed("dotnet")
-        yield ProjectCommand("test", "dotnet test --nologo -v q", shown_by, "dotnet", for_runs=there)
+        installed = _installed("dotnet")
+        yield ProjectCommand("test", "dotnet test --nologo -v q", shown_by, "dotnet", for_runs=installed)
         yield ProjectCommand("build", "dotnet build --nologo -v q", shown_by, "dotnet")
 
 
@@ -233,19 +234,19 @@ def _php(project: _Project) -> Iterator[ProjectCommand]:
     kinds: tuple[tuple[Kind, str], ...] = (("test", "test"), ("lint", "lint"))
     for kind, name in kinds:
         if scripts.get(name):
-            there = _installed("composer")
-            yield ProjectCommand(kind, f"composer {name}", "composer.json", f"composer {name}", for_runs=there)
+            installed = _installed("composer")
+            yield ProjectCommand(kind, f"composer {name}", "composer.json", f"composer {name}", for_runs=installed)
     if not scripts.get("test") and (config := project.first("phpunit.xml", "phpunit.xml.dist")):
-        there = bool(project.there("vendor/bin/phpunit"))
-        yield ProjectCommand("test", "vendor/bin/phpunit", config, "phpunit", for_runs=there)
+        installed = bool(project.existing("vendor/bin/phpunit"))
+        yield ProjectCommand("test", "vendor/bin/phpunit", config, "phpunit", for_runs=installed)
 
 
 def _ruby(project: _Project) -> Iterator[ProjectCommand]:
     start = "bundle exec " if "Gemfile" in project.files else ""
     specs = next((name for name in sorted(project.files) if name.endswith("_spec.rb")), "")
     if specs:
-        there = _installed("bundle" if start else "rspec")
-        yield ProjectCommand("test", f"{start}rspec", project.first(".rspec") or specs, "rspec", for_runs=there)
+        installed = _installed("bundle" if start else "rspec")
+        yield ProjectCommand("test", f"{start}rspec", project.first(".rspec") or specs, "rspec", for_runs=installed)
     if ".rubocop.yml" in project.files:
         yield ProjectCommand("lint", f"{start}rubocop", ".rubocop.yml", "rubocop")
 
@@ -260,7 +261,7 @@ def _make(project: _Project) -> Iterator[ProjectCommand]:
 
 
 def _environments(project: _Project) -> Iterator[ProjectCommand]:
-    """Programs that make environments and run the tests in each. They are slow, and often need the network."""
+    """Yield programs that make environments and run the tests in each. They are slow, and often need the network."""
     if "tox.ini" in project.files or project.holding(("pyproject.toml",), "tool.tox"):
         yield ProjectCommand("test", "tox -q", project.first("tox.ini", "pyproject.toml"), "tox", wraps=True)
     if "noxfile.py" in project.files:

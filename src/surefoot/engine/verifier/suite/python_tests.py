@@ -2,7 +2,8 @@
 
 A test is compared with everything in its file that decides what it does: its decorators and body, its class with bases,
 fixtures and attributes, and the functions, constants and imports that it uses. Comments, layout and docstrings do not
-count. New tests, and new helpers that no existing test uses, leave the existing tests as they were.
+count. New tests, new cases of a parametrized test, and new helpers that no existing test uses, leave the existing tests
+as they were.
 """
 
 import ast
@@ -29,7 +30,7 @@ class PythonTest:
     content: str
     """Equal for two versions of a test that do the same."""
     skips: int
-    """How often its own code speaks of skipping or expected failure."""
+    """How often its own code mentions skipping or an expected failure."""
 
 
 def python_tests(source: str) -> dict[str, PythonTest] | None:
@@ -42,22 +43,62 @@ def python_tests(source: str) -> dict[str, PythonTest] | None:
 
 
 def extended_tests(before: str, after: str) -> tuple[dict[str, PythonTest], dict[str, PythonTest]] | None:
-    """Return the tests of a file before and after a change, as far as they can be compared; None if one version cannot
-    be parsed.
+    """Return the tests of a file before and after a change; None if one version cannot be parsed.
 
-    What the new version adds and the old tests do not use is left out of the comparison.
+    Additions of the new version that the old tests do not use are left out of the comparison.
     """
     try:
-        old, new = _Module(ast.parse(before)), _Module(ast.parse(after))
+        trees = ast.parse(before), ast.parse(after)
+        _drop_added_cases(*trees)
+        old, new = map(_Module, trees)
     except (SyntaxError, ValueError, RecursionError):
         return None
     return dict(old.tests()), dict(new.tests(known=old))
 
 
+def _drop_added_cases(before: ast.Module, after: ast.Module) -> None:
+    """Leave out of the new version the cases that it adds to parametrized tests, if all the old ones are there."""
+    old = dict(_definitions(before))
+    for name, definition in _definitions(after):
+        known = old.get(name)
+        if known is None or len(known.decorator_list) != len(definition.decorator_list):
+            continue
+        for was, now in zip(known.decorator_list, definition.decorator_list, strict=True):
+            if isinstance(was, ast.Call) and isinstance(now, ast.Call) and _is_parametrize(was):
+                _drop_added_elements(was, now)
+
+
+def _definitions(tree: ast.Module) -> Iterator[tuple[str, _Function | ast.ClassDef]]:
+    for node in tree.body:
+        if isinstance(node, _Function | ast.ClassDef):
+            yield node.name, node
+        if isinstance(node, ast.ClassDef):
+            yield from (
+                (f"{node.name}::{member.name}", member) for member in node.body if isinstance(member, _Function)
+            )
+
+
+def _is_parametrize(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "parametrize"
+
+
+def _drop_added_elements(was: ast.Call, now: ast.Call) -> None:
+    """Cut the lists of cases and of their ids to the old elements, if these are all in the new one, in their order."""
+    old_keywords = {keyword.arg: keyword.value for keyword in was.keywords}
+    pairs = [(old_keywords.get(k.arg), k.value) for k in now.keywords if k.arg in ("argvalues", "ids")]
+    # The names of the arguments and `indirect` decide what the old cases do, so they are not touched.
+    for old, new in [*zip(was.args[1:2], now.args[1:2], strict=False), *pairs]:
+        if isinstance(old, ast.List | ast.Tuple) and isinstance(new, ast.List | ast.Tuple):
+            kept = [ast.dump(element) for element in old.elts]
+            rest = iter([ast.dump(element) for element in new.elts])
+            if all(element in rest for element in kept):
+                new.elts = old.elts
+
+
 class _Module:
     def __init__(self, tree: ast.Module) -> None:
         self.bindings: dict[str, list[ast.stmt]] = {}
-        """What each name at module level is bound to, in order."""
+        """The statements that bind each name at module level, in order."""
         self.loose: list[ast.stmt] = []
         """Statements that bind no single name: they run whenever the file is loaded."""
         for statement in _without_docstring(tree.body):
@@ -86,7 +127,7 @@ class _Module:
             yield SHARED, self._test("", shared, "", known)
 
     def _test(self, own_name: str, parts: list[ast.stmt], context: str, known: "_Module | None") -> PythonTest:
-        """`own_name`: the name at module level that the test belongs to."""
+        """Return one test. `own_name` is the name at module level that it belongs to."""
         used = self._used_by(parts, own_name)
         always = [name for name, statements in self.bindings.items() if _is_always_loaded(name, statements)]
         used |= {name: self._dump(name) for name in always if name != own_name}
@@ -119,7 +160,7 @@ def _class_of(module: "_Module | None", name: str) -> ast.ClassDef | None:
 
 
 def _class_content(node: ast.ClassDef, known: ast.ClassDef | None) -> str:
-    """Return what a class does to each of its tests. Helpers that a new version adds do not count."""
+    """Return the parts of a class that affect each of its tests. Helpers that a new version adds do not count."""
     old_names = {name for member in known.body for name in _bound_names(member)} if known else None
     kept = []
     for member in _without_docstring(node.body):
@@ -158,7 +199,7 @@ def _bound_names(statement: ast.stmt) -> Iterator[str]:
 
 
 def _names_in(node: ast.AST) -> Iterator[str]:
-    """Names that code uses; the arguments of a test are the names of fixtures."""
+    """Yield the names that code uses. Arguments are included, because those of a test name fixtures."""
     for part in ast.walk(node):
         if isinstance(part, ast.Name):
             yield part.id
@@ -210,7 +251,7 @@ def _dump(node: ast.AST) -> str:
 
 
 def _dump_binding(statement: ast.stmt, name: str) -> str:
-    """The part of an import that binds the name: another name in the same line does not matter."""
+    """Dump a statement. Of an import, dump only the part that binds the name: other names in it do not count."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         aliases = [a for a in statement.names if (a.asname or a.name.partition(".")[0]) == name]
         return f"import {getattr(statement, 'module', None)} {getattr(statement, 'level', 0)} " + " ".join(

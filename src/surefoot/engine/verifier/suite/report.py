@@ -1,4 +1,4 @@
-"""What a test runner reports: counts, and the result of each test where it names them. Pure.
+"""Parses the reports of test runners: counts, and the result of each test that is named. Pure.
 
 Runners are recognised by their output, because `npm test` or `make test` does not say what it runs.
 """
@@ -37,7 +37,7 @@ class SuiteRun:
     exit_code: int | None
     output: str
     problem: str = ""
-    """Why it says nothing about the tests: no end in time, or no such program."""
+    """Why the run says nothing about the tests: it timed out, or could not be started. Empty otherwise."""
 
     @property
     def green(self) -> bool:
@@ -57,7 +57,7 @@ def read_report(output: str) -> SuiteReport:
 
 
 def read_junit(text: str) -> SuiteReport | None:
-    """Read a report in JUnit XML; None if it is none. Names are `class::test`; a file that cannot be loaded has one."""
+    """Read a report in JUnit XML; None if it is not XML. Names are `class::test`; a file that does not load has one."""
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError:
@@ -119,6 +119,7 @@ def _pytest(output: str) -> SuiteReport | None:
     ends = _PYTEST_END.findall(output)
     if not ends:
         return None
+    # Only the last one: those before it may be output of tests that run pytest themselves.
     found = _named_counts(ends[-1])
     failed = found.get("failed", 0) + found.get("error", 0) + found.get("errors", 0)
     skipped = found.get("skipped", 0) + found.get("xfailed", 0) + found.get("deselected", 0)
@@ -152,7 +153,7 @@ def _unittest(output: str) -> SuiteReport | None:
     names_all = len(tests) >= ran
     for heading in re.finditer(r"^(?:FAIL|ERROR): (?!setUp|tearDown)(\w+) \(([\w.]+)\)", output, re.MULTILINE):
         tests[_unittest_name(heading[1], heading[2])] = "failed"
-    # Subtests may fail more often than tests ran, and a broken class counts as an error and no test.
+    # Subtests may fail more often than tests ran, and a broken class counts as an error but not as a test.
     return SuiteReport(_counts(max(ran - failed - skipped, 0), failed, skipped), tests, names_all)
 
 
@@ -224,7 +225,7 @@ def _node(output: str) -> SuiteReport | None:
 
 
 def _marked(output: str, ran: int) -> tuple[dict[str, Result], bool]:
-    """Tests in lists with a mark before each name, as JavaScript runners print them."""
+    """Return the tests of lists with a mark before each name, as JavaScript runners do, and whether all are named."""
     marks: dict[str, Result] = {"\u2713": "passed", "\u2714": "passed", "\u221a": "passed"}
     marks |= {"\u2715": "failed", "\u2716": "failed", "\u00d7": "failed", "\u2717": "failed"}
     marks |= {"\u25cb": "skipped", "\u2193": "skipped", "\ufe63": "skipped"}
@@ -294,7 +295,7 @@ def _phpunit(output: str) -> SuiteReport | None:
 
 _READERS: tuple[tuple[Callable[[str], SuiteReport | None], ...], ...] = (
     (_pytest, _unittest, _cargo, _jest, _mocha, _node, _ctest, _rspec, _surefire, _phpunit),
-    # Less specific ones, for what no other reader understands.
+    # Less specific readers, for output that no other reader understands.
     (_go,),
     (_tap,),
 )

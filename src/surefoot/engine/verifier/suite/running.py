@@ -26,7 +26,7 @@ _UNITTEST = re.compile(r"(-m\s+unittest(?:\s+discover)?)(?=$|\s)")
 
 
 class Copy(NamedTuple):
-    """A copy of the workspace: where commands see it, and where it is."""
+    """A copy of the workspace: where commands see it, and its path outside the sandbox."""
 
     place: Place
     folder: Path
@@ -39,12 +39,12 @@ class SuiteRunner:
         self._scratch = scratch
         self._sandbox = sandbox
         self._state = state
-        self._known: dict[tuple[str, str], SuiteRun] = {}
+        self._known: dict[tuple[str, str, tuple[tuple[str, str], ...]], SuiteRun] = {}
         self._spent = 0.0
 
     @property
     def seconds_left(self) -> float:
-        """What is left of the time for comparing the project's tests."""
+        """The rest of the time for comparing the project's tests."""
         return self._state.config.baseline_seconds - self._spent
 
     @property
@@ -52,7 +52,7 @@ class SuiteRunner:
         return self._scratch.can_copy(often=False)
 
     def recorded_evidence(self) -> SuiteEvidence | None:
-        """What the tests are known to show without running them; None except in a replay."""
+        """Return the evidence that a replay has recorded; None if the tests have to be run."""
         return None
 
     async def run(
@@ -66,9 +66,9 @@ class SuiteRunner:
     ) -> SuiteRun:
         """Run a test command on a copy of a snapshot, with some files replaced by `texts`.
 
-        `limited`: within the time that is left. `again`: also if the result is known.
+        `limited`: run within `seconds_left`, and count the time. `again`: run even if the result is known.
         """
-        key = (command, snapshot)
+        key = (command, snapshot, tuple(sorted(texts.items())))
         if key in self._known and not again:
             return self._known[key]
         seconds = self._state.config.command_timeout_seconds
@@ -85,8 +85,10 @@ class SuiteRunner:
 
     @asynccontextmanager
     async def copy(self, snapshot: str) -> AsyncIterator[Copy]:
-        """Copy a snapshot for the time of the block. With bubblewrap, commands see it at the workspace's own path, so
-        that an installation which points there finds it."""
+        """Provide a copy of a snapshot inside the `with` block.
+
+        With bubblewrap, commands see it at the workspace's own path, so that an installation that points there uses it.
+        """
         if isinstance(self._sandbox, Bubblewrap):
             async with self._scratch.copy_in_place("suite", snapshot, self._sandbox, ()) as (place, folder):
                 yield Copy(place, folder)
@@ -95,7 +97,7 @@ class SuiteRunner:
                 yield Copy(place, place.root)
 
     async def run_in(self, copy: Copy, command: str, seconds: float | None = None) -> SuiteRun:
-        """Run a test command on a copy that exists."""
+        """Run a test command on an existing copy."""
         config, place = self._state.config, copy.place
         seconds = config.command_timeout_seconds if seconds is None else seconds
         name = f"surefoot-report-{secrets.token_hex(4)}.xml"
@@ -121,7 +123,7 @@ class SuiteRunner:
 
 
 def naming_tests(command: str) -> str:
-    """Return the command with options that make its runner name every test. What it runs stays the same."""
+    """Return the command with options that make its runner name every test. It runs the same tests."""
     if _UNITTEST.search(command):
         return re.sub(r"\s(?:-q|--quiet)(?=\s|$)", "", _UNITTEST.sub(r"\1 -v", command))
     if re.search(r"\bgo test\b", command) and not re.search(r"\s-(?:v|json)\b", command):
@@ -132,8 +134,11 @@ def naming_tests(command: str) -> str:
 
 
 def environment(command: str, copy: Copy, report: str) -> dict[str, str]:
-    """Return the variables for tests on a copy: no files left behind, a report from pytest, and the copy's own code
-    before that of an installation which points to the workspace."""
+    """Return the environment variables for tests on a copy.
+
+    They keep tests from leaving files behind, make pytest write a report, and put the code of the copy before that of
+    an installation that points to the workspace.
+    """
     options = "-p no:cacheprovider --continue-on-collection-errors"
     root = copy.place.root
     if "junit" not in command and not _configures_reports(copy.folder):
@@ -148,7 +153,7 @@ def environment(command: str, copy: Copy, report: str) -> dict[str, str]:
 
 
 def _configures_reports(root: Path) -> bool:
-    """Whether the project's own configuration of pytest speaks of such reports: it is left alone then."""
+    """Whether the project's own configuration of pytest mentions such reports. It is then left alone."""
     names = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
     return any("junit" in _text(root / name) for name in names)
 

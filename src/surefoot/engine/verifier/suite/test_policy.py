@@ -1,19 +1,21 @@
-"""What happened to each test that existed before the run, and whether the task asked for it. Pure.
+"""Finds what happened to each test that existed before the run, and whether the task asked for it. Pure.
 
-Given tests may be extended and never weakened. In Python a test is compared by its syntax tree; in other files every
-line that was there has to stay, and added lines must not switch tests off.
+Given tests may be extended but never weakened. In Python a test is compared by its syntax tree. In other files every
+existing line has to stay, and added lines must not switch tests off.
 """
 
 import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from surefoot.core.proof import AlteredTest, TestFate
 from surefoot.engine.verifier.deciding.names import found_like, is_test_file
+from surefoot.engine.verifier.suite.block_tests import compare_blocks
 from surefoot.engine.verifier.suite.python_tests import SHARED, PythonTest, extended_tests, python_tests
-from surefoot.prompting.project.asked_changes import asks_to_move
-from surefoot.prompting.project.test_words import (
+from surefoot.project.asked_changes import asks_to_move
+from surefoot.project.test_words import (
     asks_to_change_tests,
     asks_to_remove_tests,
     asks_to_skip_tests,
@@ -28,7 +30,8 @@ _SWITCHES_OFF = re.compile(
     r"|\b(?:WILL_FAIL|DISABLED)\b|\bt\.Skip",
     re.IGNORECASE,
 )
-"""Lines that can switch off tests which stand elsewhere in the file."""
+"""Text in a line that can switch off tests elsewhere in the file."""
+MAX_LINE = 120
 _SCRIPTS = (".sh", ".bash", ".mk", ".cmd", ".bat", ".ps1")
 
 
@@ -42,7 +45,7 @@ class TestChanges:
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By test file: the names of the tests in it that the run added or changed. Empty: the names are not known."""
     moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By test file: the names of the tests in it that stood in another file, unless the task asks to move them."""
+    """By test file: the names of the tests in it that were in another file, unless the task asks to move them."""
 
     @property
     def weakened(self) -> tuple[AlteredTest, ...]:
@@ -61,19 +64,24 @@ def compare_tests(before: Mapping[str, bytes], after: Mapping[str, bytes], task:
         old, new = before.get(path), after.get(path)
         if old == new:
             continue
-        fates, gone, more = _compare_file(path, old, new, task)
+        fates, gone, new_tests = _compare_file(path, old, new, task)
         altered += [
-            AlteredTest(name=_full(path, name), fate=fate, asked=renamed or _asked(task, path, fate))
-            for name, fate, renamed in fates
+            AlteredTest(
+                name=_full(path, test.name),
+                fate=test.fate,
+                asked=test.renamed or _asked(task, path, test.fate),
+                line=test.line.strip()[:MAX_LINE],
+            )
+            for test in fates
         ]
-        changed[path] = [name for name, fate, _ in fates if fate == "changed" and name]
+        changed[path] = [test.name for test in fates if test.fate == "changed" and test.name]
         removed += [(path, name, content) for name, content in gone]
         if new is not None:
-            added[path] = more
+            added[path] = new_tests
     moved: dict[str, list[str]] = {}
     for path, name, content in removed:
         place = _place_of(path, content, added)
-        altered.append(_settle_removed(task, path, name, place, added))
+        altered.append(_fate_of_removed(task, path, name, place, added))
         if place and is_test_file(path) and not asks_to_move(path, task):
             moved.setdefault(place, []).append(name)
     own = {
@@ -93,7 +101,7 @@ def changed_as_asked(before: Mapping[str, bytes], after: Mapping[str, bytes], ta
 
 
 def refusal_to_weaken(path: str, before: bytes, after: bytes | None, task: str, *, moved_to: str = "") -> str:
-    """Say which existing tests a write would weaken; empty if none.
+    """Return which existing tests a write would weaken, in words; empty if none.
 
     `after` is None for a deleted file. `moved_to` is the new path of a file that is moved.
     """
@@ -101,8 +109,18 @@ def refusal_to_weaken(path: str, before: bytes, after: bytes | None, task: str, 
     return "; ".join(test.as_text() for test in changes.weakened[:5])
 
 
-_Fates = list[tuple[str, TestFate, bool]]
-"""Names of changed tests with their fates, and whether only names were replaced that the task asks to replace."""
+class _Changed(NamedTuple):
+    """A changed test."""
+
+    name: str
+    fate: TestFate
+    renamed: bool = False
+    """Whether the change only replaces names as the task asks."""
+    line: str = ""
+    """The line that switches it off."""
+
+
+_Fates = list[_Changed]
 
 
 def _compare_file(
@@ -136,40 +154,49 @@ def _compare_python(
         now = new.get(name)
         if now is None:
             if any(other.content in as_asked for key, other in new.items() if key not in old):
-                fates.append((name, "changed", True))
+                fates.append(_Changed(name, "changed", renamed=True))
             else:
                 gone.append((name, test.content))
         elif now.content != test.content:
             skipped = now.skips > test.skips
-            fates.append((name, "skipped" if skipped else "changed", now.content in as_asked))
+            fates.append(_Changed(name, "skipped" if skipped else "changed", now.content in as_asked))
     return fates, gone, {name: test.content for name, test in new.items() if name not in old and name != SHARED}
 
 
 def _compare_lines(path: str, old: str, new: str) -> tuple[_Fates, list[tuple[str, str]], dict[str, str]]:
+    blocks = compare_blocks(path, old, new)
+    if blocks is not None and not blocks.is_lost:
+        fates = [_Changed("", "skipped", line=blocks.switching_off)] if blocks.switching_off else []
+        return fates, [], {"": "\n".join(blocks.added)} if blocks.added else {}
     before, after = _significant(old), _significant(new)
     added: list[str] = []
-    lost = False
+    lost = blocks is not None
     for kind, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind in ("replace", "delete") and _joined(before[i:j]) not in _joined(after[k:m]):
             lost = True
         if kind in ("replace", "insert"):
             added += after[k:m]
-    more = {"": "\n".join(added)} if added else {}
+    new_text = {"": "\n".join(added)} if added else {}
     if path.endswith(_SCRIPTS) and added:
-        return [("", "changed", False)], [], more
-    if any(_SWITCHES_OFF.search(line) for line in added):
-        return [("", "skipped", False)], [], more
-    return ([("", "changed", False)] if lost else []), [], more
+        return [_Changed("", "changed")], [], new_text
+    if switching_off := next(filter(_SWITCHES_OFF.search, added), ""):
+        return [_Changed("", "skipped", line=switching_off)], [], new_text
+    return ([_Changed("", "changed")] if lost else []), [], new_text
 
 
 def _place_of(path: str, content: str, added: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the file in which a test stands now, as it was; empty if a runner would find it in none."""
+    """Return the file that has a removed test unchanged; empty if a runner would find it in none."""
     places = [place for place, tests in added.items() if content in tests.values()]
     return next((place for place in places if not is_test_file(path) or found_like(path, place)), "")
 
 
-def _settle_removed(task: str, path: str, name: str, place: str, added: Mapping[str, Mapping[str, str]]) -> AlteredTest:
-    """A test that stands elsewhere, as it was, is moved. So is one that may be removed and was changed on the way."""
+def _fate_of_removed(
+    task: str, path: str, name: str, place: str, added: Mapping[str, Mapping[str, str]]
+) -> AlteredTest:
+    """Return what happened to a test that is no longer in its file.
+
+    It was moved if it is unchanged in the file `place`, or if it may be removed and a changed version is elsewhere.
+    """
     if place:
         return AlteredTest(name=_full(path, name), fate="moved")
     asked = _asked(task, path, "removed") or asks_to_move(path, task)
@@ -206,7 +233,7 @@ def _significant(text: str) -> list[str]:
 
 
 def _joined(lines: Sequence[str]) -> str:
-    """A line that only got a comma or a bracket after it, to make room for another, is still there."""
+    """Join lines for a search. A line that only got a comma or a bracket after it, to make room, is still found."""
     return "\n".join(line.rstrip(",;") for line in lines)
 
 

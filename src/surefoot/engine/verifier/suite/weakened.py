@@ -1,7 +1,7 @@
-"""Which tests from before the run have been changed so far: in the whole run, or by what one step has done.
+"""Compares the tests of two snapshots: those of the whole run, or those that one step has touched.
 
-A tool that names its files refuses to weaken a test. A command writes what it likes, so a step is looked at when it
-is to end.
+`test_policy` decides what counts as weakened. A tool that declares its files refuses to weaken a test. A command can
+write anything, so the tests are compared when its step ends.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.suite.test_policy import TestChanges, compare_tests
 from surefoot.errors import PathProtected
 from surefoot.journal.state import StepRun
-from surefoot.prompting.project.folder import is_test
+from surefoot.project.folder import is_test
 from surefoot.tools.context import weakening
 from surefoot.workspace.errors import as_path, as_text
 from surefoot.workspace.snapshots.manifest import Entry
@@ -25,7 +25,7 @@ def changes_of_tests(run: Run, before: str, now: str) -> TestChanges:
     old: dict[str, bytes] = {}
     new: dict[str, bytes] = {}
     for change in run.workspace.changes(before, now):
-        if change.kind == "mode" or not _decides(run, change.path):
+        if change.kind == "mode" or not _is_test_or_script(run, change.path):
             continue
         for entry, versions in ((change.before, old), (change.after, new)):
             if entry is not None and entry.kind in ("file", "symlink"):
@@ -34,10 +34,13 @@ def changes_of_tests(run: Run, before: str, now: str) -> TestChanges:
 
 
 async def weakened_by(run: Run, step_run: StepRun) -> PathProtected | None:
-    """Return what a tool that names its files would have answered, if the step has weakened tests. What the task asks
-    for, and tests that were extended or moved, are no matter. Steps that touched no given test cost nothing."""
+    """Return the error that a tool that declares its files would have raised, if the step has weakened tests.
+
+    Changes that the task asks for, and tests that were only extended or moved, do not count. Nothing is compared if the
+    step touched no given test.
+    """
     given = run.files_before()
-    touched = {path for path in map(as_path, step_run.touched) if path in given and _decides(run, path)}
+    touched = {path for path in map(as_path, step_run.touched) if path in given and _is_test_or_script(run, path)}
     if not touched:
         return None
     changes = await asyncio.to_thread(changes_of_tests, run, run.state.snapshot, await run.snapshot())
@@ -54,5 +57,6 @@ def content_of(run: Run, entry: Entry) -> bytes:
     return run.workspace.blobs.get(entry.digest)
 
 
-def _decides(run: Run, path: str) -> bool:
+def _is_test_or_script(run: Run, path: str) -> bool:
+    """Whether a file is a test, or a script of a check."""
     return is_test(path) or path in run.state.protected

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PARAMETERS = {
     "connect_timeout": "10",
     "application_name": "surefoot",
-    # A peer that is gone without a word is noticed after half a minute, not after hours.
+    # A peer that disappears is noticed after half a minute, not after hours.
     "keepalives_idle": "15",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -24,12 +24,12 @@ PARAMETERS = {
 NO_ROOM = ("53100", "53200")
 NO_ACCESS = ("28", "42501", "3D000")
 REFUSALS = ("authentication failed", "no pg_hba.conf entry", " does not exist", "permission denied")
-"""What the server says when it refuses a connection. The client gives no SQLSTATE then."""
+"""Messages of a server that refuses a connection. The client reports no SQLSTATE with them."""
 TOO_MANY = "53300"
 
 
 def connect(url: str) -> "Connection":
-    """Open a connection in autocommit mode: no transaction ever waits for this process, which may be stopped."""
+    """Open a connection in autocommit mode, so that no transaction stays open if this process is stopped."""
     psycopg = driver()
     try:
         given = psycopg.conninfo.conninfo_to_dict(url)
@@ -46,7 +46,7 @@ def connect(url: str) -> "Connection":
 
 
 def driver() -> Any:
-    """The module psycopg, which belongs to an extra and is imported when a database is used."""
+    """Import psycopg, which belongs to an extra. Raises ConfigError if it is missing."""
     try:
         import psycopg
         import psycopg.conninfo
@@ -59,12 +59,12 @@ def driver() -> Any:
 
 
 def is_lost(error: Exception, connection: "Connection") -> bool:
-    """Whether the connection is gone, so that nobody knows what became of the statement."""
+    """Whether the connection is lost, so that the statement may or may not have been executed."""
     return connection.closed or (isinstance(error, driver().OperationalError) and not getattr(error, "sqlstate", None))
 
 
 def journal_error(url: str, error: Exception) -> JournalError:
-    """The JournalError for an error of PostgreSQL or its client."""
+    """Return the JournalError for an error of PostgreSQL or its client."""
     where, text = shown_database(url), _without_passwords(url, error)
     state = getattr(error, "sqlstate", None) or ""
     if state in NO_ROOM:

@@ -1,4 +1,4 @@
-"""Notices which runs in a database have new events, whoever writes them, and which are being driven."""
+"""Detects which runs in a database have new events, from any process, and which are being driven."""
 
 from collections.abc import Collection
 
@@ -13,7 +13,7 @@ _SUM = f"SELECT coalesce(max(number), 0), coalesce(sum(last), 0)::bigint FROM {_
 
 
 class PostgresHeads(PostgresReader):
-    """Asks the server for one sum first, so that looking often sends only a few bytes."""
+    """Queries one sum first, so that frequent polling transfers only a few bytes."""
 
     def __init__(self, url: str, newest: int = 500) -> None:
         super().__init__(url)
@@ -22,7 +22,7 @@ class PostgresHeads(PostgresReader):
         self._heads: dict[str, int] = {}
 
     def changed(self) -> dict[str, int]:
-        """The runs with events since the last call, each with the number of its last event."""
+        """Return the runs with events since the last call, each with the number of its last event."""
         sums = self._rows(_SUM, self._newest)
         if not sums or sums[0] == self._sum:
             return {}
@@ -32,9 +32,9 @@ class PostgresHeads(PostgresReader):
         return changed
 
     def driven(self, run_ids: Collection[str] | None = None) -> frozenset[str]:
-        """The runs that a process of any machine owns now; none if the database does not answer.
+        """Return the runs that a process of any machine owns now; none if the database does not answer.
 
-        A process of this machine that was killed is known to be gone before its lease has ended.
+        A killed process of this machine does not count, even if its lease has not ended.
         """
         source, value = (_NEWEST, self._newest) if run_ids is None else (_NAMED, [*run_ids])
         try:

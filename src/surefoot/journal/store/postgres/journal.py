@@ -1,7 +1,7 @@
-"""The journal in PostgreSQL: what callers see of it. `queue` has the queue of writes and its thread.
+"""The journal in PostgreSQL: its public interface. `queue` has the queue of writes and its thread.
 
-Most methods of a journal are synchronous and ask for a row or a few: they use a connection on the caller's thread. An
-append waits for a commit on the server, so it must not hold the event loop: a thread writes what is queued.
+Most methods of a journal are synchronous and read a few rows: they use a connection on the caller's thread. An append
+waits for a commit on the server and must not block the event loop, so a thread writes the queue.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from surefoot.config.storage import LEASE_SECONDS, shown_database
 from surefoot.errors import JournalBusy, JournalError, UnknownRun
+from surefoot.journal.cancelled import CancelledAfterAppend
 from surefoot.journal.events import Event, Record, RunCreated, as_record, encode
 from surefoot.journal.messages import InboxItem, InboxMessage, encode_message
 from surefoot.journal.store.base import Position, RunSummary, run_exists
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 30.0
 """How long a write waits for a server that does not answer, such as one that is restarted."""
 SIDE_PATIENCE_SECONDS = 5.0
-"""The same for what is written on the event loop's own thread."""
+"""The same for writes on the event loop's own thread."""
 KNOWN_BLOBS = 10_000
 
 
@@ -55,7 +56,7 @@ class PostgresJournal:
         self._lease_seconds = float(lease_seconds)
         self._reader = PostgresReader(url, objects)
         self._side_writer = PostgresWriter(url, SIDE_PATIENCE_SECONDS, objects)
-        """For what is written at once on the caller's thread: leases, messages, deleted content."""
+        """For immediate writes on the caller's thread: leases, messages, deletion of content."""
         self._queue = WriteQueue(url, patience, objects)
         self._runs: dict[str, Run] = {}
         self._read_positions: dict[str, Position] = {}
@@ -87,7 +88,7 @@ class PostgresJournal:
         return self._queue.blob(digest) is not None or self._reader.has_blob(digest)
 
     def receive(self, run_id: str) -> list[InboxItem]:
-        """Raises LeaseLost if this process has lost the run: whoever drives it looks here several times a second."""
+        """Raises LeaseLost if this process has lost the run. The driver polls this, so it notices the loss soon."""
         run = self._runs.get(run_id)
         if run is not None and run.lost is not None:
             raise copy(run.lost)
@@ -110,12 +111,13 @@ class PostgresJournal:
 
     def _acquire(self, run_id: str, owner: str, seconds: float) -> Run | None:
         self._require_writable()
-        got = self._side_writer.execute(lambda connection, _: acquire(connection, run_id, owner, seconds))
-        if got is None:
+        acquired = self._side_writer.execute(lambda connection, _: acquire(connection, run_id, owner, seconds))
+        if acquired is None:
             return None
-        run = Run(run_id, owner, seconds, got.number, got.fence, got.last, got.last, got.stage, got.verdict)
+        number, fence, last, stage, verdict = acquired
+        run = Run(run_id, owner, seconds, number, fence, last, last, stage, verdict)
         before = self._read_positions.pop(run_id, None)
-        if before is not None and before.last != got.last:
+        if before is not None and before.last != last:
             self._release([run.lease()])
             raise JournalBusy(
                 f"another process has written to run {run_id} since it was read here",
@@ -126,10 +128,10 @@ class PostgresJournal:
         return run
 
     async def release(self, run_id: str) -> None:
-        """Write what is queued and give a run back, so that another process can own it at once."""
+        """Write the queue and release a run, so that another process can own it at once."""
         try:
             if run_id in self._runs:
-                # A failure may be that of another run. Events that somebody waited for have been reported already.
+                # The failure may be that of another run, and callers of `append` have been told already.
                 with contextlib.suppress(JournalError):
                     await self.flush()
         finally:
@@ -150,14 +152,23 @@ class PostgresJournal:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entries = self._queue.add(run, encoded, done)
         self._runs[run_id] = run
+        cancelled: asyncio.CancelledError | None = None
         try:
-            await done
+            try:
+                await asyncio.shield(done)
+            except asyncio.CancelledError as error:
+                # The events are written nevertheless. A second cancellation ends the wait.
+                cancelled = error
+                await done
         except Exception:
             if not run.number and run.lost is not None:
-                # It was not created, so the next append may create it.
+                # The run was not created, so the next append may create it.
                 self._runs.pop(run_id, None)
             raise
-        return [as_record((entry.seq, entry.at, entry.event)) for entry in entries]
+        records = [as_record((entry.seq, entry.at, entry.event)) for entry in entries]
+        if cancelled is not None:
+            raise CancelledAfterAppend(records, cancelled)
+        return records
 
     def note(self, run_id: str, event: Event) -> Record:
         run, encoded = self._prepared(run_id, (event,))
@@ -202,13 +213,13 @@ class PostgresJournal:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """Write what is queued, release all leases and close."""
+        """Write the queue, release all leases and close."""
         error = self._queue.close()
         held = [run.lease() for run in self._runs.values() if run.number and run.lost is None]
         self._runs.clear()
         self._read_positions.clear()
         if held:
-            # All is written. A lease that cannot be released ends by itself.
+            # Everything is written. A lease that cannot be released ends by itself.
             with contextlib.suppress(JournalError):
                 self._release(held)
         self._reader.close()
@@ -217,7 +228,7 @@ class PostgresJournal:
             raise error
 
     def _prepared(self, run_id: str, events: Sequence[Event]) -> tuple[Run, list[tuple[Event, bytes]]]:
-        """The run and its encoded events. Raises before anything is queued."""
+        """Return the run and its encoded events. Raises before anything is queued."""
         run = self._runs.get(run_id)
         if run is None:
             self._require_writable()

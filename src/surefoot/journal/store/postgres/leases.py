@@ -1,6 +1,6 @@
-"""Leases: one owner per run, with a number that grows with every owner, the fence.
+"""Leases: one owner per run, and a fence, which is a number that grows with every new owner.
 
-An append names its fence, and the database refuses it if the run has another one by then (`surefoot.append`). So it
+An append names its fence, and the database refuses it if the fence of the run is another one (`surefoot.append`). So it
 does not matter how late an owner notices that it has lost a run.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from surefoot.journal.store.postgres.connection import Connection
 
 BEATS = 3
-"""How often a lease is renewed in the time it lasts."""
+"""How often a lease is renewed during its lifetime."""
 _HOLDER = """
     SELECT owner, lease_until IS NULL OR lease_until < clock_timestamp(),
         ceil(extract(epoch FROM lease_until - clock_timestamp()))::integer
@@ -42,7 +42,7 @@ _RELEASE = """
 
 
 class Acquired(NamedTuple):
-    """A lease, and where its run stands."""
+    """A lease, with the position and status of its run."""
 
     number: int
     fence: int
@@ -61,7 +61,7 @@ class Lease:
 
 
 def acquire(connection: "Connection", run_id: str, owner: str, seconds: float) -> Acquired | None:
-    """Become the owner of a run, or raise JournalBusy. None if there is no such run."""
+    """Become the owner of a run. Returns None if there is no such run, raises JournalBusy if it has another owner."""
     while True:
         row = connection.execute(_HOLDER, (run_id,)).fetchone()
         if row is None:
@@ -79,7 +79,7 @@ def acquire(connection: "Connection", run_id: str, owner: str, seconds: float) -
                 "unless it is renewed",
                 remedy="wait for it to end; if that process or machine is gone, try again when the lease has ended",
             )
-        # Somebody else was faster: look again who it is.
+        # Another process was faster: look up the new owner.
 
 
 def release(connection: "Connection", leases: Iterable[Lease]) -> None:
@@ -95,7 +95,7 @@ def lease_lost(run_id: str, holder: str = "") -> LeaseLost:
     )
 
 
-class Heartbeat:
+class LeaseRenewal:
     """Renews leases from a thread of its own, so that work on the event loop does not delay it."""
 
     def __init__(self, url: str, held: Callable[[], list[Lease]], on_lost: Callable[[Lease], None]) -> None:
@@ -122,7 +122,7 @@ class Heartbeat:
             try:
                 renewed = self._renew(leases)
             except JournalError:
-                # Not known whether they are lost. The next append finds out, and waits for the server if need be.
+                # The leases may or may not be lost. The next append finds out, and waits for the server if necessary.
                 continue
             for lease in leases:
                 if lease.number not in renewed:

@@ -1,7 +1,7 @@
-"""Who owns a run: a name for people, the process, and a part that is different for every journal object.
+"""The owner of a run: a name for people, the machine, the process, and a part that is unique to each journal object.
 
-A process that was killed leaves its lease behind. On the same machine it can be seen that it is gone, and its runs can
-be taken over at once; elsewhere the lease has to end first.
+A process that was killed leaves its lease behind. Processes on the same machine can see that it is gone, and take over
+its runs at once. Other machines have to wait until the lease ends.
 """
 
 import os
@@ -13,7 +13,7 @@ _SEPARATOR = "|"
 
 
 def new_owner() -> str:
-    """The owner for one journal object of this process."""
+    """Return a new owner for one journal object of this process."""
     name = f"process {os.getpid()} on {socket.gethostname()}".replace(_SEPARATOR, "-")
     return _SEPARATOR.join((name, _machine(), _process(os.getpid()), secrets.token_hex(4)))
 
@@ -23,7 +23,7 @@ def shown_owner(owner: str) -> str:
 
 
 def is_replaceable(owner: str) -> bool:
-    """Whether an owner is this very process, or one of this machine that has ended."""
+    """Whether an owner is this process, or a process of this machine that has ended."""
     parts = owner.split(_SEPARATOR)
     return has_ended(owner) or (len(parts) == 4 and parts[1:3] == [_machine(), _process(os.getpid())])
 
@@ -38,7 +38,7 @@ def has_ended(owner: str) -> bool:
 
 
 def _machine() -> str:
-    """This start of this machine and its namespace of process ids; empty if that is not known."""
+    """Identify this boot of the machine and its namespace of process ids; empty if they are unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}.{Path('/proc/self/ns/pid').stat().st_ino}"
@@ -47,7 +47,7 @@ def _machine() -> str:
 
 
 def _process(pid: int) -> str:
-    """The id of a process and when it started, because ids are used again. A zombie counts as gone."""
+    """Identify a process by its id and start time, because ids are reused. A zombie counts as gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     except OSError:

@@ -1,7 +1,7 @@
 """The queue of writes to a database, and the thread that empties it.
 
-Everything that is queued for a run when the thread comes back from the server goes into its next transaction. So a task
-that writes alone waits for one commit, and many that write together share one.
+Writes that are queued while the thread waits for the server go into the next transaction of their run. So a task that
+writes alone waits for one commit, and tasks that write at the same time share one.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from surefoot.errors import JournalError, LeaseLost, SurefootError
 from surefoot.journal.events import Event, RunCreated
-from surefoot.journal.store.postgres.leases import Heartbeat, Lease, lease_lost
+from surefoot.journal.store.postgres.leases import Lease, LeaseRenewal, lease_lost
 from surefoot.journal.store.postgres.writing import Entry, PostgresWriter, Run
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ Waiter = asyncio.Future[None]
 
 @dataclass(slots=True)
 class _Batch:
-    """What one round writes."""
+    """The writes of one round."""
 
     entries: list[Entry] = field(default_factory=list)
     blobs: dict[str, bytes] = field(default_factory=dict)
     acknowledged: dict[int, Run] = field(default_factory=dict)
     waiting: list[tuple[Waiter, Run | None]] = field(default_factory=list)
-    """Who waits for a run, or for everything."""
+    """The callers that wait for a run, or with None for everything."""
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.blobs or self.acknowledged or self.waiting)
@@ -44,26 +44,26 @@ class _Batch:
 class WriteQueue:
     def __init__(self, url: str, patience: float, objects: "ObjectStore | None") -> None:
         self._changed = threading.Condition()
-        """Guards all that follows, and the numbers of runs and entries."""
+        """Guards all attributes below, and the numbers of runs and entries."""
         self._next = _Batch()
         self._current = _Batch()
-        """What is being written now; empty while the thread waits."""
+        """The batch that is being written; empty while the thread waits."""
         self._held: dict[str, Run] = {}
         self._closing = False
         self._writer = PostgresWriter(url, patience, objects)
         self._thread: threading.Thread | None = None
-        self._heartbeat = Heartbeat(url, self._leases, self._on_lost)
+        self._renewal = LeaseRenewal(url, self._leases, self._on_lost)
 
     # -- on the caller's thread -------------------------------------------------------------------------------------
 
     def hold(self, run: Run) -> None:
-        """Renew the lease of a run until the end."""
+        """Renew the lease of a run until `let_go` or `close`."""
         with self._changed:
             self._held[run.id] = run
-        self._heartbeat.start()
+        self._renewal.start()
 
     def let_go(self, run: Run) -> None:
-        """Renew the lease of a run no more, and drop what is queued for it."""
+        """Stop renewing the lease of a run, and drop its queued writes."""
         with self._changed:
             self._held.pop(run.id, None)
             self._next.entries = [entry for entry in self._next.entries if entry.run is not run]
@@ -71,7 +71,7 @@ class WriteQueue:
                 del self._next.acknowledged[key]
 
     def add(self, run: Run, events: Sequence[tuple[Event, bytes]], done: Waiter | None) -> list[Entry]:
-        """Queue events. Without `done` they are written with the next that somebody waits for."""
+        """Queue events. Without `done`, they are written with the next awaited events."""
         with self._changed:
             at, entries = time.time(), []
             for event, body in events:
@@ -124,7 +124,7 @@ class WriteQueue:
         if self._next:
             # Only notes: nobody waits for them, so the thread was not woken.
             problem = self._write_round()
-        self._heartbeat.stop()
+        self._renewal.stop()
         self._writer.close()
         return problem
 
@@ -145,7 +145,7 @@ class WriteQueue:
             self._write_round()
 
     def _write_round(self) -> Exception | None:
-        """Write what is queued. A run that fails does not keep the others from being written."""
+        """Write the queue, and return the first error. A run that fails does not stop the others from being written."""
         with self._changed:
             batch, self._next = self._next, _Batch()
             self._current = batch
@@ -184,9 +184,9 @@ class WriteQueue:
         return None
 
     def _take_back(self, run: Run, failure: Exception, batch: _Batch) -> None:
-        """After a failed transaction, queue its notes again. Callers of `append` get the error; theirs are dropped.
+        """After a failed transaction, queue its notes again. Events of `append` are dropped: callers get the error.
 
-        What was acknowledged is received again. Of a run that is lost, or was not created, nothing is left.
+        Acknowledged messages are received again. Nothing is kept for a run that is lost or was not created.
         """
         kept = [entry for entry in batch.entries if entry.run is run and not entry.awaited]
         queued = [entry for entry in self._next.entries if entry.run is run]
@@ -218,9 +218,9 @@ class WriteQueue:
 
 
 def _notify(done: Waiter, failure: Exception | None) -> None:
-    """Tell a caller on its own event loop, which may have ended meanwhile."""
+    """Resolve the future of a caller on its own event loop, which may be closed by now."""
 
-    def tell() -> None:
+    def resolve() -> None:
         if done.done():
             return
         if failure is None:
@@ -230,4 +230,4 @@ def _notify(done: Waiter, failure: Exception | None) -> None:
             done.set_exception(copy(failure).with_traceback(None))
 
     with contextlib.suppress(RuntimeError):
-        done.get_loop().call_soon_threadsafe(tell)
+        done.get_loop().call_soon_threadsafe(resolve)

@@ -1,7 +1,7 @@
 """Reads a journal in PostgreSQL, also while other processes write it, and detects damaged rows.
 
-Rows carry the same checksums as in a file: they also cover the way to the database and back. A database without the
-schema is an empty journal; reading creates nothing.
+Rows have the same checksums as in a file, which also protect the transfer to and from the database. A database without
+the schema is an empty journal; reading creates nothing.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _RUN = "number, run_id, task, workspace, model, created_at, crc, stage, verdict, standing, last, updated_at"
 PAGE_EVENTS = 500
 PAGE_BYTES = 8_000_000
-"""How much of a run is read at once. No cursor stays open meanwhile, so a slow reader holds nothing up."""
+"""How much of a run is read at once. No cursor stays open between pages, so a slow reader blocks nothing."""
 
 
 class PostgresReader:
@@ -71,7 +71,7 @@ class PostgresReader:
         ]
 
     def scan(self, run_id: str, kinds: Collection[str]) -> list[Scanned]:
-        """All events of a run, in order, with the encoded bodies of some kinds. Other bodies are not even read."""
+        """All events of a run, in order, with the encoded bodies of some kinds. Other bodies are not read."""
         position = self.existing(run_id)
         sql = (
             "SELECT seq, at, kind, crc, CASE WHEN kind = ANY(%s) THEN body END FROM surefoot.events "
@@ -186,9 +186,9 @@ class PostgresReader:
         from surefoot.journal.events import as_record, decode
 
         seq, pages = after, self._pages(position.number, after)
-        for seen, at, kind, crc, body in pages:
+        for row_seq, at, kind, crc, body in pages:
             seq += 1
-            if seen != seq or event_crc(run_id, seq, at, kind, body) != crc:
+            if row_seq != seq or event_crc(run_id, seq, at, kind, body) != crc:
                 raise broken(self._url, f"event {seq} of run {run_id} is missing or was changed")
             try:
                 event = decode(kind, body)
@@ -250,7 +250,7 @@ class PostgresReader:
             raise broken(self._url, f"the status of run {run_id} was changed") from error
 
     def _undone(self, runs: Sequence[Sequence[Any]]) -> dict[int, UndoLabel]:
-        """What the events after each run's last change of status say of an undo. One query for all of them."""
+        """Return the undo labels of runs, from the events after each run's last change of status. By run number."""
         sql = (
             "SELECT e.run, e.at, e.kind, e.body FROM surefoot.events AS e "
             "JOIN unnest(%s::bigint[], %s::integer[]) AS r(number, standing) ON e.run = r.number "
@@ -270,7 +270,7 @@ class PostgresReader:
         return [row[0] for row in self._rows(f"SELECT run_id FROM surefoot.runs {clause}", value)]
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query. It is tried again once, because the server may have been restarted since the last."""
+        """Return the rows of a query. Tries once more on a lost connection: the server may have been restarted."""
         for last_try in (False, True):
             try:
                 with self._connection() as connection:
@@ -285,12 +285,13 @@ class PostgresReader:
         raise AssertionError
 
     def _look_for_schema(self, connection: "Connection") -> bool:
-        """Whether there is a journal. An older schema is migrated by the first process that writes."""
+        """Whether there is a journal. Raises JournalVersion for an older schema, which only a writer migrates."""
         if not self._has_schema:
             found = schema_of(connection, self._url)
             if 0 < found < len(MIGRATIONS):
                 raise JournalVersion(
-                    "the journal has an older schema", remedy="write to it once with this version, such as by a run"
+                    "the journal has an older schema",
+                    remedy="write to it once with this version, for example by starting a run",
                 )
             self._has_schema = found > 0
         return self._has_schema

@@ -1,7 +1,7 @@
 """Writes to the database: one statement per run and commit, repeated safely when the connection is lost.
 
-A statement whose answer is lost may have been carried out. It is sent again: the database refuses the second one,
-because the run is no longer at the event that it names, and then the position tells that the first was carried out.
+A statement whose answer is lost may have been executed, so it is sent again. If it was executed, the database refuses
+the repetition, because the run is no longer at the event that it names. The position of the run then confirms it.
 """
 
 import time
@@ -70,7 +70,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Columns:
-    """The events of one transaction by column, and what they do to the entry of the run."""
+    """The events of one transaction by column, and the status of the run after them."""
 
     at: list[float] = field(default_factory=list)
     kind: list[str] = field(default_factory=list)
@@ -89,7 +89,7 @@ class PostgresWriter:
         self._connection: Connection | None = None
 
     def open(self) -> "Connection":
-        """The connection, to a database with the current schema."""
+        """Return the connection. Connects and migrates the database if needed."""
         if self._connection is None or self._connection.closed:
             connection = connect(self._url)
             try:
@@ -104,7 +104,7 @@ class PostgresWriter:
         return self._connection
 
     def execute(self, use: "Callable[[Connection, bool], _T]") -> _T:
-        """Use the connection, and again if it is lost meanwhile. `use` gets whether it is called again."""
+        """Call `use` with the connection, and again if that is lost. Its second argument is True in later calls."""
         deadline, pause, again = time.monotonic() + self._patience, 0.05, False
         while True:
             try:
@@ -128,7 +128,7 @@ class PostgresWriter:
             raise problem from None
 
     def append(self, run: Run, entries: Sequence[Entry], acknowledged: Sequence[int]) -> None:
-        """Write the events of one run in one transaction. Raises LeaseLost if another process owns it by now."""
+        """Write the events of one run in one transaction. Raises LeaseLost if another process owns it now."""
         columns = _columns(run, entries)
         if run.number:
             self.execute(lambda connection, again: self._append(connection, again, run, columns, acknowledged))
@@ -160,7 +160,7 @@ class PostgresWriter:
     def _create(self, connection: "Connection", again: bool, run: Run, first: Entry, columns: Columns) -> None:
         created = first.event
         assert isinstance(created, RunCreated)
-        # PostgreSQL's text has no NUL. The event keeps the task as it is.
+        # PostgreSQL's `text` cannot hold NUL. The event has the task unchanged.
         task, workspace, model = (
             text.replace("\0", "\ufffd")
             for text in (first_line(created.task.text), created.task.workspace, created.model)
@@ -185,7 +185,7 @@ class PostgresWriter:
         run.number, run.fence = row[0], 1
 
     def write_blobs(self, blobs: Mapping[str, bytes]) -> None:
-        """Write content. It needs no owner: it is the same whoever writes it, and nobody finds it before an event."""
+        """Write content. This needs no lease: any process writes the same, and nothing refers to it before an event."""
         for digest, data in blobs.items():
             codec, body = pack(data)
             if len(body) > LARGE and self._objects is not None:
@@ -204,7 +204,7 @@ class PostgresWriter:
 
     def write_message(self, run: int, body: bytes) -> None:
         sql = "INSERT INTO surefoot.inbox (run, crc, body) VALUES (%s, %s, %b)"
-        # Not repeated if the connection is lost: then nobody knows whether it was sent, and twice may be wrong.
+        # A lost connection is replaced before the insert. The insert is not repeated: the message could arrive twice.
         self.execute(lambda connection, _: connection.execute("SELECT 1"))
         connection = self.open()
         try:
@@ -228,7 +228,7 @@ def _columns(run: Run, entries: Sequence[Entry]) -> Columns:
         columns.body.append(entry.body)
         if type(entry.event) in CHANGES_STATUS:
             stage, verdict = status_after(entry.event, columns.stage, columns.verdict)
-            # Plain text: the driver would write the name of an enumeration's member.
+            # Plain strings: the driver would write the name of an enum member.
             columns.stage, columns.verdict = str(stage), None if verdict is None else str(verdict)
             columns.standing = entry.seq
     return columns

@@ -10,8 +10,9 @@ from surefoot.models.providers.wire.turns import NO_OUTPUT, Piece, RawCall, argu
 
 CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 _MARKED_MESSAGES = 2
-"""The ends of this request and of the one before it are marked: the next request reads what this one wrote, and one
-that lost its last entry still finds the entry before. With tools and system these are the four marks allowed."""
+"""How many user messages at the end get a cache breakpoint: those that end this request and the one before it. The next
+request reads the newer cache entry, or the older one if that is lost. With the breakpoints of the tools and the system
+message, these are the four that the service allows."""
 
 
 def block_messages(
@@ -19,7 +20,7 @@ def block_messages(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The system blocks and the messages of a conversation, with cache breakpoints.
 
-    `is_own` tells for which turns the reasoning is sent back.
+    `is_own`: whether the reasoning of a turn is sent back.
     """
     shown = [item for item in items if visible(item)]
     leading = 0
@@ -111,7 +112,7 @@ class BlockBuilder:
 
     @property
     def usage(self) -> Usage:
-        """The service counts cached prompt tokens separately."""
+        """The tokens of the answer. The service counts cached prompt tokens separately."""
         cached = self.counts.get("cache_read_input_tokens", 0)
         written = self.counts.get("cache_creation_input_tokens", 0)
         return Usage(
@@ -154,7 +155,7 @@ def _piece(block: dict[str, Any]) -> Piece | None:
     if kind == "tool_use":
         import json
 
-        # Without any delta the arguments are whole in the first event.
+        # If there were no deltas, the first event has all arguments.
         arguments = block["arguments"] or (json.dumps(block["input"], ensure_ascii=False) if block.get("input") else "")
         return RawCall(id=block.get("id", ""), name=block.get("name", ""), arguments=arguments)
     return None

@@ -13,14 +13,14 @@ from surefoot.models.providers.messages import CONTINUE, SEPARATOR
 from surefoot.models.providers.wire.turns import NO_OUTPUT, Piece, RawCall, visible, wire_arguments, wire_id
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Names of the field with the reasoning. vLLM sends both; the first is the one that templates read."""
+"""Fields in which servers send reasoning. vLLM sends both; templates read the first."""
 _ACKNOWLEDGED = "Understood."
 
 
 def chat_messages(
     items: Iterable[Item], *, model: str, family: Family, fold_system: bool = False, refused: Iterable[str] = ()
 ) -> list[dict[str, Any]]:
-    """The messages of a conversation. `refused`: fields of messages that this server does not take."""
+    """The messages of a conversation. `refused`: message fields that this server does not accept."""
     shown = [item for item in items if visible(item)]
     leading = 0
     while leading < len(shown) and shown[leading].role == "system":
@@ -168,7 +168,7 @@ class ChatBuilder:
                 _add_detail(self._details, detail)
 
     def _add_call(self, delta: Any) -> None:
-        """Pieces belong together by their index. Some servers send none, or the same for all calls of an answer."""
+        """Add a piece to its call, by index. Some servers send no index, or the same one for all calls of an answer."""
         function = delta.function
         name = (getattr(function, "name", None) or "") if function else ""
         index = delta.index if isinstance(delta.index, int) else max(len(self._calls) - (0 if name else 1), 0)
@@ -188,7 +188,7 @@ class ChatBuilder:
 
 
 def _add_detail(details: list[dict[str, Any]], detail: dict[str, Any]) -> None:
-    """Join the pieces of one reasoning block of OpenRouter."""
+    """Append a reasoning detail of OpenRouter, or join it to the block that it continues."""
     last = details[-1] if details else {}
     same = last.get("type") == detail.get("type") and last.get("index") == detail.get("index")
     if not same or "index" not in detail:
@@ -201,7 +201,7 @@ def _add_detail(details: list[dict[str, Any]], detail: dict[str, Any]) -> None:
 
 
 def usage_of(usage: dict[str, Any], timings: dict[str, Any]) -> Usage | None:
-    """Read token counts. `timings` comes from llama.cpp; DeepSeek has its own field for cached tokens."""
+    """Read token counts; None if there are none. llama.cpp sends `timings`; DeepSeek renames cached tokens."""
     details = usage.get("prompt_tokens_details") or {}
     cached = details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or timings.get("cache_n")
     prompt = usage.get("prompt_tokens") or (timings.get("prompt_n") or 0) + (timings.get("cache_n") or 0)

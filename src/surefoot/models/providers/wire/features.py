@@ -38,12 +38,12 @@ class Features:
     uncompilable: set[str] = field(default_factory=set)
     """Keys of schemas that cannot be enforced while decoding."""
     thinking: Literal["adaptive", "manual", "off", ""] = ""
-    """How the model is told to think, once it was learnt."""
+    """How thinking is requested, if another way than the family's was learnt."""
     effort: bool = True
     forces_tools: bool = True
     max_output: int | None = None
     foreign: set[str] = field(default_factory=set)
-    """Keys of turns whose reasoning the service refuses, as after a change of the account."""
+    """Keys of turns whose reasoning the service refuses, such as after a change of account."""
 
     def request_fields(self, request: ModelRequest) -> dict[str, Any]:
         return self._conversation_fields(request) if is_conversation(request) else self._plain_fields(request)
@@ -70,7 +70,7 @@ class Features:
     def _plain_fields(self, request: ModelRequest) -> dict[str, Any]:
         fields = self._common_fields(request)
         if self.temperature and request.temperature is not None:
-            # Not a parameter of the SDK any more, because only older models support it.
+            # No longer a parameter of the SDK, because only older models support it.
             fields["extra_body"] = {"temperature": min(request.temperature, 1.0)}
         if request.output_schema is None:
             return fields
@@ -89,7 +89,7 @@ class Features:
             fields["extra_body"] = {"temperature": min(request.temperature, 1.0)}
         if request.tools:
             fields["tools"] = block_tools(request.tools)
-            # A model with a fixed budget for thinking refuses to be forced.
+            # A model with a fixed thinking budget refuses a forced call.
             forced = request.tool_choice == "required" and thinking.get("type") != "enabled" and self.forces_tools
             if forced or request.tool_choice == "none":
                 fields["tool_choice"] = {"type": "any" if forced else "none"}

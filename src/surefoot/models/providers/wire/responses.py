@@ -23,12 +23,12 @@ _NO_ENDPOINT = re.compile(r"not found|unknown (?:url|path|endpoint|request url)|
 
 @dataclass
 class ResponsesDialect:
-    """What the service takes for one model, learnt from its errors."""
+    """The request fields that the service accepts for one model, learnt from its errors."""
 
     model: str
     efforts: tuple[Effort, ...] = ()
     supported: bool = True
-    """False once the server turned out to have no such endpoint; chat completions are used then."""
+    """False once the server is known to lack the endpoint. Chat completions are used then."""
     unsupported: set[str] = field(default_factory=set)
     max_output: int | None = None
 
@@ -47,7 +47,7 @@ class ResponsesDialect:
         }
         if request.tools:
             fields["tools"] = [
-                # Without `strict` the service would enforce it, and change the schema for that.
+                # If `strict` were omitted, the service would enforce the schema, and change it to do so.
                 {
                     "type": "function",
                     "name": tool.name,
@@ -109,7 +109,7 @@ def input_items(items: Iterable[Item], model: str) -> tuple[str, list[dict[str, 
             output = item.text if item.text.strip() else NO_OUTPUT
             rendered.append({"type": "function_call_output", "call_id": _id(item.call_id), "output": output})
         elif item.role == "assistant":
-            rendered.append(_said(item.content, {}))
+            rendered.append(_assistant_message(item.content, {}))
         else:
             role = "developer" if item.role == "system" else "user"
             content = [{"type": "input_text", "text": item.content}]
@@ -123,12 +123,12 @@ def _part(part: TextPart | ReasoningPart | ToolCall, *, own: bool) -> dict[str, 
     if isinstance(part, ReasoningPart):
         return part.data if own else {}
     if isinstance(part, TextPart):
-        return _said(part.text, part.extra if own else {}) if part.text.strip() else {}
+        return _assistant_message(part.text, part.extra if own else {}) if part.text.strip() else {}
     arguments = wire_arguments(part)
     return {"type": "function_call", "call_id": _id(part.id), "name": part.name, "arguments": arguments}
 
 
-def _said(text: str, extra: dict[str, Any]) -> dict[str, Any]:
+def _assistant_message(text: str, extra: dict[str, Any]) -> dict[str, Any]:
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}], **extra}
 
 
@@ -137,7 +137,7 @@ def _id(call_id: str) -> str:
 
 
 class ResponsesBuilder:
-    """Collects the events of a streamed answer. Whole items come at their end; the deltas are for the live view."""
+    """Collects the events of a streamed answer. Items are sent whole when they end; deltas are for the live view."""
 
     def __init__(self, live: Live) -> None:
         self.live = live
@@ -191,7 +191,7 @@ def _piece(item: dict[str, Any]) -> Piece | None:
     if kind == "reasoning":
         texts = [part.get("text", "") for key in ("summary", "content") for part in item.get(key) or ()]
         data = {key: value for key, value in item.items() if key not in _DROPPED and value is not None}
-        # Without its encrypted content the service does not know the item.
+        # The service knows an item only by its encrypted content.
         return ReasoningPart(data=data if data.get("encrypted_content") else {}, text="\n\n".join(texts))
     if kind == "message":
         texts = [part.get("text") or part.get("refusal") or "" for part in item.get("content") or ()]

@@ -12,18 +12,18 @@ _STRICT_KEYWORDS = frozenset(
         *("description", "title", "$ref", "$defs", "definitions", "minItems", "maxItems", "minimum", "maximum"),
     )
 )
-"""What strict mode knows. Others, such as `default`, `minLength`, `oneOf` and `allOf`, are refused by some servers."""
-_SAYS_WHAT = ("type", "anyOf", "enum", "const", "$ref")
+"""Keywords of strict mode. Some servers refuse others, such as `default`, `minLength`, `oneOf` and `allOf`."""
+_TYPE_KEYWORDS = ("type", "anyOf", "enum", "const", "$ref")
 
 
 def fits_strict_mode(schema: dict[str, Any]) -> bool:
-    """Whether a schema can be enforced: at every depth it says what a value is, in keywords that strict mode knows,
-    objects are closed, and all their properties are required."""
+    """Whether strict mode accepts a schema: at every depth it gives the type of the value, with keywords of strict mode
+    only, and objects are closed, with all their properties required."""
     return schema.get("type") == "object" and all(map(_is_strict, schemas_in(schema)))
 
 
 def _is_strict(part: dict[str, Any]) -> bool:
-    if not part.keys() <= _STRICT_KEYWORDS or not any(key in part for key in _SAYS_WHAT):
+    if not part.keys() <= _STRICT_KEYWORDS or not any(key in part for key in _TYPE_KEYWORDS):
         return False
     if part.get("type") != "object" and "properties" not in part:
         return True

@@ -1,7 +1,7 @@
-"""The text protocol, for servers without tools: calls are blocks in the answer, results are text of the user.
+"""The text protocol, for servers without tools: calls are blocks in the answer, results are user messages.
 
-Values stand between tags and not in JSON, so that code needs no escapes. `as_plain` turns a conversation into plain
-messages that alternate strictly; `read_turn` finds the calls in the answer.
+Values are written between tags instead of in JSON, so that code needs no escapes. `as_plain` turns a conversation into
+plain messages that alternate strictly; `read_turn` finds the calls in the answer.
 """
 
 import json
@@ -22,7 +22,7 @@ from surefoot.models.providers.wire.turns import (
 )
 
 STOP = "<tool_result"
-"""Where an answer is cut: results are written by the caller, and a model that goes on would make them up."""
+"""Where an answer is stopped: the caller writes the results, and a model that continued would make them up."""
 
 _INSTRUCTION = """\
 # Tools

@@ -1,4 +1,4 @@
-"""What all wire protocols share: reading calls into a turn, and writing calls, their ids and results."""
+"""Functions that all wire protocols share: reading calls into a turn, and writing calls, their ids and results."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def is_conversation(request: ModelRequest) -> bool:
 def build_turn(
     request: ModelRequest, pieces: Iterable[Piece], *, protocol: WireProtocol, model: str, truncated: bool
 ) -> AssistantTurn:
-    """The turn of an answer. If a server with tools returned no call, calls are looked for in the text."""
+    """Build the turn of an answer. If the server returned no call, calls are looked for in the text."""
     collected = [piece for piece in pieces if not isinstance(piece, TextPart) or piece.text]
     if request.tools and not any(isinstance(piece, RawCall) for piece in collected):
         collected = _with_written_calls(collected, request.tools)
@@ -74,7 +74,7 @@ def build_turn(
 
 
 def finish_of(turn: AssistantTurn, reason: FinishReason) -> FinishReason:
-    """Servers name the reason differently when there are calls; only a cut answer stays one."""
+    """The finish reason of a turn. With calls it is "tool_calls", whatever the server says, unless it is "length"."""
     if turn.calls:
         return "length" if reason == "length" else "tool_calls"
     return reason
@@ -91,7 +91,7 @@ def used_ids(items: Iterable[Item]) -> set[str]:
 
 
 def unique_id(call_id: str, used: set[str]) -> str:
-    """The id of a new call. Some servers give none, or the same in every answer."""
+    """The id of a new call. Some servers send none, or the same in every answer."""
     if call_id and call_id not in used:
         return call_id
     stem = f"{call_id}-" if call_id else "call_"
@@ -102,14 +102,14 @@ def unique_id(call_id: str, used: set[str]) -> str:
 
 
 def wire_id(call_id: str, pattern: str, length: int) -> str:
-    """The id in the alphabet of a provider: unchanged if it fits `pattern`, else one derived from it."""
+    """The id in a form that a provider accepts: unchanged if it matches `pattern`, else a hash of it."""
     if re.fullmatch(pattern, call_id):
         return call_id
     return hashlib.sha256(call_id.encode()).hexdigest()[:length]
 
 
 def wire_arguments(call: ToolCall) -> str:
-    """The arguments for the next request: as the model wrote them if they were right, else as they were understood.
+    """The arguments for the next request: as the model wrote them if they needed no repair, else as they were read.
 
     Servers parse them again and refuse the whole conversation if they are not valid JSON.
     """
@@ -130,7 +130,7 @@ def visible(item: Item) -> bool:
 
 
 def _with_written_calls(pieces: list[Piece], tools: Sequence[ToolSpec]) -> list[Piece]:
-    """Replace calls that the server's parser left in the text, or, without any text, in the reasoning."""
+    """Extract calls that the server's parser left in the text or, if there is no text, in the reasoning."""
     result: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, TextPart):

@@ -1,7 +1,7 @@
 """Restrictions that a process applies to itself before it executes the command: capabilities, files, socket families.
 
-They are plain system calls through ctypes. Every refusal of the kernel is raised: a command never starts less confined
-than requested.
+They are plain system calls through ctypes. A refusal of the kernel is raised as OSError, so that no command starts less
+confined than requested. `leave_keyring` and `restrict_calls` describe the exceptions.
 """
 # pathlib would double the time this program takes to start
 # ruff: noqa: PTH114, PTH123, PTH208
@@ -63,13 +63,13 @@ def drop_capabilities() -> None:
 _SYS_KEYCTL = {"x86_64": 250, "aarch64": 219}
 _KEYCTL_JOIN_SESSION_KEYRING = 1
 _NO_KEYS = (1, 38, 122)
-"""EPERM, ENOSYS, EDQUOT: a container or a kernel without keys, or no room for another keyring."""
+"""EPERM, ENOSYS, EDQUOT: a container or a kernel without keys, or the quota of keyrings is used up."""
 
 
 def leave_keyring() -> None:
     """Replace the session keyring, which holds the user's keys and tokens, by a new one.
 
-    `restrict_calls` closes the key store altogether. Where it works, a refusal here is no danger.
+    The refusals in `_NO_KEYS` are ignored: `restrict_calls` blocks the whole key store anyway, where it works.
     """
     try:
         _syscall(_SYS_KEYCTL[os.uname().machine], ctypes.c_int(_KEYCTL_JOIN_SESSION_KEYRING), None)
@@ -123,7 +123,7 @@ def landlock(write: list[str], hide: list[str]) -> None:
 
 
 def leave_abstract_sockets() -> None:
-    """Forbid connections to abstract sockets of processes outside, if the kernel can (Linux 6.12)."""
+    """Forbid connections to abstract sockets of processes outside the sandbox, if the kernel can (Linux 6.12)."""
     if landlock_abi() < 6:
         return
     attributes = (ctypes.c_uint64 * 3)(0, 0, _SCOPE_ABSTRACT_SOCKETS)
@@ -188,7 +188,8 @@ def can_filter_sockets() -> bool:
 def restrict_calls(families: list[int]) -> None:
     """Forbid sockets of all other families and the kernel's key store; socketpair() stays allowed.
 
-    io_uring and the 32-bit system calls are forbidden too: both can create sockets without the filtered call.
+    io_uring and the 32-bit system calls are forbidden too: both can create sockets without the filtered call. Does
+    nothing on other machines than x86_64 and aarch64.
     """
     if not can_filter_sockets():
         return

@@ -93,7 +93,7 @@ class Supervisor:
         if self.options.scratch:
             self.options.scratch = make_scratch(self.options.scratch)
         try:
-            # Sent before the command can attack this process: if nothing follows it, the command did.
+            # Sent before the command can attack this process: if no event follows, the command has killed it.
             self.report("started")
             if problem := self.start(argv):
                 self.report("failed " + problem)
@@ -106,7 +106,7 @@ class Supervisor:
         return 137 if self.wait_status is None else shell_code(self.wait_status)
 
     def start(self, argv: list[str]) -> str:
-        """Start the command; return why it failed to ("exec 2": stage and errno), or an empty string."""
+        """Start the command; return stage and errno of a failure, such as "exec 2", or an empty string."""
         problem_read, problem_write = os.pipe2(os.O_CLOEXEC)
         self.child = os.fork()
         if self.child == 0:
@@ -138,8 +138,8 @@ class Supervisor:
         if self.options.memory:
             lower_limit(resource.RLIMIT_DATA, self.options.memory)
         if self.options.processes and self.is_init:
-            # Here it counts this user namespace only; elsewhere it would count all processes of the user. Root is
-            # exempt: for root only the count in watch() applies.
+            # Here the limit covers this user namespace only; elsewhere it would cover all processes of the user. Root
+            # is exempt: for root only the count in watch() applies.
             lower_limit(resource.RLIMIT_NPROC, self.options.processes + 2)
 
     def confine(self) -> None:
@@ -230,7 +230,7 @@ class Supervisor:
         return len(other_processes()) if self.is_init else len(descendants())
 
     def remaining(self) -> int:
-        """Count what is left. Without a child there is nothing, because orphans become children of this process."""
+        """Count the remaining processes. Without a child there are none, because this process adopts orphans."""
         return self.count() if self.reap() else 0
 
     def signal_all(self, number: int) -> None:
