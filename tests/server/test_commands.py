@@ -1,5 +1,6 @@
 """Every command over the socket and over HTTP, with real runs: accepted with a number, or refused with a reason."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from surefoot.config import paths
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.server.commands import CommandRequest
 from surefoot.server.sockets.sockets import EVENTS
+from surefoot.workspace.lock import WorkspaceLock
 
 
 async def over_http(site: Site, run_id: str, command: str, command_id: str, **more: Any) -> dict[str, Any]:
@@ -105,6 +107,27 @@ async def test_a_run_is_steered_over_both_and_no_command_counts_twice(site: Site
     assert "not running" in (await twice("pause", "p3"))["reason"]
     assert "refused" in await twice("edit", "e3", plan="x")
     await client.io.disconnect()
+
+
+@pytest.mark.req("A8", "P14")
+@pytest.mark.slow
+async def test_a_run_is_resumed_when_the_process_that_paused_it_has_ended(site: Site, gated: GatedRun) -> None:
+    run_id = await gated.start(gated.step(1))
+    client = await site.client()
+    await client.call("run:watch", run=run_id)
+    await client.until(lambda: status(client, "step:s1") == "running")
+    assert (await over_http(site, run_id, "pause", "p1"))["accepted"]
+    await gated.end()
+    await client.until(lambda: client.rows["run"]["status"] == "paused" and not client.rows["run"]["live"])
+    with WorkspaceLock(site.work, site.home, run_id) as ending:
+        await client.until(lambda: client.rows["run"]["live"])
+        resuming = asyncio.create_task(over_http(site, run_id, "resume", "r1", options={"model": site.model}))
+        await asyncio.sleep(0.5)
+        assert not resuming.done(), "it is not refused while the process ends"
+        ending.release()
+        assert (await resuming)["accepted"]
+    gated.open(1)
+    await client.until(lambda: client.rows["run"]["verdict"])
 
 
 @pytest.mark.req("A8", "P15")

@@ -88,6 +88,14 @@ def is_plan(state: "RunState") -> bool:
     )
 
 
+def has_halted(state: "RunState") -> bool:
+    """Whether the journal says that the run was interrupted or paused. Its process may need a moment to end.
+
+    A run that asks a question is not halted: its process may be waiting for the answer.
+    """
+    return state.interruption is not None or (state.stage is Stage.WAITING and not state.open_questions)
+
+
 def listed_statuses(runs: Sequence[RunSummary], reader: Reader, live: Collection[str]) -> list[RunStatus]:
     """The statuses of the runs in a list. `live` are the ids of those that a process drives.
 

@@ -18,7 +18,7 @@ from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.history import requests
 from surefoot.history.fork import Point, fork
 from surefoot.history.restoring import who
-from surefoot.history.status import is_plan
+from surefoot.history.status import has_halted, is_plan
 from surefoot.history.undo import undo
 from surefoot.journal.messages import answered_in
 from surefoot.journal.store.base import Journal
@@ -33,6 +33,8 @@ from surefoot.view.questions import question_hash
 from surefoot.view.state import RunView
 
 Verb: TypeAlias = Literal["pause", "resume", "cancel", "undo", "fork", "edit", "skip", "retry", "answer"]
+HALT_SECONDS = 10.0
+"""How long the process of a run that was interrupted or paused may take to end."""
 TAKEN_UP_SECONDS = 3.0
 """How long to wait until the process of a run has taken up a command. It checks four times a second."""
 BEGIN_SECONDS = 30.0
@@ -183,6 +185,7 @@ class Commands:
         return await self._wait_for(state.run_id, self._outcome(request, state.seq))
 
     async def _retry(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
+        view = await self._when_halted(view)
         state = view.state
         step_id = requests.resolve_step(request.step, list(state.steps))
         if state.outcome is None and state.stage in WORKING and view.live:
@@ -191,6 +194,7 @@ class Commands:
         return await self._continue(view, ["retry", state.run_id, step_id], request)
 
     async def _resume(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
+        view = await self._when_halted(view)
         if view.live:
             raise UsageError("the run is already in progress")
         if is_plan(view.state):
@@ -201,6 +205,12 @@ class Commands:
         if view.state.outcome is not None and view.state.stage == "completed":
             raise UsageError("the run is finished, there is nothing to continue")
         return await self._continue(view, ["resume", view.state.run_id], request)
+
+    async def _when_halted(self, view: RunView) -> RunView:
+        """The view after the process of a run that was interrupted or paused has ended, which may take a moment."""
+        if view.live and has_halted(view.state):
+            await self._hub.wait_for(view.state.run_id, lambda v: not v.live, HALT_SECONDS)
+        return await self._hub.view(view.state.run_id)
 
     async def _answer(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         run_id = view.state.run_id

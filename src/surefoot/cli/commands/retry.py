@@ -39,7 +39,7 @@ def retry(
     from surefoot.cli.session.foreground import PreparedRun, run_in_foreground
     from surefoot.cli.session.prepare import display_of, load_settings
     from surefoot.cli.session.runs import confirm_where, load_found_run
-    from surefoot.cli.session.status import current_status
+    from surefoot.cli.session.status import status_when_halted
     from surefoot.config.paths import state_home
     from surefoot.engine.controls import step_again
     from surefoot.engine.loop import retry_step
@@ -51,7 +51,7 @@ def retry(
     found, (run_id, records, state) = load_found_run(run_id, all_folders=all_folders)
     assert state.task is not None
     step_id = resolve_step(step_id, list(state.steps))
-    if current_status(state).live:
+    if status_when_halted(state).live:
         if parameters or tool:
             raise UsageError(f"run {run_id} is running", remedy=f"stop it first: surefoot pause {run_id}")
         confirm_where(found, "repeating a step of", yes=options["yes"])

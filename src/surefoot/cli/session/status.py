@@ -1,5 +1,6 @@
 """The current status of one run, with the process that drives it or the runs that carried out its plan."""
 
+import time
 from datetime import datetime
 from typing import NamedTuple
 
@@ -7,9 +8,12 @@ from surefoot.cli.report import text as fmt
 from surefoot.cli.session.runs import open_run_list
 from surefoot.config import paths
 from surefoot.errors import UsageError, WorkspaceLocked
-from surefoot.history.status import RunStatus, is_plan, live_runs, status_of, unread_answers
+from surefoot.history.status import RunStatus, has_halted, is_plan, live_runs, status_of, unread_answers
 from surefoot.journal.state import RunState
 from surefoot.workspace.lock import current_holder
+
+HALT_TIMEOUT = 10.0
+"""Seconds for the process of a run that was interrupted or paused to end."""
 
 
 class CurrentStatus(NamedTuple):
@@ -50,9 +54,20 @@ def current_status(state: RunState) -> CurrentStatus:
     )
 
 
+def status_when_halted(state: RunState) -> CurrentStatus:
+    """The current status. If the run was interrupted or paused, its process is given some seconds to end: it still
+    removes its files and closes its connections.
+    """
+    current, deadline = current_status(state), time.monotonic() + HALT_TIMEOUT
+    while current.live and has_halted(state) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        current = current_status(state)
+    return current
+
+
 def require_free(state: RunState) -> None:
     """Raise if the run cannot be resumed: a process drives it, or it is a plan."""
-    run_id, current = state.run_id, current_status(state)
+    run_id, current = state.run_id, status_when_halted(state)
     if current.live:
         raise WorkspaceLocked(
             f"run {run_id} is at work in {current.process}",
