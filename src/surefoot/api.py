@@ -29,7 +29,7 @@ from surefoot.journal import events as e
 from surefoot.journal.bus import Bus
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.redact import Redactor
-from surefoot.journal.redacted_values import shown
+from surefoot.journal.redacted_values import redacted_for_display
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
@@ -264,5 +264,5 @@ def _step_result(state: RunState, step: ExecutionStep) -> PhaseResult[StepExecut
 
 def _log_event(redactor: Redactor, record: e.Record) -> None:
     if _log.isEnabledFor(logging.INFO):
-        body = e.encode(shown(record.event, redactor)).decode()
+        body = e.encode(redacted_for_display(record.event, redactor)).decode()
         _log.info("%d %s %s", record.seq, record.event.type, body[:_LOGGED_CHARS])

@@ -47,5 +47,5 @@ async def test_new_repository_is_in_result_events_and_outcome(bench: Bench) -> N
     ],
 )
 def test_outcome_warns_about_new_state_of_git(added: list[str], warned: bool, tmp_path: Path) -> None:
-    outcome = conclude(RunState(), Observed(added=added), ())
+    outcome = conclude(RunState(), Observed(added=added))
     assert bool(outcome.warnings) is warned

@@ -13,7 +13,7 @@ from surefoot.core.transitions import StepStatus
 from surefoot.core.values import Secrecy, Value
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
-from surefoot.journal.redacted_values import exported, shown, stored
+from surefoot.journal.redacted_values import exported, redacted_for_display, redacted_for_storage
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
 VALUE = "correct-horse-battery-9Xq"
@@ -125,20 +125,20 @@ def test_every_text_in_an_event_is_marked_or_known_never_to_be_altered() -> None
 def test_only_free_text_is_redacted_when_it_is_stored() -> None:
     task = Task(text=BOTH, workspace=f"/{BOTH}", checks=(CommandCheck(command=BOTH),))
     created = e.RunCreated(run_id=TOKEN, task=task, config=ExecutionConfig(), model="m", surefoot="1")
-    assert stored(created, REDACTOR) is created
+    assert redacted_for_storage(created, REDACTOR) is created
     started = e.ActionStarted(action_id="a", step_id=TOKEN, tool="t", arguments={"path": BOTH})
-    assert stored(started, REDACTOR) is started
+    assert redacted_for_storage(started, REDACTOR) is started
     finished = e.ActionFinished(
         action_id="a", step_id="s", ok=True, summary=BOTH, changed=(BOTH,), data={"rows": [BOTH, 1], BOTH: None}
     )
-    written = stored(finished, REDACTOR)
+    written = redacted_for_storage(finished, REDACTOR)
     assert written.summary == "[redacted github token] [redacted]"
     assert written.changed == (BOTH,)
     assert written.data == {"rows": [f"{TOKEN} [redacted]", 1], BOTH: None}, "later steps use it: formats are guesses"
     result = CheckResult(check=FileCheck(path=BOTH), passed=False, detail=BOTH, inputs={BOTH: "h"})
     failure = Failure(kind=FailureKind.TIMEOUT, message=BOTH, evidence=BOTH)
     step = e.StepFinished(step_id="s", status=StepStatus.FAILED, attempt=1, failure=failure, checks=(result,))
-    kept = stored(step, REDACTOR)
+    kept = redacted_for_storage(step, REDACTOR)
     assert kept.failure is not None
     assert kept.failure.message == kept.checks[0].detail == "[redacted github token] [redacted]"
     assert kept.checks[0].check == result.check
@@ -152,7 +152,7 @@ def test_known_values_are_hidden_where_an_event_is_shown() -> None:
     assert fields["task"]["text"] == f"{TOKEN} [redacted]"
     assert fields["task"]["workspace"] == f"/{BOTH}"
     assert fields["task"]["checks"][0]["command"] == BOTH
-    started = shown(
+    started = redacted_for_display(
         e.ActionStarted(action_id="a", step_id="s", tool="t", arguments={"path": TOKEN, "content": VALUE}), REDACTOR
     )
     assert started.arguments == {"path": TOKEN, "content": "[redacted]"}
@@ -164,7 +164,7 @@ WITH_SECRETS = (e.Warned(message=BOTH), e.RunInterrupted(reason=BOTH), e.Control
 
 @pytest.mark.parametrize("event", WITH_SECRETS)
 def test_redaction_is_the_same_the_second_time(event: e.Event) -> None:
-    once = stored(event, REDACTOR)
+    once = redacted_for_storage(event, REDACTOR)
     assert VALUE not in repr(once)
-    assert stored(once, REDACTOR) is once
-    assert shown(once, REDACTOR) is once
+    assert redacted_for_storage(once, REDACTOR) is once
+    assert redacted_for_display(once, REDACTOR) is once

@@ -169,7 +169,7 @@ async def test_a_key_alone_selects_the_default_model_and_without_it_the_variable
     monkeypatch.setenv(variable, "a-key")
     model = await create_model()
     assert model.name == f"{kind}/{PROVIDERS[kind].default_model}"
-    assert model.traits.context_tokens >= PROVIDERS[kind].context_tokens
+    assert model.traits.context_tokens >= PROVIDERS[kind].default_context_tokens
 
 
 async def test_anthropic_has_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +398,7 @@ async def test_a_server_that_tells_nothing_gets_the_defaults(monkeypatch: pytest
         for kind in ("ollama", "llamacpp"):
             move_provider(monkeypatch, kind, server.address)
             traits = (await choose_model(f"{kind}/m")).traits
-            assert (traits.context_tokens, traits.tools) == (PROVIDERS[kind].context_tokens, "none")
+            assert (traits.context_tokens, traits.tools) == (PROVIDERS[kind].default_context_tokens, "none")
             assert how_asked(traits).endswith(" tokens (assumed; set model.context_tokens)")
             known = (await choose_model(f"{kind}/m", ModelSettings(context_tokens=9000))).traits
             assert how_asked(known).endswith("window 9,000 tokens")

@@ -26,12 +26,13 @@ from surefoot.engine.reflector.recover import recover
 from surefoot.engine.reflector.restore import note_incidents
 from surefoot.engine.reflector.rollback import abandon_running
 from surefoot.engine.refusal import refuse_missing_commands, refuse_secrets
-from surefoot.engine.resume import check_before, pick_up, settle_conflict
+from surefoot.engine.resume import pick_up, settle_conflict
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
 from surefoot.engine.runtime.stop import Stopped, reason_of
 from surefoot.engine.scheduler.run_ready import execute
 from surefoot.engine.verdict import Observed, conclude, stopped
+from surefoot.engine.verifier.before_run import check_before
 from surefoot.engine.verifier.protected import files_to_protect
 from surefoot.engine.verifier.validate import validate
 from surefoot.errors import LeaseLost, ModelError, RestoreConflict, SurefootError, TaskImpossible, UsageError
@@ -40,7 +41,7 @@ from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
 from surefoot.project.commits import newest_changes
-from surefoot.tools.fs.walk import is_cached
+from surefoot.tools.fs.walk import in_tool_folder
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 
@@ -335,7 +336,7 @@ def _current_task() -> asyncio.Task[Any]:
 
 async def _complete(run: Run) -> None:
     """Record the outcome of a completed run. Controls that came too late for it are refused."""
-    outcome = conclude(run.state, await _compare_with_start(run), run.state.red_at_start)
+    outcome = conclude(run.state, await _compare_with_start(run))
     too_late = [refused(control, "the run is completed") for control in run.state.controls]
     await run.record(*too_late, e.RunEnded(outcome=outcome), *alert_on(run, outcome))
 
@@ -362,7 +363,7 @@ async def _compare_with_start(run: Run) -> Observed:
     touched, protected = run.state.touched, set(run.state.protected)
     for change in await asyncio.to_thread(run.workspace.changes, run.state.snapshot):
         path = as_text(change.path)
-        if "." in touched or path in touched or path in protected or not is_cached(path):
+        if "." in touched or path in touched or path in protected or not in_tool_folder(path):
             paths[change.kind if change.kind in paths else "changed"].append(path)
-    look = await asyncio.to_thread(run.workspace.look)
-    return Observed(**paths, not_captured=look.not_captured)
+    state = await asyncio.to_thread(run.workspace.tree_state)
+    return Observed(**paths, not_captured=state.not_captured)

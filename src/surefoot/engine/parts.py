@@ -13,9 +13,10 @@ from surefoot.config.model import ExecutionConfig
 from surefoot.core.task import Task
 from surefoot.core.transitions import Stage
 from surefoot.engine.loop import STAGES, Work, create_run, drive, reopen_run, require_usable
-from surefoot.engine.resume import check_before, pick_up
+from surefoot.engine.resume import pick_up
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
+from surefoot.engine.verifier.before_run import check_before
 from surefoot.errors import CheckpointAhead, UnknownRun, UsageError
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState

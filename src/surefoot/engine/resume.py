@@ -2,14 +2,12 @@
 
 import asyncio
 
-from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.reflector.restore import note_incidents, restore_step, rolled_back, undo_interrupted, was_done
-from surefoot.engine.refusal import refuse_missing_commands, refuse_unstarted, warn_of_missing_module
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
-from surefoot.engine.verifier.suite.project_commands import task_checks
+from surefoot.engine.verifier.before_run import check_before
 from surefoot.errors import RestoreConflict
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
@@ -29,18 +27,6 @@ async def pick_up(run: Run) -> None:
     if had_ended:
         await _reset_failed_step(run)
     await check_before(run)
-
-
-async def check_before(run: Run) -> None:
-    """Run the task's checks before anything is done: only a check that fails now can prove the task later."""
-    # Repeated for a resumed run: an older version may not have looked, or the command may have been removed since.
-    refuse_missing_commands(run.task)
-    if run.state.baseline_taken or run.config.phases is PhasePolicy.PLAN:
-        return
-    for result in await run.verifier.check(task_checks(run.task, run.state.protected), "before"):
-        refuse_unstarted(run.task, result)
-        if warning := warn_of_missing_module(run.task, result):
-            run.note(e.Warned(message=warning))
 
 
 async def settle_conflict(run: Run, conflict: RestoreConflict) -> None:

@@ -46,12 +46,12 @@ class Observed:
         return (*self.added, *self.changed, *self.removed)
 
 
-def conclude(state: RunState, observed: Observed, red_at_start: Iterable[str]) -> Outcome:
-    """Return the outcome of a run that finished its plan. `red_at_start`: keys of the checks that failed before it."""
+def conclude(state: RunState, observed: Observed) -> Outcome:
+    """Return the outcome of a run that finished its plan."""
     output = state.validation.output if state.validation else None
     checks = output.checks if output else ()
     problem = _problem(state, observed, output.tests if output else None)
-    verdict, summary = (Verdict.UNVERIFIED, problem) if problem else _judge(state, observed, checks, set(red_at_start))
+    verdict, summary = (Verdict.UNVERIFIED, problem) if problem else _judge(state, observed, checks)
     if verdict is Verdict.VERIFIED and state.validation and state.validation.status is not PhaseStatus.SUCCESS:
         verdict, summary = Verdict.UNVERIFIED, f"{summary}; but the final gate did not pass: {state.validation.error}"
     proof = ProofLevel.GIVEN_CHECK if verdict is Verdict.VERIFIED else ProofLevel.NONE
@@ -129,9 +129,8 @@ def _listed(names: Sequence[str]) -> str:
     return join_limited(names, MAX_NAMED)
 
 
-def _judge(
-    state: RunState, observed: Observed, checks: Sequence[CheckResult], red_at_start: set[str]
-) -> tuple[Verdict, str]:
+def _judge(state: RunState, observed: Observed, checks: Sequence[CheckResult]) -> tuple[Verdict, str]:
+    """Return whether the checks prove the task: one of the user or the project failed before and is not hollow."""
     strong = [r for r in checks if r.check.origin in ("user", "project")]
     if not strong:
         own = count_checks(checks).passed
@@ -140,7 +139,7 @@ def _judge(
         done = "" if _nothing_done(state) else "done, but "
         return Verdict.UNVERIFIED, f"{done}neither you nor the project gave a check that could prove it{weak}"
     # Whether they pass now is not tested here: `conclude` gives this verdict only if the final gate passed.
-    proving = [r for r in strong if r.check.key in red_at_start]
+    proving = [r for r in strong if r.check.key in state.red_at_start]
     if not proving:
         return (
             Verdict.UNVERIFIED,

@@ -15,7 +15,7 @@ from surefoot.history.status import is_plan
 from surefoot.journal.events import ControlCommand, PlanRevised
 from surefoot.journal.messages import AnswerMessage, ControlMessage, answered_in
 from surefoot.journal.redact import Redactor
-from surefoot.journal.redacted_values import stored
+from surefoot.journal.redacted_values import redacted_for_storage
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
@@ -125,7 +125,7 @@ async def revise_plan(
         raise UsageError(f"the plan was changed meanwhile: {error}", remedy=error.remedy) from None
     if revised is None:
         return state.seq
-    (record,) = await journal.append(run_id, [stored(revised, redactor)])
+    (record,) = await journal.append(run_id, [redacted_for_storage(revised, redactor)])
     return record.seq
 
 

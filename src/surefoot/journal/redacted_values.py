@@ -14,19 +14,19 @@ from surefoot.journal.redact import Redactor
 V = TypeVar("V", bound=Value)
 
 
-def stored(value: V, redactor: Redactor) -> V:
+def redacted_for_storage(value: V, redactor: Redactor) -> V:
     """Return the value as it is stored in the journal."""
     return _walk(value, _STORED, redactor)
 
 
-def shown(value: V, redactor: Redactor) -> V:
+def redacted_for_display(value: V, redactor: Redactor) -> V:
     """Return the value as it is shown, logged or exported."""
     return _walk(value, _SHOWN, redactor)
 
 
 def exported(value: Value, redactor: Redactor) -> dict[str, Any]:
     """Return the fields of the value as JSON, for programs and logs."""
-    return shown(value, redactor).model_dump(mode="json")
+    return redacted_for_display(value, redactor).model_dump(mode="json")
 
 
 _Rules = dict[Secrecy, Callable[[Redactor, str], str]]

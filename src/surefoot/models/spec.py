@@ -32,7 +32,7 @@ def settings_for(kind: str, name: str, settings: ModelSettings) -> ModelSettings
     elif settings.model:
         applies = kind == configured
     else:
-        applies = kind in ("", "openai", "ollama", "llamacpp", "vllm")
+        applies = kind in ("", "openai") or (kind in PROVIDERS and PROVIDERS[kind].is_local)
     return settings if applies else ModelSettings()
 
 

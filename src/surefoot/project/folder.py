@@ -42,7 +42,7 @@ def protected_files(files: Iterable[str], checks: Sequence[CommandCheck], task: 
     """Return the files to protect: existing tests and scripts that the user's checks run, except tests that the task
     asks to change, because no check may be passed by weakening it; and files that the task says to leave alone.
 
-    `Run.protected` decides which of them may not be written at all.
+    `Run.not_writable` decides which of them may not be written at all.
     """
     files = list(files)
     left_alone = to_be_left_alone(task, files)

@@ -10,7 +10,7 @@ from surefoot.errors import JournalError, SurefootError
 from surefoot.history.timeline import Timeline, build_timeline, diff_between
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
-from surefoot.journal.redacted_values import shown
+from surefoot.journal.redacted_values import redacted_for_display
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.report import facts
@@ -58,7 +58,7 @@ class _Builder:
         redactor = self.source.redactor
         self.original, self.timeline = fold(self.source.records), build_timeline(self.source.records)
         # As elsewhere, secrets are removed before anything is made from the events.
-        self.shown = [e.Record(r.seq, r.at, shown(r.event, redactor)) for r in self.source.records]
+        self.shown = [e.Record(r.seq, r.at, redacted_for_display(r.event, redactor)) for r in self.source.records]
         self.view = view_of(self.shown)
         self.view.live = self.source.live
         # A text that looks like a token but is part of the run's own paths is not a secret.

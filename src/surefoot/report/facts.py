@@ -30,7 +30,7 @@ def final_checks(state: RunState, redactor: Redactor) -> list[FinalCheck]:
         # After an undo, their current results are not known.
         return [{**row, "now": None} for row in found] if state.is_outdated else found
     pending: list[FinalCheck] = []
-    for result in state.checks_before:
+    for result in state.results_before:
         row = _final(result, "green" if result.passed else "red", redactor)
         pending.append({**row, "now": None})
     return pending
@@ -44,9 +44,9 @@ def _final(result: CheckResult, before: Colour | None, redactor: Redactor) -> Fi
 
 def _before(state: RunState) -> dict[str, Colour]:
     """By key of a check: its first known result."""
-    results: list[CheckResult] = [*state.checks_before]
+    results: list[CheckResult] = [*state.results_before]
     for step_run in state.steps.values():
-        results += step_run.baseline
+        results += step_run.results_before
     found: dict[str, Colour] = dict.fromkeys(state.red_at_start, "red")
     for result in results:
         found.setdefault(result.check.key, "green" if result.passed else "red")

@@ -17,7 +17,7 @@ from surefoot.errors import JournalError, SurefootError
 from surefoot.history.status import is_live
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
-from surefoot.journal.redacted_values import shown
+from surefoot.journal.redacted_values import redacted_for_display
 from surefoot.journal.store.base import Reader, RunSummary
 from surefoot.journal.store.opening import open_heads, open_reader
 from surefoot.view.fold import advance
@@ -116,7 +116,7 @@ class Hub:
 
     def _advance(self, view: RunView, record: e.Record) -> None:
         """Update a view with a record. Secrets are removed first, so that nothing made from the view has any."""
-        advance(view, e.Record(record.seq, record.at, shown(record.event, self.redactor)))
+        advance(view, e.Record(record.seq, record.at, redacted_for_display(record.event, self.redactor)))
 
     async def _poll(self) -> None:
         while True:

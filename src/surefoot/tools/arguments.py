@@ -16,7 +16,7 @@ from surefoot.errors import ToolError
 Adapters = Mapping[str, "TypeAdapter[Any]"]
 
 # Argument names from other tool sets, for suggestions when a model uses one of them.
-_ALIASES: dict[str, tuple[str, ...]] = {
+_SUGGESTED_FOR: dict[str, tuple[str, ...]] = {
     "path": ("file", "filename", "file_name", "file_path", "filepath", "folder", "directory", "dir", "target_file"),
     "content": ("contents", "text", "body", "data", "code", "file_content", "file_text"),
     "command": ("cmd", "shell", "bash", "script", "commands"),
@@ -64,7 +64,7 @@ def read_signature(
     return takes_context, _schema(name, adapters, required), adapters
 
 
-def read_arguments(
+def convert_arguments(
     tool: str,
     parameters: Mapping[str, Any],
     adapters: Adapters | None,
@@ -202,7 +202,7 @@ def _refuse_unknown(tool: str, known: Mapping[str, Any], required: Any, given: M
 def _closest(name: str, candidates: list[str]) -> str:
     normalized = name.lower().replace("-", "_")
     for candidate in candidates:
-        if normalized == candidate or normalized in _ALIASES.get(candidate, ()):
+        if normalized == candidate or normalized in _SUGGESTED_FOR.get(candidate, ()):
             return candidate
     return next(iter(difflib.get_close_matches(normalized, candidates, n=1)), "")
 

@@ -9,7 +9,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from surefoot.core.values import unchecked
 from surefoot.errors import SurefootError, ToolError, ToolTimeout, ToolUnavailable
-from surefoot.tools.arguments import read_arguments
+from surefoot.tools.arguments import convert_arguments
 from surefoot.tools.context import ToolContext
 from surefoot.tools.tool import Tool, ToolResult
 
@@ -21,7 +21,7 @@ async def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -
 
     Failures are raised as `ToolError`, or as another `SurefootError` that the tool raised, such as SandboxUnavailable.
     """
-    kwargs = read_arguments(tool.name, tool.parameters, tool.adapters, arguments, tool.body_argument)
+    kwargs = convert_arguments(tool.name, tool.parameters, tool.adapters, arguments, tool.body_argument)
     if tool.network and not context.network:
         raise ToolError(
             f"{tool.name} needs the network, which is off for this run",

@@ -10,7 +10,7 @@ from surefoot.tools.schema import closed_object
 from surefoot.tools.tool import Tool
 
 # Names from other tool sets, for suggestions when a model uses one of them.
-_ALIASES: dict[str, tuple[str, ...]] = {
+_SUGGESTED_FOR: dict[str, tuple[str, ...]] = {
     "read_file": ("cat", "open", "open_file", "view", "view_file", "get_file", "read"),
     "write_file": ("create_file", "create", "save_file", "save", "write", "new_file", "overwrite_file"),
     "edit_file": (
@@ -139,7 +139,7 @@ class Toolbox:
     def _closest(self, name: str) -> str:
         normalized = name.strip().lower().replace("-", "_").replace(" ", "_")
         for known in self._tools:
-            if normalized == known.lower() or normalized in _ALIASES.get(known, ()):
+            if normalized == known.lower() or normalized in _SUGGESTED_FOR.get(known, ()):
                 return known
         return next(iter(difflib.get_close_matches(normalized, self._tools, n=1)), "")
 

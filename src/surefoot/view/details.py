@@ -3,7 +3,7 @@
 from surefoot.core.outcome import CheckResult
 from surefoot.errors import UsageError
 from surefoot.journal.redact import Redactor
-from surefoot.journal.redacted_values import shown
+from surefoot.journal.redacted_values import redacted_for_display
 from surefoot.journal.state import StepRun
 from surefoot.view.documents import ArtifactRow, ProofRow, StepDetail
 from surefoot.view.making import build
@@ -27,8 +27,8 @@ def step_detail(view: RunView, step_id: str, redactor: Redactor) -> StepDetail:
 
 
 def step_proofs(step_run: StepRun, redactor: Redactor) -> list[ProofRow]:
-    red = {result.check.key for result in step_run.baseline if not result.passed}
-    return [proof_row(result, result.check.key in red, redactor) for result in step_run.checks]
+    red = {result.check.key for result in step_run.results_before if not result.passed}
+    return [proof_row(result, result.check.key in red, redactor) for result in step_run.results]
 
 
 def proof_row(result: CheckResult, red_before: bool, redactor: Redactor) -> ProofRow:
@@ -47,7 +47,7 @@ def proof_row(result: CheckResult, red_before: bool, redactor: Redactor) -> Proo
 def step_artifacts(step_run: StepRun, redactor: Redactor) -> list[ArtifactRow]:
     if step_run.artifact is None:
         return []
-    artifact = shown(step_run.artifact, redactor)
+    artifact = redacted_for_display(step_run.artifact, redactor)
     return [
         {
             "id": artifact.id,

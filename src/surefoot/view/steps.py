@@ -83,11 +83,11 @@ def _files(step_run: StepRun) -> list[str]:
 
 
 def _checks(step_run: StepRun) -> list[CheckRow]:
-    before = {result.check.key: result.passed for result in step_run.baseline}
-    now = {result.check.key: result.passed for result in step_run.checks}
+    before = {result.check.key: result.passed for result in step_run.results_before}
+    now = {result.check.key: result.passed for result in step_run.results}
     known: dict[str, Check] = {check.key: check for check in step_run.step.checks}
-    known |= {result.check.key: result.check for result in (*step_run.baseline, *step_run.checks)}
-    deciding = {result.check.key for result in decisive(step_run.checks or step_run.baseline)}
+    known |= {result.check.key: result.check for result in (*step_run.results_before, *step_run.results)}
+    deciding = {result.check.key for result in decisive(step_run.newest_results)}
     return [
         {
             "label": check.label,

@@ -68,7 +68,7 @@ async def test_command_that_the_step_names_is_its_check(bench: Bench) -> None:
     state = await bench.talk("Fix f.", script, baseline="off")
     assert "python3 -m unittest test_a" in results(bench.talker.requests[2])[1]
     assert state.steps["s1"].status is StepStatus.SUCCEEDED
-    assert [r.check.label for r in state.steps["s1"].checks][-1] == "python3 -m unittest test_a"
+    assert [r.check.label for r in state.steps["s1"].results][-1] == "python3 -m unittest test_a"
 
 
 @pytest.mark.req("X1")

@@ -84,7 +84,7 @@ async def test_unrunnable_check_fails_before_any_model_call(bench: Bench) -> Non
 async def test_a_script_that_the_task_is_to_make_is_a_red_check(bench: Bench, command: str) -> None:
     state = await bench.run(TASK, [], checks=[command])
     assert state.outcome is not None
-    assert state.baseline_taken
+    assert state.checked_before
     assert "cannot be run" not in state.outcome.summary, "the script of answers is empty, and that ends it"
 
 

@@ -129,11 +129,11 @@ async def test_result_with_declared_reads_survives_other_changes(bench: Bench) -
     state = await bench.run_plan(plan)
     assert [reused for _, _, reused in check_runs(bench)] == [False, False, True, True, True, False, False]
     assert log.read_text().count("ran") == 4
-    proof = state.steps["b"].checks[0]
+    proof = state.steps["b"].results[0]
     assert proof.exit_code == 0
     assert proof.output_hash
     assert list(proof.inputs) == ["src"]
-    assert proof.tree != state.steps["a"].checks[0].tree, "it is bound to the current tree"
+    assert proof.tree != state.steps["a"].results[0].tree, "it is bound to the current tree"
 
 
 @pytest.mark.req("O7", "X1")
@@ -245,7 +245,7 @@ async def test_expression_check_records_the_results_it_read(bench: Bench) -> Non
     add_put_tool(bench)
     check = ExpressionCheck(expression='outputs["a"]["result"] == "a.txt"')
     state = await bench.run_plan(chain(put_step("a", "a.txt", "a"), put_step("b", "b.txt", "b", check)))
-    assert list(state.steps["b"].checks[0].inputs) == ["outputs.a"]
+    assert list(state.steps["b"].results[0].inputs) == ["outputs.a"]
 
 
 @pytest.mark.req("X1")
@@ -259,7 +259,7 @@ async def test_result_expires_when_its_inputs_change(bench: Bench) -> None:
     workspace = Workspace(bench.root, bench.home)
 
     def expired_inputs() -> list[list[str]]:
-        return [expired(result, bench.root, workspace.look()) for result in state.steps["a"].checks]
+        return [expired(result, bench.root, workspace.tree_state()) for result in state.steps["a"].results]
 
     assert expired_inputs() == [[], [], [], []]
     bench.write(other__txt="x")

@@ -54,7 +54,7 @@ async def test_expression_checks_see_results_of_steps(bench: Bench) -> None:
         after=[("b", "a"), ("c", "b")],
     )
     state = await bench.run_plan(plan)
-    assert state.steps["c"].checks[0].passed
+    assert state.steps["c"].results[0].passed
 
 
 @pytest.mark.req("X1")

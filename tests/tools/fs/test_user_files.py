@@ -10,9 +10,9 @@ from surefoot.tools.builtin.search import search
 from surefoot.tools.context import ToolContext
 from surefoot.tools.fs.paths import resolve
 from surefoot.tools.invoke import call
+from surefoot.workspace.sandbox.guarded_files import RC_FILES, SESSION_FOLDERS, STARTUP_AT_HOME
 from surefoot.workspace.sandbox.sandbox import choose_sandbox
 from surefoot.workspace.sandbox.secret_files import AT_HOME
-from surefoot.workspace.sandbox.sensitive import RC_FILES, SESSION_FOLDERS, STARTUP_AT_HOME
 
 SECRET = "canary-of-the-user"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.mcp_server import INJECTION
-from surefoot.tools.arguments import read_arguments
+from surefoot.tools.arguments import convert_arguments
 from surefoot.tools.mcp.definition import (
     MAX_DESCRIPTION,
     ToolDefinition,
@@ -72,7 +72,7 @@ def test_a_schema_cannot_fetch_loop_or_take_for_ever() -> None:
     assert len(text) < 2_000
     assert parameters["properties"]["part"] == {"anyOf": [{}, {"type": "string"}]}, "the rest of it stays"
     given = {"slow": "a" * 60 + "!", "remote": 1, "nested": {"deep": "x"}}
-    assert read_arguments("t", parameters, None, given) == given
+    assert convert_arguments("t", parameters, None, given) == given
 
     loops = {
         "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
@@ -81,7 +81,7 @@ def test_a_schema_cannot_fetch_loop_or_take_for_ever() -> None:
     parameters = shown_parameters(tool(schema=loops))
     assert parameters is not None
     assert parameters["properties"] == {"x": {}}
-    assert read_arguments("t", parameters, None, {"x": 5}) == {"x": 5}
+    assert convert_arguments("t", parameters, None, {"x": 5}) == {"x": 5}
 
     for broken in ({"properties": {"x": {"type": 5}}}, {"properties": 3, "required": "x"}, {"properties": {"x": None}}):
         assert shown_parameters(tool(schema=dict(broken))) is not None
@@ -92,9 +92,9 @@ def test_shared_parts_of_a_schema_keep_their_meaning() -> None:
     kind = {"definitions": {"Size": {"enum": ["s", "l"]}}, "properties": {"size": {"$ref": "#/definitions/Size"}}}
     parameters = shown_parameters(tool(schema=kind))
     assert parameters is not None
-    assert read_arguments("t", parameters, None, {"size": "s"}) == {"size": "s"}
+    assert convert_arguments("t", parameters, None, {"size": "s"}) == {"size": "s"}
     with pytest.raises(Exception, match="is wrong"):
-        read_arguments("t", parameters, None, {"size": "m"})
+        convert_arguments("t", parameters, None, {"size": "m"})
 
 
 def test_everything_that_a_person_agreed_to_is_in_the_digest() -> None:

@@ -323,7 +323,8 @@ def _diff(state: "RunState", records: "list[Record]") -> str:
         raise UsageError(
             f"run {state.run_id} has no workspace to compare with", remedy="its files were moved or removed"
         )
-    last = max((run for run in state.steps.values() if run.after), key=lambda run: run.started_at, default=None)
+    ended = [step_run for step_run in state.steps.values() if step_run.after]
+    last = max(ended, key=lambda step_run: step_run.started_at, default=None)
     ended_well = state.outcome is not None and last is not None and state.outcome.diagnosis is None
     workspace = workspace_of(state, paths.state_home())
     after = last.after if ended_well and last else None

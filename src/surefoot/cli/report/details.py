@@ -17,7 +17,7 @@ from surefoot.core.transitions import READY, Rung, StepStatus
 from surefoot.errors import JournalError
 from surefoot.history.status import RunStatus, status_of
 from surefoot.journal import events as e
-from surefoot.journal.redacted_values import shown
+from surefoot.journal.redacted_values import redacted_for_display
 from surefoot.journal.state import RunState, StepRun
 from surefoot.view.questions import open_points
 
@@ -40,8 +40,8 @@ def details(
     if state.steps:
         yield Text()
         ready = state.ready_steps()
-        for number, run in enumerate(state.steps.values(), 1):
-            yield from _step(number, run, state, marks, ready=run.step.id in ready, status=status)
+        for number, step_run in enumerate(state.steps.values(), 1):
+            yield from _step(number, step_run, state, marks, ready=step_run.step.id in ready, status=status)
         if counters := fmt.counters(state):
             yield Text(counters, style="dim")
     yield Text()
@@ -117,50 +117,50 @@ def _phase_head(name: str, result: PhaseResult[Any], text: str, marks: Marks) ->
     return line.append(f"  {', '.join(facts)}", style="dim") if facts else line
 
 
-def _label(run: StepRun, ended: bool) -> str:
-    if run.status is StepStatus.SUCCEEDED:
-        return fmt.step_label(run.status, run.recorded_output)
-    return (_ENDED_LABELS if ended else fmt.STEP_LABELS)[run.status]
+def _label(step_run: StepRun, ended: bool) -> str:
+    if step_run.status is StepStatus.SUCCEEDED:
+        return fmt.step_label(step_run.status, step_run.recorded_output)
+    return (_ENDED_LABELS if ended else fmt.STEP_LABELS)[step_run.status]
 
 
 def _step(
-    number: int, run: StepRun, state: RunState, marks: Marks, *, ready: bool, status: RunStatus
+    number: int, step_run: StepRun, state: RunState, marks: Marks, *, ready: bool, status: RunStatus
 ) -> Iterator[Text]:
     # In a run that has ended, no step is running or waiting. In a run that no process drives, none is running.
     ended = state.outcome is not None and state.outcome.diagnosis is not None
-    interrupted = run.status is StepStatus.RUNNING and (ended or status in ("paused", "interrupted", "queued"))
-    mark, style = marks.of_step(StepStatus.FAILED if interrupted else run.status)
-    head = Text.assemble((f"{mark} ", style), (f"{number}. ", "dim"), (fmt.line(run.step.name), "bold"))
-    label = READY if ready and not ended else _label(run, ended or interrupted)
-    facts = [fmt.step_type(run.step), label]
-    if run.attempt > 1:
-        facts.append(f"{run.attempt} tries")
-    facts += fmt.step_counters(run)
+    interrupted = step_run.status is StepStatus.RUNNING and (ended or status in ("paused", "interrupted", "queued"))
+    mark, style = marks.of_step(StepStatus.FAILED if interrupted else step_run.status)
+    head = Text.assemble((f"{mark} ", style), (f"{number}. ", "dim"), (fmt.line(step_run.step.name), "bold"))
+    label = READY if ready and not ended else _label(step_run, ended or interrupted)
+    facts = [fmt.step_type(step_run.step), label]
+    if step_run.attempt > 1:
+        facts.append(f"{step_run.attempt} tries")
+    facts += fmt.step_counters(step_run)
     yield head.append(f"  {', '.join(facts)}", style="dim")
     assert state.plan is not None
-    needs = [fmt.line(state.step(d.depends_on).name) for d in state.plan.dependencies if d.step_id == run.step.id]
+    needs = [fmt.line(state.step(d.depends_on).name) for d in state.plan.dependencies if d.step_id == step_run.step.id]
     if needs:
         yield Text(f"     after {fmt.join_limited(needs)}", style="dim")
-    yield from (Text(f"     {line}", style="dim") for line in fmt.step_facts(run))
+    yield from (Text(f"     {line}", style="dim") for line in fmt.step_facts(step_run))
     # A check that passed when it was repeated leaves a failure without a reflection. Then they cannot be paired.
-    reflections = run.reflections if len(run.reflections) == len(run.failures) else ()
-    for failure, reflection, rung in zip_longest(run.failures, reflections, run.rungs):
+    reflections = step_run.reflections if len(step_run.reflections) == len(step_run.failures) else ()
+    for failure, reflection, rung in zip_longest(step_run.failures, reflections, step_run.rungs):
         if failure is None:
             continue
         response = f"  {marks.arrow} {fmt.RUNG_LABELS[Rung(rung)]}" if rung else ""
         yield Text(f"     {marks.failed} {fmt.line(failure.message, 200)}{response}", style="yellow")
         if reflection is not None:
             yield Text(f"       why: {fmt.reflection(reflection)}", style="dim")
-    for candidate in run.candidates:
+    for candidate in step_run.candidates:
         yield Text(f"     {fmt.candidate(candidate, marks.of_check(fmt.candidate_passed(candidate))[0])}", style="dim")
-    for result in run.checks:
+    for result in step_run.results:
         check_mark, check_style = marks.of_check(result.passed)
         yield Text.assemble("     ", (f"{check_mark} ", check_style), fmt.line(result.check.label))
-    if run.output:
-        if changed := fmt.changed_files_line(run.output, 10):
-            undone = "undone: " if run.output.status is ExecutionStatus.ROLLED_BACK else ""
+    if step_run.output:
+        if changed := fmt.changed_files_line(step_run.output, 10):
+            undone = "undone: " if step_run.output.status is ExecutionStatus.ROLLED_BACK else ""
             yield Text(f"     {undone}{changed}")
-        for command in run.output.executed_commands[:10]:
+        for command in step_run.output.executed_commands[:10]:
             yield Text(f"     $ {fmt.line(command)}", style="dim")
 
 
@@ -172,7 +172,7 @@ def timeline(records: Iterable[e.Record]) -> Iterator[Text]:
     started: float | None = None
     for record in records:
         started = record.at if started is None else started
-        body = json.loads(e.encode(shown(record.event, redactor())))
+        body = json.loads(e.encode(redacted_for_display(record.event, redactor())))
         yield Text.assemble(
             (f"{record.seq:>5} {record.at - started:>9.3f}  ", "dim"),
             (f"{record.event.type:<18} ", "cyan"),

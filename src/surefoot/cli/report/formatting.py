@@ -33,7 +33,7 @@ from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
 from surefoot.core.values import join_limited as join_limited
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState, StepRun
-from surefoot.tools.fs.walk import REPOSITORIES, SKIPPED_FOLDERS
+from surefoot.tools.fs.walk import REPOSITORIES, in_tool_folder
 from surefoot.view.figures import duration as duration
 from surefoot.view.labels import RUNG_LABELS as RUNG_LABELS
 from surefoot.view.labels import STEP_LABELS as STEP_LABELS
@@ -119,15 +119,10 @@ def changed_files(result: Outcome | StepExecutionOutput) -> ChangedFiles:
     """The changed files with their signs. Files in folders of tools are only counted."""
     by_sign = (("+", result.generated_files), ("~", result.modified_files), ("-", result.deleted_files))
     files = [(sign, name) for sign, names in by_sign for name in names]
-    listed = [(sign, path(name)) for sign, name in files if not is_of_tools(name)]
-    hidden = [name.split("/") for _, name in files if is_of_tools(name)]
+    listed = [(sign, path(name)) for sign, name in files if not in_tool_folder(name, or_repository=True)]
+    hidden = [name.split("/") for _, name in files if in_tool_folder(name, or_repository=True)]
     where = {next((part for part in parts if part in REPOSITORIES), "caches") for parts in hidden}
     return ChangedFiles(listed, f"{len(hidden):,} in {' and '.join(sorted(where))}" if hidden else "")
-
-
-def is_of_tools(name: str) -> bool:
-    """Whether a file is in `.git` or in the cache of a tool. Surefoot's own project config is not."""
-    return not (SKIPPED_FOLDERS - {".surefoot"}).isdisjoint(name.split("/"))
 
 
 def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) -> str:
@@ -137,7 +132,7 @@ def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) ->
     return " and ".join(filter(None, (listed, changed.hidden)))
 
 
-def baseline_lines(results: Sequence[CheckResult], marks: Marks) -> list[str]:
+def before_lines(results: Sequence[CheckResult], marks: Marks) -> list[str]:
     """The results of the task's checks before the run, with the last line of output of each failing one."""
     lines, failing = [], failing_rows(results)
     if own := [result.check.label for result in results if result.check.origin == "project"]:
@@ -255,9 +250,10 @@ def _retries(step_run: StepRun, limits: ReflectionConfig) -> int:
     return limits.max_step_retries if own is None else own
 
 
-def step_counters(run: StepRun) -> list[str]:
+def step_counters(step_run: StepRun) -> list[str]:
     """The counters of a step's recovery that are not 0."""
-    return _counted((run.step_retry_count, "retry", "retries"), (run.single_step_repair_count, "repair", "repairs"))
+    retries = (step_run.step_retry_count, "retry", "retries")
+    return _counted(retries, (step_run.single_step_repair_count, "repair", "repairs"))
 
 
 def counters(state: RunState) -> str:

@@ -14,7 +14,7 @@ from surefoot.core.plan import CommandCheck
 from surefoot.engine.verifier.proofs import expired
 from surefoot.history.timeline import workspace_of
 from surefoot.journal.state import RunState
-from surefoot.workspace.snapshots.look import Look
+from surefoot.workspace.snapshots.tree_state import TreeState
 
 FINAL = "the last pass"
 """Takes the place of the step in proofs of the last pass, over the final tree."""
@@ -35,18 +35,18 @@ class Proof(NamedTuple):
 
 def proofs(state: RunState, home: Path) -> list[Proof]:
     root = state.task.folder if state.task else Path("/nonexistent")
-    look = workspace_of(state, home).look() if root.is_dir() else None
+    tree_state = workspace_of(state, home).tree_state() if root.is_dir() else None
     result = []
-    for step_id, run in state.steps.items():
-        red = {baseline.check.key for baseline in run.baseline if not baseline.passed}
-        result += [Proof(step_id, r.check.key in red, r, _changed(r, root, look)) for r in run.checks]
+    for step_id, step_run in state.steps.items():
+        red = {result.check.key for result in step_run.results_before if not result.passed}
+        result += [Proof(step_id, r.check.key in red, r, _changed(r, root, tree_state)) for r in step_run.results]
     final = state.validation.output.checks if state.validation and state.validation.output else ()
-    result += [Proof(FINAL, r.check.key in state.red_at_start, r, _changed(r, root, look)) for r in final]
+    result += [Proof(FINAL, r.check.key in state.red_at_start, r, _changed(r, root, tree_state)) for r in final]
     return result
 
 
-def _changed(result: CheckResult, root: Path, look: Look | None) -> list[str] | None:
-    return expired(result, root, look) if look is not None else None
+def _changed(result: CheckResult, root: Path, tree_state: TreeState | None) -> list[str] | None:
+    return expired(result, root, tree_state) if tree_state is not None else None
 
 
 def proof_lines(proofs: list[Proof], marks: Marks) -> Iterator[Text]:

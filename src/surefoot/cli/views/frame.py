@@ -112,7 +112,7 @@ def _body(follower: Follower, marks: Marks, view: Viewport, space: int) -> list[
 def _planning(follower: Follower, marks: Marks, view: Viewport) -> list[Text]:
     """The body before there is a plan."""
     state = follower.state
-    lines = [Text(f"  {row}", style="dim") for row in fmt.baseline_lines(state.checks_before, marks)]
+    lines = [Text(f"  {row}", style="dim") for row in fmt.before_lines(state.results_before, marks)]
     if state.understanding and state.understanding.output:
         lines.append(Text("  " + fmt.line(state.understanding.output.understanding, 400), style="italic"))
         open_questions = state.understanding.output.clarification_needed
@@ -218,7 +218,7 @@ def _checks(follower: Follower, marks: Marks, width: int) -> list[Text]:
         results = follower.final_checks
     else:
         running = [step_run for step_run in state.steps.values() if _is_active(state, step_run)]
-        results = distinct_checks(result for step_run in running for result in (step_run.checks or step_run.baseline))
+        results = distinct_checks(result for step_run in running for result in (step_run.newest_results))
     line = Text.assemble(("  checks", "dim"))
     lines = []
     for result in results:

@@ -174,7 +174,7 @@ def _checks(event: e.ChecksRan, state: RunState, marks: Marks) -> list[str]:
 
 def _baseline(event: e.ChecksRan, marks: Marks) -> list[str]:
     """The results of the task's checks before the run: only a check that fails now can prove the task later."""
-    return [] if event.step_id else fmt.baseline_lines(event.results, marks)
+    return [] if event.step_id else fmt.before_lines(event.results, marks)
 
 
 def _model_retried(event: e.ModelRetried, state: RunState, marks: Marks) -> list[str]:

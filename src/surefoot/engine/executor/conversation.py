@@ -15,7 +15,7 @@ from surefoot.engine.executor.action import perform
 from surefoot.engine.executor.approval import review
 from surefoot.engine.executor.idle import nothing_done
 from surefoot.engine.executor.loop import (
-    StepFailed,
+    AttemptFailed,
     all_green,
     has_had_its_action,
     red_failure,
@@ -53,14 +53,14 @@ ONE_ACTION = "Not executed: the plan is static, and this step has had its one ac
 
 
 async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
-    """Work on the step until its checks pass. Raises StepFailed if that does not happen."""
+    """Work on the step until its checks pass. Raises AttemptFailed if that does not happen."""
     if chooses_candidate(step_run):
         await _take_candidate(run, step_run, checks)
         return
     if run.strategy.was_told_done(step_run) and await _is_still_done(run, step_run, checks):
         return
     checks = list(checks)
-    results = step_run.checks or step_run.baseline
+    results = step_run.newest_results
     while True:
         _check_limits(run, step_run, results)
         turn = await run.strategy.next_actions(step_run, results)
@@ -69,7 +69,7 @@ async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None
         if has_had_its_action(run, step_run):
             await _end_after_one_action(run, step_run, checks)
             return
-        results = step_run.checks or step_run.baseline
+        results = step_run.newest_results
 
 
 async def _is_still_done(run: Run, step_run: StepRun, checks: Sequence[Check]) -> bool:
@@ -81,16 +81,16 @@ async def _take_candidate(run: Run, step_run: StepRun, checks: Sequence[Check]) 
     proposals = await choose_candidate(run, step_run, checks)
     if not proposals:
         tried = step_run.candidates[-1].results
-        raise StepFailed(red_failure(tried, "none of the candidates passes its checks"))
+        raise AttemptFailed(red_failure(tried, "none of the candidates passes its checks"))
     # An earlier process may have carried out the first ones.
     for proposal in proposals[len([action for action in step_run.actions if action.ok is not None]) :]:
         reviewed, refusal = await review(run, step_run.step.id, proposal)
         if refusal:
-            raise StepFailed(Failure(kind=FailureKind.DENIED, message=refusal, tool=proposal.tool))
+            raise AttemptFailed(Failure(kind=FailureKind.DENIED, message=refusal, tool=proposal.tool))
         await perform(run, step_run, reviewed)
     results = await run.verifier.check(checks, "after", step_run.step.id)
     if not all_green(results):
-        raise StepFailed(red_failure(results, "the candidate passed its checks in a copy, and fails here"))
+        raise AttemptFailed(red_failure(results, "the candidate passed its checks in a copy, and fails here"))
     run.note(e.Decided(step_id=step_run.step.id, decision="done", thought=proposals[0].thought))
 
 
@@ -99,10 +99,10 @@ async def _end_after_one_action(run: Run, step_run: StepRun, checks: Sequence[Ch
     action = step_run.actions[-1]
     results = await run.verifier.check(checks, "after", step_run.step.id)
     if not all_green(results):
-        raise StepFailed(red_failure(results, "the step's one action did not make its checks pass"))
+        raise AttemptFailed(red_failure(results, "the step's one action did not make its checks pass"))
     if not action.ok:
         message = f"{action.tool}: {action.summary}"
-        raise StepFailed(Failure(kind=FailureKind.TOOL_ERROR, message=message, tool=action.tool))
+        raise AttemptFailed(Failure(kind=FailureKind.TOOL_ERROR, message=message, tool=action.tool))
 
 
 async def _carry_out(run: Run, step_run: StepRun, checks: list[Check], proposals: Sequence[Proposal]) -> bool:
@@ -191,7 +191,7 @@ async def _request(run: Run, step_run: StepRun, checks: list[Check], proposal: P
         case "replan" | "cannot" as decision:
             run.note(e.Decided(step_id=step_id, decision="replan", thought=proposal.thought))
             kind = FailureKind.REPLAN_REQUESTED if decision == "replan" else FailureKind.OUT_OF_REACH
-            raise StepFailed(Failure(kind=kind, message=proposal.thought))
+            raise AttemptFailed(Failure(kind=kind, message=proposal.thought))
         case _:
             run.strategy.answer(step_run, proposal, proposal.thought, ok=False)
     return False
@@ -201,7 +201,7 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
     """End the step as the model asks and return True, or refuse and return False.
 
     It is refused if a check fails, given tests were weakened, nothing was done, a criterion is not met, or a part that
-    the task asks for is missing. Raises StepFailed if there is no progress.
+    the task asks for is missing. Raises AttemptFailed if there is no progress.
     """
     step_id = step_run.step.id
     results = await run.verifier.check(checks or derived_checks(run, step_run), "after", step_id)
@@ -230,9 +230,9 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
     equal = sum(tree_and_failing(earlier) == tree_and_failing(results) for _, earlier in step_run.failed_checks)
     if equal >= MAX_UNCHANGED_FINISHES:
         message = "the workspace and what fails in it are the same as before: no progress"
-        raise StepFailed(with_evidence(FailureKind.NO_PROGRESS, message, results))
+        raise AttemptFailed(with_evidence(FailureKind.NO_PROGRESS, message, results))
     if not run.config.dynamic:
-        raise StepFailed(red_failure(results, "its checks fail"))
+        raise AttemptFailed(red_failure(results, "its checks fail"))
     same = "\n\nNothing has changed since you last finished the step." if equal > 1 else ""
     planned = any(not r.passed and r.check in step_run.step.checks and r.check.origin == "plan" for r in results)
     hint = f"\n\n{REPLACE_CHECK}" if planned else ""
@@ -243,12 +243,12 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
 async def _refuse_weakened(run: Run, step_run: StepRun, proposal: Proposal, error: PathProtected) -> None:
     """Refuse to end a step that has weakened given tests, so that the model restores them.
 
-    Raises StepFailed if the model keeps finishing the step without restoring them.
+    Raises AttemptFailed if the model keeps finishing the step without restoring them.
     """
     reason = str(error)
     again = step_run.refused.count(f"{proposal.tool}: {reason}") + 1
     if again >= MAX_UNCHANGED_FINISHES:
-        raise StepFailed(Failure(kind=FailureKind.NO_PROGRESS, message=reason, evidence=error.remedy))
+        raise AttemptFailed(Failure(kind=FailureKind.NO_PROGRESS, message=reason, evidence=error.remedy))
     await _refuse(run, step_run, proposal, reason, hint=f" Restore them: {error.remedy}.")
 
 
@@ -275,10 +275,10 @@ def _check_limits(run: Run, step_run: StepRun, results: Sequence[CheckResult]) -
     limit = run.config.max_actions_per_step or run.profile.max_actions
     if len(step_run.actions) >= limit:
         message = f"{len(step_run.actions)} actions and not done"
-        raise StepFailed(with_evidence(FailureKind.MAX_ACTIONS, message, results))
+        raise AttemptFailed(with_evidence(FailureKind.MAX_ACTIONS, message, results))
     if len(step_run.refused) >= MAX_REFUSALS:
         message = f"the model keeps proposing what is refused ({step_run.refused[-1]})"
-        raise StepFailed(with_evidence(FailureKind.LOOP, message, results))
+        raise AttemptFailed(with_evidence(FailureKind.LOOP, message, results))
 
 
 def _repeats(step_run: StepRun, proposal: Proposal) -> str:

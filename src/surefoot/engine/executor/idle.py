@@ -25,13 +25,13 @@ def nothing_done(run: Run, step_run: StepRun) -> Failure | None:
     refused = [reason for reason in step_run.refused if not reason.startswith(f"{Verb.FINISH_STEP}:")]
     if is_question(run.task.text) and not refused and not step_run.step.writes:
         return None
-    results = decisive(step_run.checks)
-    red_before = {result.check.key for result in step_run.baseline if not result.passed}
+    results = decisive(step_run.results)
+    red_before = {result.check.key for result in step_run.results_before if not result.passed}
     if results and all(result.passed for result in results):
         proven = any(result.check.key in red_before for result in results)
         if proven or step_run.step.step_type is StepType.TESTING or _others_did_something(run, step_run):
             return None
-    elif step_run.step.step_type is StepType.TESTING and step_run.baseline and not red_before:
+    elif step_run.step.step_type is StepType.TESTING and step_run.results_before and not red_before:
         return None
     return Failure(kind=FailureKind.NO_PROGRESS, message=f"nothing was done in this step: {_why(step_run, refused)}")
 

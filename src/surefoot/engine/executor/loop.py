@@ -27,7 +27,9 @@ ROUNDS_AFTER_AN_ERROR = 2
 MAX_REFUSALS = 3
 
 
-class StepFailed(Exception):
+class AttemptFailed(Exception):
+    """Ends an attempt. `run_step` catches it and records a `StepFinished` with the failure."""
+
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
@@ -59,16 +61,16 @@ async def call_once(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Non
     """Make the one call of a step that names its tool. No model is asked, and the call is not repeated here."""
     step = step_run.step
     if not step_run.actions:
-        if step.step_type is StepType.TESTING and all_green(step_run.checks or step_run.baseline):
+        if step.step_type is StepType.TESTING and all_green(step_run.newest_results):
             return
         proposal = named_call(step_run)
         proposal, refusal = await review(run, step.id, proposal)
         if refusal:
-            raise StepFailed(Failure(kind=FailureKind.DENIED, message=refusal, tool=proposal.tool))
+            raise AttemptFailed(Failure(kind=FailureKind.DENIED, message=refusal, tool=proposal.tool))
         await perform(run, step_run, proposal, checked=bool(checks))
     action = step_run.actions[-1]
     if not action.ok:
-        raise StepFailed(
+        raise AttemptFailed(
             Failure(
                 kind=FailureKind.TOOL_ERROR,
                 message=f"{action.tool}: {action.summary}",
@@ -80,14 +82,14 @@ async def call_once(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Non
     if checks:
         results = await run.verifier.check(checks, "after", step.id)
         if not all_green(results):
-            raise StepFailed(red_failure(results, "its checks fail"))
+            raise AttemptFailed(red_failure(results, "its checks fail"))
 
 
 async def act(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
-    """Act until the step's checks pass. Raises StepFailed if they do not."""
+    """Act until the step's checks pass. Raises AttemptFailed if they do not."""
     attempt = _resumed_attempt(run, step_run)
     if message := unreachable_source(run, step_run):
-        raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
+        raise AttemptFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     while not await _is_complete(run, step_run, checks, attempt):
         _check_limits(run, step_run, attempt)
         if not attempt.pending:
@@ -123,7 +125,7 @@ async def _carry_out(run: Run, step_run: StepRun, checks: Sequence[Check], attem
     if proposal.decision == "replan":
         run.note(e.Decided(step_id=step_id, decision="replan", thought=proposal.thought))
         message = proposal.thought or "the plan does not work"
-        raise StepFailed(Failure(kind=FailureKind.REPLAN_REQUESTED, message=message))
+        raise AttemptFailed(Failure(kind=FailureKind.REPLAN_REQUESTED, message=message))
     if proposal.decision == "done":
         return await _accept_done(run, step_run, checks, attempt, proposal)
     repeated = "" if attempt.has_new_parts else repeats(run.state, step_run, proposal)
@@ -141,7 +143,7 @@ def _resumed_attempt(run: Run, step_run: StepRun) -> _Attempt:
     The checks run again after the last action, unless the model has seen their results and a person was asked about its
     answer.
     """
-    attempt = _Attempt(results=step_run.checks or step_run.baseline)
+    attempt = _Attempt(results=step_run.newest_results)
     if proposed := load(run, step_run):
         attempt.pending, attempt.has_new_parts = list(proposed.proposals), proposed.has_new_parts
         attempt.checked_after = proposed.checked_after
@@ -155,10 +157,10 @@ def _resumed_attempt(run: Run, step_run: StepRun) -> _Attempt:
 
 def _check_limits(run: Run, step_run: StepRun, attempt: _Attempt) -> None:
     if has_had_its_action(run, step_run) and not attempt.pending:
-        raise StepFailed(red_failure(attempt.results, "the step's one action did not make its checks pass"))
+        raise AttemptFailed(red_failure(attempt.results, "the step's one action did not make its checks pass"))
     if len(step_run.actions) >= (run.config.max_actions_per_step or run.profile.max_actions):
         message = f"{len(step_run.actions)} actions and not done"
-        raise StepFailed(with_evidence(FailureKind.MAX_ACTIONS, message, attempt.results))
+        raise AttemptFailed(with_evidence(FailureKind.MAX_ACTIONS, message, attempt.results))
 
 
 def has_had_its_action(run: Run, step_run: StepRun) -> bool:
@@ -169,13 +171,13 @@ def has_had_its_action(run: Run, step_run: StepRun) -> bool:
 def _require_candidate(step_run: StepRun, proposals: Sequence[Proposal], attempt: _Attempt) -> None:
     if not proposals:
         message = f"none of the candidates was both usable and new ({step_run.candidates[-1].unusable})"
-        raise StepFailed(with_evidence(FailureKind.LOOP, message, attempt.results))
+        raise AttemptFailed(with_evidence(FailureKind.LOOP, message, attempt.results))
 
 
 async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt) -> bool:
     """Whether the checks show that the step is done. Without an action, only a testing step can be done.
 
-    Raises StepFailed if another action cannot help.
+    Raises AttemptFailed if another action cannot help.
     """
     last = step_run.actions[-1] if step_run.actions else None
     if last is None:
@@ -188,7 +190,7 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     if run.toolbox.get(last.tool).writes is Writes.NONE:
         return False
     if last.tool == "run_python" and (name := invented_source(run, run.root)):
-        raise StepFailed(
+        raise AttemptFailed(
             Failure(
                 kind=FailureKind.DENIED, message=f"{name} does not exist: the program made it up in order to read it"
             )
@@ -197,7 +199,7 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     made, missing = await outputs_of_attempt(run, step_run)
     if missing and found_nothing(run, step_run, attempt.results, made):
         message = f"the program ended well and wrote no {missing[0]}: what it looked for may not be there"
-        raise StepFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
+        raise AttemptFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     is_one_answer = run.step_kind(step_run).is_one_answer
     if all_green(attempt.results) and not own_red(step_run.step, attempt.results):
         # Checks that passed all along do not prove the step. Only a step of one action is done without more.
@@ -208,8 +210,8 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     if is_one_answer and attempt.red_rounds >= _allowed_red_rounds(run, last):
         if made and missing:
             message = f"it made {', '.join(made)}, but not {', '.join(missing)}, and its checks fail"
-            raise StepFailed(red_failure(attempt.results, message).with_(made=made, missing=missing))
-        raise StepFailed(red_failure(attempt.results, "its checks fail"))
+            raise AttemptFailed(red_failure(attempt.results, message).with_(made=made, missing=missing))
+        raise AttemptFailed(red_failure(attempt.results, "its checks fail"))
     return False
 
 
@@ -227,7 +229,7 @@ def _require_progress(attempt: _Attempt) -> None:
     now = tree_and_failing(attempt.results)
     if now in attempt.trees:
         message = "the workspace and what fails in it are the same as before: no progress"
-        raise StepFailed(with_evidence(FailureKind.NO_PROGRESS, message, attempt.results))
+        raise AttemptFailed(with_evidence(FailureKind.NO_PROGRESS, message, attempt.results))
     attempt.trees.add(now)
 
 
@@ -238,13 +240,13 @@ def tree_and_failing(results: Sequence[CheckResult]) -> tuple[str, frozenset[str
 
 def _was_red_before(step_run: StepRun) -> bool:
     """Whether a decisive check failed before the first action of the step."""
-    return any(not result.passed for result in decisive(step_run.baseline))
+    return any(not result.passed for result in decisive(step_run.results_before))
 
 
 async def _accept_done(
     run: Run, step_run: StepRun, checks: Sequence[Check], attempt: _Attempt, proposal: Proposal
 ) -> bool:
-    """Return whether the step is done, as the model says. Raises StepFailed if a check contradicts it.
+    """Return whether the step is done, as the model says. Raises AttemptFailed if a check contradicts it.
 
     The model is told once about a criterion that is not met.
     """
@@ -255,7 +257,7 @@ async def _accept_done(
         return False
     run.note(e.Decided(step_id=step_run.step.id, decision="done", thought=proposal.thought))
     if not all_green(attempt.results):
-        raise StepFailed(red_failure(attempt.results, "the model says it is done, and the checks say it is not"))
+        raise AttemptFailed(red_failure(attempt.results, "the model says it is done, and the checks say it is not"))
     return True
 
 
@@ -282,7 +284,7 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, 
     attempt.pending.clear()
     if run.step_kind(step_run).is_one_answer and step_run.actions:
         # A model that is shown its own draft repeats it, at any temperature. Only a fresh start helps.
-        raise StepFailed(red_failure(attempt.results, f"the correction was refused ({reason})"))
+        raise AttemptFailed(red_failure(attempt.results, f"the correction was refused ({reason})"))
     if len(step_run.refused) >= MAX_REFUSALS:
         message = "the model keeps proposing what already failed"
-        raise StepFailed(with_evidence(FailureKind.LOOP, message, attempt.results))
+        raise AttemptFailed(with_evidence(FailureKind.LOOP, message, attempt.results))

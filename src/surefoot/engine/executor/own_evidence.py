@@ -74,7 +74,7 @@ def unwritten(run: Run, step_run: StepRun) -> str:
 
 def lack_of_evidence(run: Run, step_run: StepRun) -> Failure | None:
     """Return a failure if a step whose decisive checks pass has not done its work; None if it has."""
-    if red := own_red(step_run.step, step_run.checks):
+    if red := own_red(step_run.step, step_run.results):
         message = "its own checks fail: " + "; ".join(r.check.label for r in red)
         return Failure(kind=FailureKind.CHECK_FAILED, message=message, evidence=evidence_of(red))
     if message := unwritten(run, step_run):

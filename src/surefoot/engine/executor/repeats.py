@@ -31,7 +31,7 @@ def failed_in_earlier_plans(state: RunState, step_run: StepRun) -> frozenset[str
 
     On other files, or for other checks, the same answer may be right.
     """
-    if not step_run.baseline:
+    if not step_run.results_before:
         return frozenset()
-    tree, checks = step_run.baseline[0].tree, {result.check.key for result in step_run.baseline}
+    tree, checks = step_run.results_before[0].tree, {result.check.key for result in step_run.results_before}
     return frozenset(f.fingerprint for f in state.failed_answers if f.tree == tree and not checks.isdisjoint(f.red))

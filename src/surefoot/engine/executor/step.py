@@ -13,7 +13,7 @@ from surefoot.core.transitions import SETTLED, Rung, StepStatus
 from surefoot.core.values import unchecked
 from surefoot.engine.executor.conversation import converse
 from surefoot.engine.executor.idle import nothing_done
-from surefoot.engine.executor.loop import StepFailed, act, all_green, call_once, red_failure
+from surefoot.engine.executor.loop import AttemptFailed, act, all_green, call_once, red_failure
 from surefoot.engine.executor.own_evidence import derived_checks, insisted, lack_of_evidence
 from surefoot.engine.executor.step_criteria import failure_to_tell, judge_step, unmet
 from surefoot.engine.reflector.restore import restore_step
@@ -68,7 +68,7 @@ async def run_step(run: Run, step_id: str) -> None:
             return
         else:
             raise
-    except StepFailed as failed:
+    except AttemptFailed as failed:
         failure = failed.failure
     except TimeoutError:
         failure = _timed_out(limit)
@@ -97,7 +97,7 @@ async def _examine(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Fail
 
     Returns None if the step has not failed.
     """
-    if not checks and not step_run.checks:
+    if not checks and not step_run.results:
         results = await run.verifier.check(derived_checks(run, step_run), "after", step_run.step.id)
         if not all_green(results):
             return red_failure(results, "what it changed is not right")
@@ -143,7 +143,7 @@ async def _begin(run: Run, step_id: str, checks: Sequence[Check]) -> None:
             run.note(start)
         else:
             await run.record(start)
-    if checks and not step_run.baseline and not step_run.actions:
+    if checks and not step_run.results_before and not step_run.actions:
         # Also if an earlier process ended between the start of the step and these checks.
         await run.verifier.check(checks, "before", step_id)
 
@@ -215,7 +215,7 @@ async def _record_end(
         status = StepStatus.PARTIAL if step_run.step.allow_failure else StepStatus.FAILED
     elif (
         step_run.step.tool
-        and not (step_run.snapshot or step_run.checks or criteria)
+        and not (step_run.snapshot or step_run.results or criteria)
         and run.artifacts.is_inline(outputs)
     ):
         expires_at = run.artifacts.expiry(step_run.step)
@@ -240,7 +240,7 @@ async def _record_end(
             output=_observe(run, step_run, status, after, outputs, criteria),
             duration_ms=duration_ms,
             failure=failure,
-            checks=step_run.checks,
+            checks=step_run.results,
             snapshot=after,
             artifact=artifact,
         )
@@ -264,7 +264,7 @@ def _observe(
                 continue
             files[change.kind if change.kind in files else "changed"].append(as_text(change.path))
     succeeded, not_met = status is StepStatus.SUCCEEDED, bool(unmet(criteria))
-    unchecked_step = not step_run.step.tool and not (step_run.checks or step_run.baseline)
+    unchecked_step = not step_run.step.tool and not (step_run.newest_results)
     return _output(
         step_id=step_run.step.id,
         status=EXECUTION_STATUS[status],
@@ -274,7 +274,7 @@ def _observe(
         modified_files=tuple(files["changed"]),
         deleted_files=tuple(files["removed"]),
         executed_commands=commands_of(step_run.actions),
-        proven=succeeded and not not_met and _proven(step_run.baseline, step_run.checks),
+        proven=succeeded and not not_met and _proven(step_run.results_before, step_run.results),
         unproven=succeeded and (not_met or unchecked_step),
         criteria=criteria,
     )

@@ -35,14 +35,14 @@ async def judge_step(run: Run, step_run: StepRun) -> tuple[CriterionResult, ...]
     if not step.validation_criteria:
         return judged
     own = [_own_expression(run, step_run, check) for check in _expressions(step.validation_criteria)]
-    results = (*step_run.checks, *own)
+    results = (*step_run.results, *own)
     probes = await probe(run, step.validation_criteria, results, step.id)
     touched = [as_text(path) for path in map(as_path, step_run.touched) if (run.root / path).exists()]
     evidence = Evidence(
         results=(*results, *probes),
-        deciding=(*decisive(step_run.checks), *own, *probes),
+        deciding=(*decisive(step_run.results), *own, *probes),
         files=touched,
-        printed=[*_printed_by_actions(run, step_run), *printed_by_checks(run, step_run.checks)],
+        printed=[*_printed_by_actions(run, step_run), *printed_by_checks(run, step_run.results)],
     )
     return (*evaluate(step.validation_criteria, evidence), *judged)
 

@@ -37,7 +37,7 @@ async def fallback_plan(run: Run, required: Sequence[str], error: Stopped | Mode
     elif isinstance(error, ModelError):
         raise error
     else:
-        plan = simple_plan(run.task.text, required, run.protected, list_files(run.root))
+        plan = simple_plan(run.task.text, required, run.not_writable, list_files(run.root))
         description = f"{NAME}: the whole task as {'one step' if len(plan.steps) == 1 else 'one step a file'}"
     reason = error.reason if isinstance(error, Stopped) else f"the model could not be asked: {error}"
     run.note(e.Warned(message=f"{reason}; going on with the {description}"))

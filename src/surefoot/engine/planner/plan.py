@@ -42,7 +42,7 @@ async def make_plan(run: Run) -> None:
     replanning = step_to_replan(run.state) is not None
     if run.state.plan is None and not replanning and (reason := _reason_to_skip(run)):
         files = required if run.profile.repairs_plans else ()
-        plan = simple_plan(run.task.text, files, run.protected, list_files(run.root))
+        plan = simple_plan(run.task.text, files, run.not_writable, list_files(run.root))
         await run.record(e.PlanMade(result=skipped(ExecutionPhase.Planning(), reason, plan)))
     while (
         run.state.plan is None
@@ -88,7 +88,7 @@ def _facts(run: Run, required: Sequence[str], draft: PlanDraft | FullPlanDraft, 
         is_cut = joined(draft, run.config.max_plan_steps) is not None
     return PlanFacts(
         required=required,
-        protected=run.protected,
+        protected=run.not_writable,
         max_steps=run.config.max_plan_steps,
         is_cut=is_cut,
         tools=run.usable_tools(),

@@ -32,9 +32,9 @@ _HELP = """\
 
 def as_text(state: RunState, begun: Container[str] = ()) -> str:
     parts = [_HELP]
-    for step_id, run in state.steps.items():
+    for step_id, step_run in state.steps.items():
         if not _is_open(state, step_id, begun):
-            parts[0] += f"# {step_id} stays as it is ({run.status}): {' '.join(run.step.name.split())}\n"
+            parts[0] += f"# {step_id} stays as it is ({step_run.status}): {' '.join(step_run.step.name.split())}\n"
     parts += ["\n".join(_table(state, step_id)) for step_id in state.steps if _is_open(state, step_id, begun)]
     return "\n".join(parts)
 

@@ -72,7 +72,7 @@ def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision | 
         if isinstance(change, FullStepDraft):
             step = full_step(change, new_id)
         else:
-            step = step_of(change, new_id, run.protected)
+            step = step_of(change, new_id, run.not_writable)
         if (step.name.lower(), step.writes) not in known:
             added.append(step)
             taken.add(step.id)
@@ -114,7 +114,7 @@ def _changed(
             if isinstance(change, FullChangeDraft):
                 new = changed_step(change, now)
             else:
-                new = step_from(change, now, run.protected)
+                new = step_from(change, now, run.not_writable)
             changed |= {old.id: new} if new != old else {}
     return tuple(changed.values())
 

@@ -26,7 +26,7 @@ async def understand(run: Run) -> None:
 
     def examine(draft: UnderstandingDraft, attempt: int) -> tuple[UnderstandingOutput, ValidationResult]:
         trusted = not run.profile.repairs_plans
-        text, protected = run.task.text, run.protected
+        text, protected = run.task.text, run.not_writable
         output, repairs = understanding_from(draft, text, existing, protected, root=root, trusted=trusted)
         statement = " ".join((draft.understanding, *draft.requirements, *output.target_files))
         # `utils.parse` may be a function, so the last part of a name is enough.
@@ -47,7 +47,7 @@ async def understand(run: Run) -> None:
         reason = "planning is switched off"
         await run.record(e.Understood(result=skipped(ExecutionPhase.Understanding(), reason, plain)))
     if run.state.understanding is None and _may_skip(run):
-        paths = plain_targets(run.task.text, existing, run.protected)
+        paths = plain_targets(run.task.text, existing, run.not_writable)
         # Without checks nobody could tell whether a task that names no file was understood.
         if paths or (run.task.checks and fits_in_prompt(run, existing)):
             about = f"about {' and '.join(paths)}" if paths else "about a folder that can be seen at once"

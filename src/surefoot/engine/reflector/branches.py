@@ -53,10 +53,10 @@ async def try_branch(run: Run, step_run: StepRun, checks: Sequence[Check], numbe
             if branch.calls >= limit:
                 branch.given_up = f"{branch.calls} calls and not done"
                 break
-            turn = await run.strategy.next_actions(step_run, step_run.checks or step_run.baseline)
+            turn = await run.strategy.next_actions(step_run, step_run.newest_results)
             await _carry_out(run, step_run, checks, place, context, turn.proposals, branch)
         if not branch.results:
-            branch.results = await run.verifier.judge(checks, place)
+            branch.results = await run.verifier.check_at(checks, place)
     return branch
 
 
@@ -101,7 +101,7 @@ async def _answer(
                 return False, f"Refused: {reason}."
             return await _call(run, context, proposal, branch)
         case "done" | "check":
-            results = await run.verifier.judge(checks, place)
+            results = await run.verifier.check_at(checks, place)
             green = is_green(results)
             if proposal.decision == "check":
                 return green, failing_part(results) or "All checks pass."

@@ -47,7 +47,7 @@ def can_try_candidates(run: Run, step_run: StepRun) -> bool:
     if not kind.is_one_answer and not (in_branches and run.scratch.can_copy(often=True)):
         return False
     # If the answer had no effect, the checks fail as they did before it.
-    if all(result.passed for result in decisive(step_run.checks or step_run.baseline)):
+    if all(result.passed for result in decisive(step_run.newest_results)):
         return False
     if in_branches:
         # Calls that need a person's approval are refused in the branch, where the model is told.
@@ -224,7 +224,7 @@ async def _judge(
                 raise ToolError(result.summary, tool=tool.name)
             if tool.name == "run_python" and (name := invented_source(run, place.root)):
                 raise ToolError(f"{name} does not exist: the program made it up in order to read it", tool=tool.name)
-        return await run.verifier.judge(checks, place)
+        return await run.verifier.check_at(checks, place)
 
 
 def _passes(candidate: e.CandidateTried) -> bool:

@@ -16,7 +16,7 @@ async def passes_now(run: Run, step_run: StepRun) -> bool:
 
     That counts as an attempt without actions, like the retry after a temporary error, and leaves a warning.
     """
-    red = [result.check for result in decisive(step_run.checks) if not result.passed]
+    red = [result.check for result in decisive(step_run.results) if not result.passed]
     if step_run.failures[-1].kind not in _FAILED_BY_CHECKS or not red:
         return False
     if not all(isinstance(check, CommandCheck) for check in red):
@@ -32,9 +32,9 @@ async def passes_now(run: Run, step_run: StepRun) -> bool:
 
 
 async def _succeed_after_all(run: Run, step_run: StepRun, results: dict[str, CheckResult]) -> None:
-    step_id, before, output = step_run.step.id, step_run.baseline, step_run.output
+    step_id, before, output = step_run.step.id, step_run.results_before, step_run.output
     assert output is not None
-    checks = tuple(results.get(result.check.key, result) for result in step_run.checks)
+    checks = tuple(results.get(result.check.key, result) for result in step_run.results)
     red_before = {result.check.key for result in before if not result.passed}
     proven = any(result.check.key in red_before for result in decisive(checks))
     flaky = "; ".join(result.check.label for result in results.values())

@@ -61,7 +61,7 @@ async def _choose_rung(run: Run, step_run: StepRun) -> None:
     if len(step_run.reflections) < len(step_run.failures):
         reflection = await diagnose(run, step_run, failure)
         others = _alternative_tools(run, step_run) if reflection.category is ErrorCategory.TOOL_ERROR else ()
-        keep = worth_keeping(step_run.baseline, step_run.checks)
+        keep = worth_keeping(step_run.results_before, step_run.results)
         reflection = reflection.with_(keep=keep, alternative_tool=next(iter(others), ""))
         await run.record(e.Reflected(step_id=step_id, reflection=reflection))
     rung, why = next_rung(_facts(run, step_run, failure, step_run.reflections[-1]))
@@ -140,7 +140,7 @@ def _alternatives(run: Run) -> int:
 
 
 def _red_checks(step_run: StepRun) -> list[Check]:
-    return [result.check for result in decisive(step_run.checks or step_run.baseline) if not result.passed]
+    return [result.check for result in decisive(step_run.newest_results) if not result.passed]
 
 
 def _failed_action(step_run: StepRun) -> Action | None:
@@ -259,7 +259,7 @@ async def repair_step(run: Run, step_run: StepRun, failed: str) -> ExecutionStep
         call = await run.strategy.repair_call(step_run, failed)
         return step.with_(tool=call.tool, parameters=call.arguments) if call.tool in run.toolbox else step
     draft = await run.strategy.repair_step(step_run, failed)
-    return changed_step(draft, step) if isinstance(draft, FullChangeDraft) else step_from(draft, step, run.protected)
+    return changed_step(draft, step) if isinstance(draft, FullChangeDraft) else step_from(draft, step, run.not_writable)
 
 
 async def _end_without_result(run: Run, step_run: StepRun, status: StepStatus, reason: str) -> None:

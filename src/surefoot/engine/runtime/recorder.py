@@ -12,7 +12,7 @@ from surefoot.journal import events as e
 from surefoot.journal.bus import Bus
 from surefoot.journal.cancelled import CancelledAfterAppend
 from surefoot.journal.redact import Redactor
-from surefoot.journal.redacted_values import stored
+from surefoot.journal.redacted_values import redacted_for_storage
 from surefoot.journal.reducers import apply
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
@@ -28,7 +28,7 @@ class Recorder:
     async def record(self, *events: e.Event) -> None:
         """Write events to the journal, then apply them. The state matches the journal, even if this is cancelled."""
         self._check_stages(events)
-        safe = [stored(event, self.redactor) for event in events]
+        safe = [redacted_for_storage(event, self.redactor) for event in events]
         try:
             self._apply(await self.journal.append(self.state.run_id, safe))
         except CancelledAfterAppend as cancelled:
@@ -50,7 +50,7 @@ class Recorder:
 
     def note(self, event: e.Event) -> None:
         """Apply an event now and write it with the next transaction. For usage, thoughts and progress."""
-        self._apply([self.journal.note(self.state.run_id, stored(event, self.redactor))])
+        self._apply([self.journal.note(self.state.run_id, redacted_for_storage(event, self.redactor))])
 
     def put_output(self, output: str) -> str:
         """Store the output of a command or a tool. Returns its hash."""

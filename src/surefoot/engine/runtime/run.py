@@ -150,7 +150,7 @@ class Run:
         return self._names[1]
 
     @cached_property
-    def protected(self) -> frozenset[str]:
+    def not_writable(self) -> frozenset[str]:
         """Files that this run may not write: check scripts, files that the task says to leave alone, and all existing
         tests if the strategy asks for that. Otherwise tests may be extended, and `_weakens` refuses any other change.
         """
@@ -188,7 +188,7 @@ class Run:
         results, config = ActionResults(self.state), self.config
         return ToolContext(
             root=self.root,
-            protected=self.protected,
+            protected=self.not_writable,
             may_rewrite=self._may_rewrite,
             weakens=self._weakens,
             sandbox=self.sandbox,

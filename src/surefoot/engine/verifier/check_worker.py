@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 
-def judge(request: dict[str, Any]) -> str:
+def problem_of(request: dict[str, Any]) -> str:
     """Return why the content fails the check; empty if it passes."""
     text = request["text"]
     try:
@@ -54,4 +54,4 @@ def _schema_problem(value: Any, schema: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    json.dump({"problem": judge(json.load(sys.stdin))}, sys.stdout)
+    json.dump({"problem": problem_of(json.load(sys.stdin))}, sys.stdout)

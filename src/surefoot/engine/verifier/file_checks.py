@@ -62,7 +62,7 @@ async def problem_with(check: OneFile, sight: Sight) -> str:
     except UnicodeDecodeError as error:
         return f"UnicodeDecodeError: {error}"
     if len(sight.content) <= _SMALL_BYTES and _surely_ends(check):
-        return check_worker.judge(request)
+        return check_worker.problem_of(request)
     return await _judge_in_process(check, request)
 
 

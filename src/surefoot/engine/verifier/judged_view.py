@@ -49,7 +49,7 @@ class View:
     """Whether the view is another tree than the workspace."""
 
 
-async def judge(run: Run, checks: Sequence[CommandCheck]) -> JudgedView | None:
+async def check_on_view(run: Run, checks: Sequence[CommandCheck]) -> JudgedView | None:
     """Run checks that pass in the workspace once more in the view; None if the view is the workspace.
 
     Each check has a view of its own, because its command may write there. A check that fails is repeated once, because
@@ -66,7 +66,7 @@ async def judge(run: Run, checks: Sequence[CommandCheck]) -> JudgedView | None:
                     break
                 if view.place is None:
                     return _as_value(view, ())
-                (result,) = await run.verifier.judge([check], view.place)
+                (result,) = await run.verifier.check_at([check], view.place)
             if result.passed:
                 break
         else:

@@ -10,7 +10,7 @@ from surefoot.core.outcome import CheckResult
 from surefoot.core.plan import CommandCheck, ExpressionCheck
 from surefoot.engine.verifier.deciding.names import UNREAD_CACHE
 from surefoot.engine.verifier.file_checks import see
-from surefoot.workspace.snapshots.look import Look
+from surefoot.workspace.snapshots.tree_state import TreeState
 
 Proof = tuple[str, str]
 """The key of a check, and a hash of everything that its result depends on."""
@@ -26,38 +26,38 @@ def recorded_proof(result: CheckResult) -> Proof | None:
     return (result.check.key, json.dumps(result.inputs)) if result.inputs else None
 
 
-def depends_on(check: CommandCheck, look: Look) -> Proof | None:
+def depends_on(check: CommandCheck, tree_state: TreeState) -> Proof | None:
     """Return the key of a command's proof; None if something that it depends on can change unseen."""
     if check.reads:
-        inputs = declared(check, look)
+        inputs = declared(check, tree_state)
         return (check.key, json.dumps(inputs)) if inputs is not None else None
-    tree = sources(look)
+    tree = sources(tree_state)
     return (check.key, tree) if tree is not None else None
 
 
-def sources(look: Look) -> str | None:
+def sources(tree_state: TreeState) -> str | None:
     """Return the hash of the tree without caches that checks do not read; None if something in it can change unseen.
 
     An example is the cache of a mypy that the model ran.
     """
-    entries = {path: entry for path, entry in look.entries.items() if not UNREAD_CACHE.search(f"{path}/")}
-    return Look(entries, look.excluded).exactly
+    entries = {path: entry for path, entry in tree_state.entries.items() if not UNREAD_CACHE.search(f"{path}/")}
+    return TreeState(entries, tree_state.excluded).exactly
 
 
-def declared(check: CommandCheck, look: Look) -> dict[str, str] | None:
+def declared(check: CommandCheck, tree_state: TreeState) -> dict[str, str] | None:
     """Return the hash of each pattern that the check declares to read; None if one of them has no hash."""
-    parts = {pattern: look.part(pattern) for pattern in check.reads}
+    parts = {pattern: tree_state.part(pattern) for pattern in check.reads}
     known = {pattern: part for pattern, part in parts.items() if part is not None}
     return known if len(known) == len(parts) else None
 
 
-def expired(result: CheckResult, root: Path, look: Look) -> list[str]:
+def expired(result: CheckResult, root: Path, tree_state: TreeState) -> list[str]:
     """Return the inputs of a result that have changed since. The result holds as long as there are none."""
     match result.check:
         case CommandCheck() if result.inputs:
-            return [pattern for pattern, digest in result.inputs.items() if look.part(pattern) != digest]
+            return [pattern for pattern, digest in result.inputs.items() if tree_state.part(pattern) != digest]
         case CommandCheck():
-            return [] if look.tree == result.tree else ["the workspace"]
+            return [] if tree_state.tree == result.tree else ["the workspace"]
         case ExpressionCheck():
             return []
         case _:

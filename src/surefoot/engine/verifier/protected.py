@@ -1,7 +1,7 @@
 """Finds the files that are protected in a run: existing tests, scripts of checks, and files to be left alone.
 
 The task says which files to leave alone. No tool may change protected files, except that tests may be extended where
-the strategy allows it (`Run.protected`). All files of the workspace are considered, also by the names under which
+the strategy allows it (`Run.not_writable`). All files of the workspace are considered, also by the names under which
 symlinks lead to them.
 """
 

@@ -27,7 +27,7 @@ from surefoot.engine.planner.evidence import Evidence, evaluate
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.engine.verifier.hollow import hollow_checks
-from surefoot.engine.verifier.judged_view import judge
+from surefoot.engine.verifier.judged_view import check_on_view
 from surefoot.engine.verifier.left_out import is_left_out, left_out_criteria
 from surefoot.engine.verifier.suite.evidence import Weighed, weigh_tests
 from surefoot.engine.verifier.suite.project_commands import task_checks
@@ -160,7 +160,7 @@ async def _judge_view(run: Run, results: Sequence[CheckResult]) -> JudgedView | 
     strong = [r.check for r in results if r.check.origin in ("user", "project") and isinstance(r.check, CommandCheck)]
     if not any(check.key in run.state.red_at_start for check in strong):
         return None
-    return await judge(run, strong)
+    return await check_on_view(run, strong)
 
 
 async def _hollow(run: Run, results: Sequence[CheckResult], left_out: Collection[str]) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ from surefoot.tools.tool import Tool, Writes
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.process.process import Limits, command_env, run_process, shell_argv
 from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
-from surefoot.workspace.snapshots.look import Look
 from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.snapshots.tree_state import TreeState
 
 QUIET_ENV = {
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -89,17 +89,17 @@ class Verifier:
         """Run checks, equal ones once, and record their results, in order. The final pass reuses no proof."""
         if not checks:
             return ()
-        look = await asyncio.to_thread(self._workspace.look)
+        tree_state = await asyncio.to_thread(self._workspace.tree_state)
         results: dict[str, CheckResult] = {}
         for check in checks:
             if check.key not in results:
-                results[check.key] = await self._result(check, look, step_id, trusting=when != "final")
+                results[check.key] = await self._result(check, tree_state, step_id, trusting=when != "final")
         found = tuple(results.values())
-        changed = await self._remember_commands(found, look, step_id)
+        changed = await self._remember_commands(found, tree_state, step_id)
         await self._recorder.record(e.ChecksRan(step_id=step_id, when=when, results=found, changed=changed))
         return found
 
-    async def judge(self, checks: Sequence[Check], place: Place) -> tuple[CheckResult, ...]:
+    async def check_at(self, checks: Sequence[Check], place: Place) -> tuple[CheckResult, ...]:
         """Run checks on another tree than the workspace. The results are neither recorded nor remembered."""
         found = []
         for check in checks:
@@ -173,24 +173,24 @@ class Verifier:
         permitted = ruling == "allow" or (ruling == "ask" and confined)
         return permitted and self._scratch.can_copy(often=True) and (confined or not self._scratch.leads_out())
 
-    async def _result(self, check: Check, look: Look, step_id: str, *, trusting: bool) -> CheckResult:
+    async def _result(self, check: Check, tree_state: TreeState, step_id: str, *, trusting: bool) -> CheckResult:
         started = time.perf_counter()
         match check:
             case CommandCheck():
-                proof = depends_on(check, look)
+                proof = depends_on(check, tree_state)
                 if trusting and proof is not None and (known := self._known.get(proof)):
-                    return known.with_(tree=look.tree, reused=True)
+                    return known.with_(tree=tree_state.tree, reused=True)
                 if check.origin == "plan":
                     async with self._scratch.copy(f"{step_id or 'final'}.check") as place:
-                        result = await self._command(check, place, tree=look.tree)
+                        result = await self._command(check, place, tree=tree_state.tree)
                 else:
-                    result = await self._command(check, self._place, tree=look.tree, may_use_caches=trusting)
-                result = result.with_(inputs=declared(check, look) or {}, exact_tree=sources(look) or "")
+                    result = await self._command(check, self._place, tree=tree_state.tree, may_use_caches=trusting)
+                result = result.with_(inputs=declared(check, tree_state) or {}, exact_tree=sources(tree_state) or "")
             case ExpressionCheck():
                 result = self._expression(check)
             case _:
                 result = await self._one_file(check, trusting=trusting)
-        return result.with_(tree=look.tree, duration_ms=round((time.perf_counter() - started) * 1000))
+        return result.with_(tree=tree_state.tree, duration_ms=round((time.perf_counter() - started) * 1000))
 
     async def _one_file(self, check: OneFile, *, trusting: bool) -> CheckResult:
         sight = see(self._place.root, check)
@@ -267,7 +267,9 @@ class Verifier:
         # The first run on a tree had the longest limit, so its result says most.
         return trees.setdefault(tree, result) if tree else result
 
-    async def _remember_commands(self, found: Sequence[CheckResult], before: Look, step_id: str) -> tuple[str, ...]:
+    async def _remember_commands(
+        self, found: Sequence[CheckResult], before: TreeState, step_id: str
+    ) -> tuple[str, ...]:
         """Keep the proofs of commands whose inputs did not change while they ran.
 
         Returns the paths that changed, because checks should only read.
@@ -275,7 +277,7 @@ class Verifier:
         ran = [r for r in found if isinstance(r.check, CommandCheck) and not r.reused]
         if not ran:
             return ()
-        after = await asyncio.to_thread(self._workspace.look)
+        after = await asyncio.to_thread(self._workspace.tree_state)
         for result in ran:
             assert isinstance(result.check, CommandCheck)
             proof = depends_on(result.check, before)

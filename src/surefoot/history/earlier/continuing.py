@@ -175,7 +175,7 @@ def _files(state: RunState) -> list[str]:
     if (outcome := state.outcome) is not None:
         signs = (("+", outcome.generated_files), ("~", outcome.modified_files), ("-", outcome.deleted_files))
         return [f"{sign} {path}" for sign, paths in signs for path in paths if not is_cache(path)]
-    touched = {path for run in state.steps.values() for path in run.touched if not is_cache(path)}
+    touched = {path for step_run in state.steps.values() for path in step_run.touched if not is_cache(path)}
     return [f"~ {path}" for path in sorted(touched)]
 
 
@@ -194,7 +194,7 @@ def _notes(state: RunState) -> list[str]:
     if outcome is None:
         return list(state.warnings)
     found = [outcome.diagnosis.root_cause or outcome.diagnosis.what_failed] if outcome.diagnosis else []
-    learnt = [note for run in state.steps.values() for note in run.notes[-2:]]
+    learnt = [note for step_run in state.steps.values() for note in step_run.notes[-2:]]
     return list(dict.fromkeys([*found, *outcome.warnings, *learnt]))
 
 

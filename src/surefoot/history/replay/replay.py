@@ -16,8 +16,9 @@ from typing import Any
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.transitions import Stage
 from surefoot.engine.loop import STAGES, begin_again, drive
-from surefoot.engine.resume import check_before, pick_up
+from surefoot.engine.resume import pick_up
 from surefoot.engine.runtime.services import Services
+from surefoot.engine.verifier.before_run import check_before
 from surefoot.errors import UsageError, WorkspaceError
 from surefoot.history.replay.recorded_parts import Files, RecordedModel, RecordedPerson, ReplayJournal
 from surefoot.history.replay.recorded_tools import recorded_toolbox

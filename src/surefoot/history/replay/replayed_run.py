@@ -43,7 +43,7 @@ class RecordedVerifier(Verifier):
         await self._recorder.record(record.event)
         return record.event.results
 
-    async def judge(self, checks: Sequence[Check], place: Place) -> tuple[CheckResult, ...]:
+    async def check_at(self, checks: Sequence[Check], place: Place) -> tuple[CheckResult, ...]:
         recording, purpose = self.journal.recording, step_of_copy(place.root)
         if purpose in self._recorder.state.steps and place.root != self._place.root:
             recorded = (place.root / MARK).read_text() if (place.root / MARK).exists() else ""

@@ -13,7 +13,7 @@ from surefoot.errors import JournalError
 from surefoot.integrations.redis.keys import Keys, artifact_document, encode_record, state_document
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
-from surefoot.journal.redacted_values import shown
+from surefoot.journal.redacted_values import redacted_for_display
 from surefoot.journal.store.base import Journal
 from surefoot.view.fold import advance
 from surefoot.view.messages import task_list
@@ -83,7 +83,7 @@ class RunCopy:
     def _advance(self, record: e.Record) -> None:
         """Update the view with a record. Secrets are removed first, so that nothing made from the view has any."""
         view = self._view
-        advance(view, e.Record(record.seq, record.at, shown(record.event, self._redactor)))
+        advance(view, e.Record(record.seq, record.at, redacted_for_display(record.event, self._redactor)))
         event = record.event
         if not isinstance(event, e.StepFinished) or (step_run := view.state.steps.get(event.step_id)) is None:
             return

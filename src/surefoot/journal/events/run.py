@@ -36,7 +36,8 @@ class RunCreated(Value):
     snapshot: str = ""
     """The workspace before the run."""
     protected: tuple[str, ...] = ()
-    """Existing tests. The agent may read and run them, but not change them."""
+    """Existing tests, scripts of checks, and files that the task says to leave alone. `Run.not_writable` says which of
+    them may not be written at all."""
     starts_at: Stage = Stage.UNDERSTANDING
     based_on: str = ""
     """The run whose earlier phases this one reuses."""

@@ -11,7 +11,7 @@ from surefoot.journal.state import Action, Compensation, RunState
 
 def _action_started(state: RunState, event: e.ActionStarted, at: float) -> None:
     state.tool_calls += 1
-    state.baseline_taken = True
+    state.checked_before = True
     action = Action(*_started_fields(vars(event)))
     action.call_id = event.call_id
     state.open_actions[action.id] = action

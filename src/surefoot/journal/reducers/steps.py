@@ -41,7 +41,7 @@ def _start_again(step_run: StepRun) -> None:
         step_run.recorded_output, step_run.recorded_artifact = step_run.output, step_run.artifact
     if not step_run.work_kept:
         step_run.snapshot, step_run.touched = "", _NO_PATHS
-    step_run.actions, step_run.baseline, step_run.checks, step_run.failed_checks = [], (), (), ()
+    step_run.actions, step_run.results_before, step_run.results, step_run.failed_checks = [], (), (), ()
     step_run.refused, step_run.compensations, step_run.proposed = (), (), ""
 
 
@@ -56,16 +56,16 @@ def _checks_ran(state: RunState, event: e.ChecksRan, at: float) -> None:
     state.touched.update(event.changed)
     if step_run is None:
         if event.when == "before":
-            state.baseline_taken = state.baseline_taken or not event.step_id
-            state.checks_before = event.results
+            state.checked_before = state.checked_before or not event.step_id
+            state.results_before = event.results
             state.red_at_start.update(result.check.key for result in event.results if not result.passed)
             state.counts_at_start |= {r.check.key: r.counts for r in event.results if r.counts is not None}
         return
     step_run.touched = step_run.touched.union(event.changed if event.when != "before" else ())
     if event.when == "before":
-        step_run.baseline = event.results
+        step_run.results_before = event.results
     elif event.when != "criteria":
-        step_run.checks = event.results
+        step_run.results = event.results
         if event.when == "after" and not all(result.passed for result in event.results):
             earlier, number = step_run.failed_checks, len(step_run.actions)
             if earlier and earlier[-1][0] == number and step_run.red_at_call == state.model_calls:
@@ -91,7 +91,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     step_run.ended, step_run.after = True, snapshot
     step_run.recorded_output, step_run.recorded_artifact = output, artifact
     step_run.expires_at = expires_at if artifact is None else artifact.expires_at
-    step_run.checks, step_run.failed_checks = checks or step_run.checks, ()
+    step_run.results, step_run.failed_checks = checks or step_run.results, ()
     step_run.work_kept = False
     if failure is not None:
         step_run.failures = (*step_run.failures, failure)
@@ -127,11 +127,11 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
 
 def _remember_answers(state: RunState, step_run: StepRun) -> None:
     """Keep the whole answers of a failed attempt, with the checks that they failed, for the steps of later plans."""
-    if not step_run.baseline or step_run.kind is None or not step_run.kind.is_one_answer:
+    if not step_run.results_before or step_run.kind is None or not step_run.kind.is_one_answer:
         return
-    tree = step_run.baseline[0].tree
+    tree = step_run.results_before[0].tree
     candidates = [c for c in step_run.candidates if c.attempt == step_run.attempt]
-    found = [(action.fingerprint, step_run.checks) for action in step_run.actions]
+    found = [(action.fingerprint, step_run.results) for action in step_run.actions]
     found += [(candidate.fingerprint, candidate.results) for candidate in candidates]
     for fingerprint, results in found:
         if red := frozenset(result.check.key for result in results if not result.passed):

@@ -58,13 +58,14 @@ class RunState:
     context: e.ContextGiven | None = None
     """The context from the earlier run that this one continues."""
     protected: tuple[str, ...] = ()
+    """As in `RunCreated`."""
     red_at_start: set[str] = field(default_factory=set)
     """Keys of the task's checks that failed before the run. Only these can prove the task."""
     counts_at_start: dict[str, SuiteCounts] = field(default_factory=dict)
     """By key of a check of the task: how many tests it ran before the run."""
-    checks_before: tuple[CheckResult, ...] = ()
+    results_before: tuple[CheckResult, ...] = ()
     """The results of the task's checks before the run."""
-    baseline_taken: bool = False
+    checked_before: bool = False
     """Whether the task's checks ran before the first action, or can no longer do so."""
     understanding: PhaseResult[UnderstandingOutput] | None = None
     approach: PhaseResult[ApproachOutput] | None = None

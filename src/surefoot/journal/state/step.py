@@ -83,9 +83,10 @@ class StepRun:
     """The actions of the current attempt."""
     begun_actions: int = 0
     """How many actions were begun, in all attempts."""
-    baseline: tuple[CheckResult, ...] = ()
-    """The results of the checks before the attempt."""
-    checks: tuple[CheckResult, ...] = ()
+    results_before: tuple[CheckResult, ...] = ()
+    """The results of the step's checks before the attempt."""
+    results: tuple[CheckResult, ...] = ()
+    """The results of the last run of its checks in the attempt."""
     ended: bool = False
     """Whether an attempt has finished. The next three fields describe the last one that did."""
     recorded_output: StepExecutionOutput | None = None
@@ -124,6 +125,10 @@ class StepRun:
     """The compensations of the current attempt."""
     shared: bool = False
     """Whether another step ran during this attempt, so that not every change is its own."""
+
+    @property
+    def newest_results(self) -> tuple[CheckResult, ...]:
+        return self.results or self.results_before
 
     @property
     def output(self) -> StepExecutionOutput | None:

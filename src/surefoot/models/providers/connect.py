@@ -22,7 +22,7 @@ SMALL_BILLIONS = 4
 
 
 async def connect(kind: str, name: str, settings: ModelSettings) -> LanguageModel:
-    """Create a client for the model `name` of the provider `kind`.
+    """Create a client for the model `name` of the provider `kind`: a key of PROVIDERS, "url", or "" for a bare name.
 
     Without a name, the provider's default or the first model that the server lists is used.
     """
@@ -171,23 +171,29 @@ def _protocol(base_url: str, name: str) -> Literal["chat", "responses"]:
     return "responses" if is_openai and family_of(name).responses else "chat"
 
 
+def _reported_window(entry: dict[str, Any], facts: ServerFacts) -> int | None:
+    """The context window that the server reports, in its list of models or elsewhere; None if it does not."""
+    # llama.cpp reports the window that it was started with, which may be much smaller than the model's own.
+    meta = value if isinstance(value := entry.get("meta"), dict) else {}
+    listed = entry.get("max_model_len") or entry.get("context_length") or meta.get("n_ctx")
+    return listed if isinstance(listed, int) and listed > 0 else facts.context_tokens
+
+
 def _traits(
     provider: str, name: str, settings: ModelSettings, entry: dict[str, Any], facts: ServerFacts
 ) -> ModelTraits:
-    # llama.cpp reports the window that it was started with, which may be much smaller than the model's own.
-    meta = value if isinstance(value := entry.get("meta"), dict) else {}
-    reported = entry.get("max_model_len") or entry.get("context_length") or meta.get("n_ctx")
-    reported = reported if isinstance(reported, int) and reported > 0 else facts.context_tokens
+    """The traits of a model. Its context window is that of the settings, else the one that the server reports, else
+    that of a hosted model's family, else the provider's default, which is then marked as assumed.
+    """
     known, family = PROVIDERS.get(provider), family_of(name)
     hosted = known is not None and not known.is_local
     sizes = re.findall(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)b(?![a-z0-9])", name.lower())
     small = bool(sizes) and max(map(float, sizes)) <= SMALL_BILLIONS
     if settings.strategy != "auto":
         small = settings.strategy == "small"
-    default = known.context_tokens if known else ModelTraits().context_tokens
-    window = settings.context_tokens or reported or (family.context_tokens if hosted else None)
+    window = settings.context_tokens or _reported_window(entry, facts) or (family.context_tokens if hosted else None)
     traits = ModelTraits(
-        context_tokens=window or default,
+        context_tokens=window or (known.default_context_tokens if known else ModelTraits().context_tokens),
         context_assumed=window is None,
         inline_bodies=not small,
         small=small,

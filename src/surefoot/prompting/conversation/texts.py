@@ -58,7 +58,7 @@ def opening(run: RunContext, *, planned: bool = False) -> list[Item]:
     words = set(files_named_in(run.task.text))
     named = [path for path in files if path in words or _is_changelog(path, run.task.text)]
     quotes, whole = _named_files(run, named)
-    failing = "\n".join(result.detail for result in run.state.checks_before if not result.passed)
+    failing = "\n".join(result.detail for result in run.state.results_before if not result.passed)
     text = render(
         "survey",
         task=run.task.text,
@@ -131,7 +131,7 @@ def _part_of(path: str, text: str, task: str) -> str:
 
 def _given_checks(run: RunContext) -> str:
     """List the checks of the user and of the project, which are run in any case, with their results before the run."""
-    before = run.state.checks_before
+    before = run.state.results_before
     ran = {result.check.key for result in before}
     rows = [
         *(_check_line(result, "before the run") for result in before),
@@ -157,7 +157,7 @@ def step_start(run: RunContext, step_run: StepRun, shown: Sequence[str] = ()) ->
     lines += [stand_ins] if (stand_ins := stand_ins_for(run, step.id)) else []
     lines += [f"Planned results: {', '.join(step.expected_outputs)}"] if step.expected_outputs else []
     lines += [f"Criterion: {criterion}" for criterion in step.validation_criteria]
-    if results := step_run.checks or step_run.baseline:
+    if results := step_run.newest_results:
         rows = [_check_line(result, "at the start of the step") for result in results]
         lines.append("finish_step runs these checks:\n" + "\n".join(rows))
     else:
@@ -166,7 +166,7 @@ def step_start(run: RunContext, step_run: StepRun, shown: Sequence[str] = ()) ->
     if not_run := [f"- {check.label}" for check in step.checks if check.key not in run_by_engine]:
         lines.append(NOT_RUN + "\n".join(not_run))
     # Failures that are the same as before the run are in the first message.
-    known = {stable(result.detail) for result in state.checks_before if not result.passed}
+    known = {stable(result.detail) for result in state.results_before if not result.passed}
     failing = failing_part([result for result in results if stable(result.detail) not in known])
     if failing and not any(failing in text for text in shown):
         lines.append(f"This failed at the start of the step:\n{failing}")

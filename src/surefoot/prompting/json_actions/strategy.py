@@ -104,8 +104,8 @@ class JsonActions:
 
     async def candidate(self, step_run: StepRun, temperature: float) -> Sequence[Proposal]:
         if self.run.step_kind(step_run) is StepKind.PROGRAM:
-            return [await self.program(step_run, step_run.baseline, temperature)]
-        return [await self.file(step_run, step_run.step.writes[0], step_run.baseline, temperature)]
+            return [await self.program(step_run, step_run.results_before, temperature)]
+        return [await self.file(step_run, step_run.step.writes[0], step_run.results_before, temperature)]
 
     def file(
         self, step_run: StepRun, path: str, results: Sequence[CheckResult], temperature: float

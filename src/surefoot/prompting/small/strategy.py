@@ -75,7 +75,7 @@ class SmallStrategy(JsonActions):
 
     async def candidate(self, step_run: StepRun, temperature: float) -> Sequence[Proposal]:
         """Ask in other words than before, and without showing the code that is wrong."""
-        results = step_run.baseline
+        results = step_run.results_before
         match self.run.step_kind(step_run):
             case StepKind.FREE_ANSWER:
                 return await self.free_answer(step_run, results, temperature)

@@ -14,8 +14,8 @@ from typing import Any
 
 from surefoot.errors import PathOutsideWorkspace, PathProtected, ToolError
 from surefoot.tools.fs.walk import walk
+from surefoot.workspace.sandbox.guarded_files import guarded_paths, startup_folder
 from surefoot.workspace.sandbox.secret_files import secrets_below
-from surefoot.workspace.sandbox.sensitive import guarded_paths, startup_folder
 
 MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 4096

@@ -15,13 +15,15 @@ SKIPPED_FOLDERS = frozenset(
     | {".ruff_cache", ".pytest_cache", ".hypothesis", ".eggs", ".idea"}
 )
 REPOSITORIES = frozenset({".git", ".hg", ".svn"})
+TOOL_FOLDERS = SKIPPED_FOLDERS - {".surefoot"}
+"""Folders that tools make for themselves. `.surefoot` can have a project's own settings."""
 MAX_ENTRIES = 20_000
 MAX_DEPTH = 60
 
 
-def is_cached(path: str) -> bool:
-    """Whether a path is in a folder that tools create for themselves, such as `__pycache__`."""
-    return not (SKIPPED_FOLDERS - REPOSITORIES - {".surefoot"}).isdisjoint(path.split("/"))
+def in_tool_folder(path: str, *, or_repository: bool = False) -> bool:
+    """Whether a path is in a folder that tools make for themselves, such as `__pycache__`, or optionally in `.git`."""
+    return not (TOOL_FOLDERS if or_repository else TOOL_FOLDERS - REPOSITORIES).isdisjoint(path.split("/"))
 
 
 class Entry(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from surefoot.workspace.git.repository import Repository
-from surefoot.workspace.sandbox.sensitive import named_by_git
+from surefoot.workspace.sandbox.guarded_files import named_by_git
 
 COMMIT_HOOKS = (
     "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction", "post-index-change",

@@ -15,8 +15,8 @@ from typing import Literal
 
 from surefoot.workspace.process.launch import EMPTY_FILE, SUPERVISOR, resolve_cwd, supervisor_argv
 from surefoot.workspace.sandbox.guard import guard_files, survey
+from surefoot.workspace.sandbox.guarded_files import GuardedPath, guarded_paths
 from surefoot.workspace.sandbox.secret_files import home_folders
-from surefoot.workspace.sandbox.sensitive import GuardedPath, guarded_paths
 from surefoot.workspace.sandbox.services import socket_files
 
 SCRATCH_BYTES = 2 * 1024**3

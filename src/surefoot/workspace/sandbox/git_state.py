@@ -3,7 +3,7 @@
 When the user works in the outer repository, `git status` and `git diff` look into nested ones and run the programs that
 their settings name, outside any sandbox. After each command, the settings and hooks that it added or changed are
 reduced to harmless ones. A nested repository itself is kept and reported. The workspace's own `.git` is guarded in
-other ways (`sensitive`, `guard`); only its unfinished operations are checked here.
+other ways (`guarded_files`, `guard`); only its unfinished operations are checked here.
 """
 
 import os

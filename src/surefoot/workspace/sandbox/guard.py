@@ -21,7 +21,7 @@ from typing import Literal
 
 from surefoot.workspace.sandbox import git_state
 from surefoot.workspace.sandbox.capture import capture, restore
-from surefoot.workspace.sandbox.sensitive import GuardedPath
+from surefoot.workspace.sandbox.guarded_files import GuardedPath
 
 STAND_IN_TIME = 0x5EF007 * 10**9
 """The modification time that identifies a stand-in: a moment in March 1970, in ns."""

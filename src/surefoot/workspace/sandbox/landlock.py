@@ -17,7 +17,7 @@ from pathlib import Path
 from surefoot.workspace.process.launch import PROBE, resolve_cwd, supervisor_argv
 from surefoot.workspace.process.supervisor import confine
 from surefoot.workspace.sandbox.guard import guard_files
-from surefoot.workspace.sandbox.sensitive import guarded_paths
+from surefoot.workspace.sandbox.guarded_files import guarded_paths
 
 NETWORK_FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 """Not AF_UNIX: Landlock does not stop connections to the sockets of services, so only socketpair() is left."""

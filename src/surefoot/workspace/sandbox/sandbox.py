@@ -19,10 +19,10 @@ from surefoot.errors import SandboxUnavailable
 from surefoot.workspace.process.launch import PROBE, SUPERVISOR
 from surefoot.workspace.process.programs import find_program, is_planted, never_run_from
 from surefoot.workspace.sandbox.bubblewrap import Bubblewrap, is_reachable
+from surefoot.workspace.sandbox.guarded_files import startup_folder
 from surefoot.workspace.sandbox.landlock import Landlock, landlock_problem
 from surefoot.workspace.sandbox.real_paths import resolve_parents
 from surefoot.workspace.sandbox.secret_files import secret_paths
-from surefoot.workspace.sandbox.sensitive import startup_folder
 
 SandboxMode = Literal["auto", "strict", "off"]
 OLDEST_BUBBLEWRAP = (0, 8)

@@ -32,12 +32,12 @@ from surefoot.workspace.snapshots.cache import StatCache
 from surefoot.workspace.snapshots.diff import Change, compare, unified
 from surefoot.workspace.snapshots.excludes import Excludes
 from surefoot.workspace.snapshots.gc import GcReport, Generation, collect
-from surefoot.workspace.snapshots.look import Look
 from surefoot.workspace.snapshots.manifest import Entry, Manifest, ManifestStore, overlay, regroup_links
 from surefoot.workspace.snapshots.quota import StoreWhileRoom, check_quota, within_quota
 from surefoot.workspace.snapshots.rescan import rescan
 from surefoot.workspace.snapshots.scan import Scan, read_contents, scan
 from surefoot.workspace.snapshots.tree import Tree
+from surefoot.workspace.snapshots.tree_state import TreeState
 from surefoot.workspace.snapshots.xattrs import Keep, no_store
 from surefoot.workspace.watch import Watch
 
@@ -226,7 +226,7 @@ class Workspace:
 
     def tree_hash(self) -> str:
         """Return a hash of the current tree, without times. Stores nothing."""
-        return self.look().tree
+        return self.tree_state().tree
 
     def changed_after(self, path: str, moment: float) -> bool:
         """Whether a path changed after a moment, by the kernel's change time, which no program can set.
@@ -238,11 +238,11 @@ class Workspace:
             place = place.parent
         return place.lstat().st_ctime > moment
 
-    def look(self) -> Look:
+    def tree_state(self) -> TreeState:
         """Return the state of the current tree. Stores nothing."""
         with self._operation("read the tree"), Tree(self.root) as tree:
             scanned = self._scan(tree)
-        return Look(scanned.entries(), tuple(sorted(scanned.excluded)))
+        return TreeState(scanned.entries(), tuple(sorted(scanned.excluded)))
 
     def collect_garbage(
         self,

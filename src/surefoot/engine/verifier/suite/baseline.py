@@ -112,7 +112,7 @@ async def _lost_in_checks(run: Run, results: Sequence[CheckResult], trees: Trees
     counts: Mapping[str, SuiteCounts] = run.state.counts_at_start
     for result in results:
         check = result.check
-        if not isinstance(check, CommandCheck) or check.origin == "plan" or not run.state.baseline_taken:
+        if not isinstance(check, CommandCheck) or check.origin == "plan" or not run.state.checked_before:
             continue
         if not may_be_fewer(before := counts.get(check.key), result.counts):
             continue

@@ -14,7 +14,7 @@ from surefoot.workspace.snapshots.xattrs import UNKNOWN
 
 
 @dataclass(frozen=True)
-class Look:
+class TreeState:
     entries: Mapping[str, Entry]
     excluded: tuple[str, ...] = ()
     """Paths left out of snapshots, whose changes are not detected."""
