@@ -34,6 +34,11 @@ class TalkingModel:
         self.requests: list[ModelRequest] = []
         self._script = list(script)
 
+    @property
+    def left(self) -> int:
+        """How many turns of the script are left."""
+        return len(self._script)
+
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         assert_valid(request)
         self.requests.append(request)

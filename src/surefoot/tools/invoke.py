@@ -28,6 +28,9 @@ async def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -
             tool=tool.name,
             remedy="work without it, or let the user allow it: network = true in the configuration",
         )
+    if tool.paths_in is not None:
+        # A call whose writes are unknown is not carried out, because it could not be undone.
+        tool.written_paths(arguments)
     argument = ""
     try:
         for argument in tool.path_arguments:

@@ -117,11 +117,22 @@ class Tool:
         return signature_text(self.name, {**self.parameters, "properties": offered}, self.body_argument)
 
     def written_paths(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the paths that a call declares to write."""
+        """Return the paths that a call declares to write. Arguments of the wrong type name none: such a call fails.
+
+        Raises ToolError if the tool's own function for it does.
+        """
         if self.paths_in is not None:
-            return tuple(self.paths_in(arguments))
-        values = [arguments[name] for name in self.path_arguments if name in arguments]
-        return tuple(str(path) for value in values for path in ([value] if isinstance(value, str | Path) else value))
+            try:
+                return tuple(map(str, self.paths_in(arguments)))
+            except Exception as error:
+                raise ToolError(
+                    f"it is not known what {self.name} would write: {error}",
+                    tool=self.name,
+                    remedy="check the types of the arguments",
+                ) from error
+        values = [arguments.get(name) for name in self.path_arguments]
+        paths = [path for value in values for path in (value if isinstance(value, list | tuple) else [value])]
+        return tuple(str(path) for path in paths if isinstance(path, str | Path))
 
     def needs_body(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the body is still missing from `arguments` and must come in a fenced block."""

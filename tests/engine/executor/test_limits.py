@@ -5,15 +5,18 @@ import os
 import pytest
 
 from support.kit import NO_RETRIES, Bench, act, steps
+from support.talk import Call, submit
 from surefoot.core.outcome import Verdict
 from surefoot.core.plan import ExecutionStep, FileCheck, StepType
 from surefoot.core.transitions import StepStatus
+from surefoot.engine.executor.conversation import MAX_IDLE_TURNS
 from surefoot.journal import events as e
 
 UNREACHABLE = ExecutionStep(
     id="s", name="s", description="x", step_type=StepType.COMMAND_EXECUTION, checks=(FileCheck(path="never"),)
 )
 """Its check never passes."""
+STEP = submit({"name": "First", "checks": [{"value": "test -e never"}]})
 
 
 @pytest.mark.req("D4")
@@ -102,3 +105,31 @@ async def test_command_with_too_many_processes_is_ended(bench: Bench) -> None:
     step = ExecutionStep(id="s", name="many", tool="run_command", parameters={"command": many})
     state = await bench.run_plan(steps(step), [], command_processes=4, reflection={"max_step_retries": 0})
     assert state.steps["s"].status is StepStatus.FAILED
+
+
+@pytest.mark.req("D4")
+@pytest.mark.parametrize(
+    "call",
+    [("no_such_tool", {}), ("add_steps", {"steps": 3}), ("check", {}), ("remove_steps", {"steps": ["none"]})],
+    ids=["unknown tool", "wrong arguments", "check", "a change that changes nothing"],
+)
+async def test_turns_without_an_action_end_an_attempt(bench: Bench, call: Call) -> None:
+    """They count as neither actions nor refusals, so a model could go on with them until the step's time is up."""
+    script = [STEP, *[[call] for _ in range(40)]]
+    state = await bench.talk("Look at it.", script, reflection=NO_RETRIES)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.LOOP
+    assert f"{MAX_IDLE_TURNS} turns in a row" in state.outcome.summary
+    assert len(bench.talker.requests) <= MAX_IDLE_TURNS + 4
+
+
+@pytest.mark.req("D4", "D11")
+async def test_looking_between_such_turns_is_progress(bench: Bench) -> None:
+    bench.write(a__txt="a")
+    wrong: list[list[Call]] = [[("no_such_tool", {})]] * (MAX_IDLE_TURNS - 1)
+    look: list[Call] = [("read_file", {"path": "a.txt"})]
+    script = [STEP, *wrong, look, *wrong, *[[("cannot", {"reason": "enough"})]] * 3]
+    state = await bench.talk("Look at it.", script, reflection=NO_RETRIES)
+    assert state.outcome is not None
+    assert "turns in a row" not in state.outcome.summary
+    assert bench.talker.left <= 2

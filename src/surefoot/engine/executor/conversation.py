@@ -45,6 +45,8 @@ MAX_UNCHANGED_CALLS = 2
 """How often the same call is carried out while nothing has changed."""
 MAX_REFUSALS = 8
 """How many refused calls end an attempt."""
+MAX_IDLE_TURNS = 8
+"""How many turns in a row may do nothing: calls that are invalid, or that only ask for the results of the checks."""
 ALL_GREEN = "All checks pass."
 NO_CHECKS = "There are no checks for this step."
 REPLACE_CHECK = "If a check of the plan is wrong, not the work: replace it with change_steps and say why."
@@ -61,15 +63,24 @@ async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None
         return
     checks = list(checks)
     results = step_run.newest_results
+    idle_turns = 0
     while True:
-        _check_limits(run, step_run, results)
+        _check_limits(run, step_run, results, idle_turns)
         turn = await run.strategy.next_actions(step_run, results)
+        done_before = _done_so_far(run, step_run)
         if await _carry_out(run, step_run, checks, turn.proposals):
             return
+        idle_turns = idle_turns + 1 if _done_so_far(run, step_run) == done_before else 0
         if has_had_its_action(run, step_run):
             await _end_after_one_action(run, step_run, checks)
             return
         results = step_run.newest_results
+
+
+def _done_so_far(run: Run, step_run: StepRun) -> tuple[int, ...]:
+    """Count what has been done in the attempt. A turn after which the counts are equal has done nothing."""
+    recorded = (step_run.actions, step_run.refused, step_run.failed_checks)
+    return (*map(len, recorded), run.state.revisions)
 
 
 async def _is_still_done(run: Run, step_run: StepRun, checks: Sequence[Check]) -> bool:
@@ -271,13 +282,16 @@ def _was_reminded(step_run: StepRun) -> bool:
     return any(NOT_WEAKENED not in reason for reason in ends)
 
 
-def _check_limits(run: Run, step_run: StepRun, results: Sequence[CheckResult]) -> None:
+def _check_limits(run: Run, step_run: StepRun, results: Sequence[CheckResult], idle_turns: int) -> None:
     limit = run.config.max_actions_per_step or run.profile.max_actions
     if len(step_run.actions) >= limit:
         message = f"{len(step_run.actions)} actions and not done"
         raise AttemptFailed(with_evidence(FailureKind.MAX_ACTIONS, message, results))
     if len(step_run.refused) >= MAX_REFUSALS:
         message = f"the model keeps proposing what is refused ({step_run.refused[-1]})"
+        raise AttemptFailed(with_evidence(FailureKind.LOOP, message, results))
+    if idle_turns >= MAX_IDLE_TURNS:
+        message = f"{idle_turns} turns in a row did nothing: their calls were invalid, or changed nothing"
         raise AttemptFailed(with_evidence(FailureKind.LOOP, message, results))
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict, decisive
@@ -21,7 +22,7 @@ from surefoot.engine.reflector.rollback import abandon
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped, sender
 from surefoot.engine.verifier.suite.project_commands import task_checks
-from surefoot.errors import MissingArtifact, ModelError, UnreadableAnswer
+from surefoot.errors import MissingArtifact, ModelError, ToolError, UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun, commands_of, logs_of, outputs_of
 from surefoot.tools.tool import Writes
@@ -199,8 +200,10 @@ def writes_of(run: Run, step_run: StepRun) -> frozenset[str] | None:
         if tool.writes is Writes.NONE:
             return frozenset()
         arguments = {**step_run.step.parameters, **step_run.parameters}
-        paths = frozenset(tool.written_paths(arguments))
-        return paths if tool.writes is Writes.DECLARED and paths else None
+        with suppress(ToolError):
+            paths = frozenset(tool.written_paths(arguments))
+            return paths if tool.writes is Writes.DECLARED and paths else None
+        return None
     # A program may write anywhere.
     return frozenset(step_run.step.writes) if run.step_kind(step_run) is StepKind.FILE else None
 

@@ -6,6 +6,7 @@ Edits that people made in the meantime stay. If they are in a file that the step
 import asyncio
 import os
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from surefoot.core.outcome import Verdict
@@ -13,6 +14,7 @@ from surefoot.core.values import join_limited
 from surefoot.engine.executor.proposed import Proposed, store
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
+from surefoot.errors import ToolError
 from surefoot.journal import events as e
 from surefoot.journal.state import Action
 from surefoot.prompting.proposal import Proposal
@@ -75,7 +77,9 @@ def observed_changes(
     if tool.writes is Writes.NONE or not snapshot:
         return ()
     if tool.writes is Writes.DECLARED:
-        return tuple(_relative(run.root, name) for name in tool.written_paths(arguments))
+        with suppress(ToolError):
+            return tuple(_relative(run.root, name) for name in tool.written_paths(arguments))
+        return ()
     return tuple(change.path for change in run.workspace.changes(snapshot, quick=quick))
 
 

@@ -1,11 +1,13 @@
 """Turns the events of a run into updates for an editor: plan entries, tool calls with diffs, and text."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from surefoot.core.outcome import Outcome
 from surefoot.core.transitions import StepStatus
+from surefoot.errors import ToolError
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
 from surefoot.journal.redact import Redactor
@@ -170,7 +172,9 @@ class Updates:
     def _written_paths(self, event: e.ActionStarted) -> tuple[str, ...]:
         if event.tool not in self._toolbox:
             return ()
-        return self._toolbox.get(event.tool).written_paths(event.arguments)
+        with suppress(ToolError):
+            return self._toolbox.get(event.tool).written_paths(event.arguments)
+        return ()
 
     def _text_of(self, path: str) -> str | None:
         """The text of a file in the workspace; None if it does not exist, is too large, or is not text."""
