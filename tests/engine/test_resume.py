@@ -16,6 +16,7 @@ from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.reducers import fold
 from surefoot.models.base import ModelRequest
 from surefoot.models.testing.scripted import Rule
+from surefoot.tools.context import ToolContext
 from surefoot.tools.registry import default_toolbox
 from surefoot.tools.tool import Writes, tool
 
@@ -117,6 +118,33 @@ async def test_interrupted_external_action_is_asked_about(bench: Bench, answer: 
         assert (await bench.resume(run_id, [])).stage is Stage.WAITING, "the question is asked again"
     else:
         assert state.steps["s1"].status is StepStatus.SUCCEEDED
+
+
+@pytest.mark.req("P13", "X2", "P12")
+async def test_the_files_of_a_call_that_a_person_says_was_done_are_undone_with_its_step(bench: Bench) -> None:
+    started = asyncio.Event()
+
+    @tool(external=True, writes=Writes.FREE)
+    async def deploy(context: ToolContext) -> str:
+        """Deploy, and note it; the first call never returns."""
+        (context.root / "deployed.txt").write_text("yes")
+        started.set()
+        await asyncio.sleep(3600)
+        return "deployed"
+
+    bench.toolbox = default_toolbox().with_(deploy)
+    plan = steps(ExecutionStep(id="s1", name="deploy", tool="deploy", checks=(FileCheck(path="never"),)))
+    task = asyncio.create_task(bench.run_plan(plan, allow=("deploy",), reflection=NO_RETRIES))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    run_id = bench.journal.find("last")
+    (question,) = (await bench.resume(run_id, [])).open_questions
+    bench.journal.send(run_id, AnswerMessage(question_id=question.id, answer="done"))
+    state = await bench.resume(run_id, [])
+    assert state.steps["s1"].status is StepStatus.FAILED
+    assert not bench.files(), "the failed step leaves nothing behind"
 
 
 @pytest.mark.req("P14")

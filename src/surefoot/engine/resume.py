@@ -4,7 +4,14 @@ import asyncio
 
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Rung, Stage, StepStatus
-from surefoot.engine.reflector.restore import note_incidents, restore_step, rolled_back, undo_interrupted, was_done
+from surefoot.engine.reflector.restore import (
+    changes_of_interrupted,
+    note_incidents,
+    restore_step,
+    rolled_back,
+    undo_interrupted,
+    was_done,
+)
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.engine.verifier.before_run import check_before
@@ -73,15 +80,22 @@ async def _reset(run: Run, step_run: StepRun, note: str) -> None:
 
 
 async def _settle_interrupted(run: Run, action: Action) -> None:
-    """Undo the file changes of an action that was begun and has no recorded result, so that it can be done again.
+    """Undo the file changes of an action that was begun and has no recorded result. The engine does not repeat it:
+    the step goes on, and the model decides anew.
 
-    If it has effects outside the workspace, a person is asked whether it was done.
+    If it has effects outside the workspace, a person is asked whether it was done. Then it counts as done.
     """
     arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
     call = f"{action.tool}({arguments[:500]})"
     if action.external and await was_done(run, call, action.step_id, action.id):
-        summary = "It was interrupted, and a person says that it was done."
-        await run.record(e.ActionFinished(action_id=action.id, step_id=action.step_id, ok=True, summary=summary))
+        finished = e.ActionFinished(
+            action_id=action.id,
+            step_id=action.step_id,
+            ok=True,
+            summary="It was interrupted, and a person says that it was done.",
+            changed=await changes_of_interrupted(run, action, alive_at=run.heartbeat.last_before),
+        )
+        await run.record(finished)
         return
     await undo_interrupted(run, action, alive_at=run.heartbeat.last_before)
 

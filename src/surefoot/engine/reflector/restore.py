@@ -84,25 +84,31 @@ def observed_changes(
 
 
 async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None = None) -> None:
-    """Undo the file changes of an action that was interrupted.
-
-    `alive_at` is the last heartbeat of the run, given if another process undoes the action later. Files that changed
-    more than GRACE_SECONDS after it were changed by somebody else. They are kept, with a warning.
-    """
-    changed: tuple[str, ...] = ()
-    if action.snapshot:
-        tool = run.toolbox.get(action.tool)
-        changed = await asyncio.to_thread(observed_changes, run, tool, action.arguments, action.snapshot)
-        if alive_at is not None:
-            changed += await asyncio.to_thread(_half_written, run, changed, action.snapshot)
-            later = [path for path in changed if run.workspace.changed_after(path, alive_at + GRACE_SECONDS)]
-            changed = tuple(path for path in changed if path not in later)
-            if later:
-                kept = join_limited([printable(path) for path in later], 5)
-                run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {kept}"))
+    """Undo the file changes of an action that was interrupted. `alive_at` is as for `changes_of_interrupted`."""
+    if changed := await changes_of_interrupted(run, action, alive_at=alive_at):
         await _restore_paths(run, action, changed)
     proposed = _question_of_model(run, action)
     await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id, proposed=proposed))
+
+
+async def changes_of_interrupted(run: Run, action: Action, *, alive_at: float | None = None) -> tuple[str, ...]:
+    """Return the paths that an interrupted action changed.
+
+    `alive_at` is the last heartbeat of the run, given if another process asks later. Files that changed more than
+    GRACE_SECONDS after it were changed by somebody else. They are left out, with a warning.
+    """
+    if not action.snapshot:
+        return ()
+    tool = run.toolbox.get(action.tool)
+    changed = await asyncio.to_thread(observed_changes, run, tool, action.arguments, action.snapshot)
+    if alive_at is None:
+        return changed
+    changed += await asyncio.to_thread(_half_written, run, changed, action.snapshot)
+    later = [path for path in changed if run.workspace.changed_after(path, alive_at + GRACE_SECONDS)]
+    if later:
+        kept = join_limited([printable(path) for path in later], 5)
+        run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {kept}"))
+    return tuple(path for path in changed if path not in later)
 
 
 def _question_of_model(run: Run, action: Action) -> str:
