@@ -18,7 +18,7 @@ from surefoot.engine.verifier.before_run import check_before
 from surefoot.errors import RestoreConflict
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
-from surefoot.workspace.errors import printable
+from surefoot.workspace.errors import as_text, printable
 
 _MAX_PATHS = 20
 
@@ -88,12 +88,13 @@ async def _settle_interrupted(run: Run, action: Action) -> None:
     arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
     call = f"{action.tool}({arguments[:500]})"
     if action.external and await was_done(run, call, action.step_id, action.id):
+        changed = await changes_of_interrupted(run, action, alive_at=run.heartbeat.last_before)
         finished = e.ActionFinished(
             action_id=action.id,
             step_id=action.step_id,
             ok=True,
             summary="It was interrupted, and a person says that it was done.",
-            changed=await changes_of_interrupted(run, action, alive_at=run.heartbeat.last_before),
+            changed=tuple(map(as_text, changed)),
         )
         await run.record(finished)
         return
