@@ -10,6 +10,7 @@ from surefoot.core.questions import TIMED_OUT, Question, expected, times_out_at,
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.engine.runtime.timeouts import Timeouts
+from surefoot.errors import ToolError
 from surefoot.journal import events as e
 from surefoot.journal.events.people import QuestionKind
 
@@ -17,6 +18,9 @@ LOOK_SECONDS = 0.25
 """How often to look for an answer from elsewhere."""
 MAX_ASKED = 3
 """How many times a question is asked if the answers are none of its choices."""
+
+
+NOBODY = "Nobody can be asked. Take the most usual reading, go on, and say what you assumed when you finish."
 
 
 class Person(Protocol):
@@ -40,6 +44,16 @@ class Human:
     def is_there(self) -> bool:
         """Whether somebody can answer now."""
         return self._person is not None and getattr(self._person, "is_there", True)
+
+    async def ask_for_tool(self, question: str) -> str:
+        """Return the answer to a question of the model. Raises ToolError if nobody answers in time."""
+        if not self._recorder.state.config.ask_questions:
+            self._recorder.warn(f"nobody was asked '{question}'; the model had to assume an answer")
+            return NOBODY
+        answer = await self.ask("clarification", question)
+        if answer == TIMED_OUT:
+            raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
+        return answer
 
     async def ask(
         self,

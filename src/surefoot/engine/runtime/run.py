@@ -8,11 +8,11 @@ from typing import Any
 
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.plan import StepKind
-from surefoot.core.questions import TIMED_OUT
 from surefoot.core.task import Task
 from surefoot.engine.executor.artifacts import Artifacts
 from surefoot.engine.runtime.active_steps import ActiveSteps
 from surefoot.engine.runtime.budget import Budget
+from surefoot.engine.runtime.given_files import GivenFiles
 from surefoot.engine.runtime.heartbeat import Heartbeat
 from surefoot.engine.runtime.human import Human
 from surefoot.engine.runtime.inbox import Inbox
@@ -24,9 +24,7 @@ from surefoot.engine.runtime.timeouts import Timeouts
 from surefoot.engine.runtime.watchdog import Watchdog
 from surefoot.engine.verifier.scratch import Place, Scratch
 from surefoot.engine.verifier.suite.running import SuiteRunner
-from surefoot.engine.verifier.suite.test_policy import refusal_to_weaken
 from surefoot.engine.verifier.verifier import Verifier
-from surefoot.errors import ToolError
 from surefoot.journal.bus import Bus, Source
 from surefoot.journal.live_text import LiveTextSender
 from surefoot.journal.redacted_stream import RedactedStream
@@ -34,8 +32,6 @@ from surefoot.journal.state import ActionResults, RunState, StepRun
 from surefoot.journal.store.base import Journal
 from surefoot.models.base import LanguageModel
 from surefoot.models.tokens import TokenMeter
-from surefoot.project.folder import is_test
-from surefoot.project.task_text import is_named_in, to_be_left_alone
 from surefoot.prompting.choose import strategy_for
 from surefoot.prompting.profile import Profile
 from surefoot.prompting.strategy import Strategy
@@ -44,8 +40,6 @@ from surefoot.tools.registry import default_toolbox
 from surefoot.workspace.sandbox.sandbox import Sandbox, choose_sandbox
 from surefoot.workspace.snapshots.manifest import Entry
 from surefoot.workspace.snapshots.snapshot import Workspace
-
-NOBODY = "Nobody can be asked. Take the most usual reading, go on, and say what you assumed when you finish."
 
 
 class Run:
@@ -59,17 +53,17 @@ class Run:
         self.state = state
         self.home = services.home
         self.alerts, self.clock = services.alerts, services.clock
-        self._names: tuple[tuple[object, ...], str] | None = None
         self.journal: Journal = services.journal
         self.bus: Bus = services.bus
         self.model: LanguageModel = services.model
         self.tokens = TokenMeter(services.model)
-        self.redactor = services.redactor.sparing(self._own_names)
         self.toolbox = services.toolbox or default_toolbox()
         self.sandbox = self._make_sandbox()
         self.workspace = Workspace(
             root, services.home, excludes=config.snapshot_excludes, quota_bytes=config.snapshot_quota_bytes
         )
+        self.given_files = GivenFiles(state, self.task, root, self.workspace)
+        self.redactor = services.redactor.sparing(self.given_files.names)
         self.mirror = services.mirror
         self.recorder = self._make_recorder()
         self.record, self.note, self.enter = self.recorder.record, self.recorder.note, self.recorder.enter
@@ -129,36 +123,12 @@ class Run:
 
     def files_before(self) -> Mapping[str, Entry]:
         """Return the workspace's files as they were before the run."""
-        return self.workspace.manifest(self.state.snapshot).entries if self.state.snapshot else {}
-
-    def _own_names(self) -> str:
-        """Return the paths given by the user or the plan: the workspace, its files before the run, the plan's files.
-
-        They are not redacted, even if a part looks like a token. Files that a command made during the run are not
-        included, because their names may be secrets that the command has read.
-        """
-        state = self.state
-        sources = (state.snapshot, state.understanding, state.plan)
-        if self._names is None or any(a is not b for a, b in zip(sources, self._names[0], strict=True)):
-            understood = state.understanding.output if state.understanding else None
-            targets = understood.target_files if understood else ()
-            written = [path for step in state.plan.steps for path in step.writes] if state.plan else []
-            paths = [str(self.root), *self.files_before(), *targets, *written]
-            # Text of a task or a check that looks like a token was refused at the start, unless it is part of a path.
-            paths += [self.task.text, *(check.label for check in self.task.checks)]
-            self._names = (sources, "\n".join(paths))
-        return self._names[1]
+        return self.given_files.entries()
 
     @cached_property
     def not_writable(self) -> frozenset[str]:
-        """Files that this run may not write: check scripts, files that the task says to leave alone, and all existing
-        tests if the strategy asks for that. Otherwise tests may be extended, and `_weakens` refuses any other change.
-        """
-        given = self.state.protected
-        if self.profile.tests_read_only:
-            return frozenset(given)
-        left_alone = to_be_left_alone(self.task.text, given)
-        return frozenset(path for path in given if path in left_alone or not is_test(path))
+        """The files that this run may not write at all. Existing tests may be extended, unless they are among these."""
+        return self.given_files.not_writable(tests_read_only=self.profile.tests_read_only)
 
     @property
     def commands_have_network(self) -> bool:
@@ -189,8 +159,8 @@ class Run:
         return ToolContext(
             root=self.root,
             protected=self.not_writable,
-            may_rewrite=self._may_rewrite,
-            weakens=self._weakens,
+            may_rewrite=self.given_files.may_rewrite,
+            weakens=self.given_files.refusal,
             sandbox=self.sandbox,
             network=config.network,
             redact=self.redactor.redact,
@@ -201,7 +171,7 @@ class Run:
             read_blob=lambda key: results.inline(key) or self.journal.get_blob(key),
             results=results,
             step_outputs=self.artifacts,
-            ask=self._ask_for_tool,
+            ask=self.human.ask_for_tool,
             on_output=RedactedStream(self.redactor, self.bus.writer(Source("output"))).feed,
             warn=self.recorder.warn,
             summary_chars=self.profile.summary_chars,
@@ -210,30 +180,6 @@ class Run:
             edit_format=self.profile.edit_format,
             truncate_middle=self.profile.truncate_middle,
         )
-
-    async def _ask_for_tool(self, question: str) -> str:
-        if not self.config.ask_questions:
-            self.recorder.warn(f"nobody was asked '{question}'; the model had to assume an answer")
-            return NOBODY
-        answer = await self.human.ask("clarification", question)
-        if answer == TIMED_OUT:
-            raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
-        return answer
-
-    def _weakens(self, path: str, content: bytes | None, moved_to: str) -> str:
-        """Return why a write is refused that would weaken tests from before the run; empty if it weakens none.
-
-        `content` is None if the file is deleted.
-        """
-        entry = self.files_before().get(path)
-        if entry is None or entry.kind != "file" or not is_test(path):
-            return ""
-        before = self.workspace.blobs.get(entry.digest)
-        return refusal_to_weaken(path, before, content, self.task.text, moved_to=moved_to)
-
-    def _may_rewrite(self, path: str) -> bool:
-        """Whether a generated file may be rewritten: the task names it, or this run made it."""
-        return is_named_in(path, self.task.text) or path not in self.files_before()
 
 
 def _task(state: RunState) -> Task:
