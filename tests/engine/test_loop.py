@@ -6,6 +6,7 @@ from support.kit import Bench, act, done, fenced, understanding
 from surefoot.core.outcome import Verdict
 from surefoot.core.phases import ExecutionPhase, PhaseStatus
 from surefoot.core.transitions import Stage
+from surefoot.engine import loop
 from surefoot.journal import events as e
 from surefoot.models.testing.scripted import Rule
 
@@ -202,3 +203,10 @@ async def test_task_in_another_language_is_verified(bench: Bench) -> None:
     state = await bench.run("请写 adder.py,其中 add(a, b) 返回两数之和。", answers, checks=[CHECK])
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.req("X6")
+def test_ids_of_runs_that_start_in_the_same_second_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two random bytes, about 30 of 2,000 were taken already."""
+    monkeypatch.setattr("time.strftime", lambda _: "1118-194350-")
+    assert len({loop.new_run_id() for _ in range(2_000)}) > 1_990

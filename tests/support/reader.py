@@ -10,7 +10,7 @@ from cli.conftest import TIMEOUT, Surefoot
 
 DIFFERENT = (
     (r"^\[ *\d+:\d\d\]", ""),
-    (r"\b\d{4}-\d{6}-[0-9a-f]{4}\b", "RUN"),
+    (r"\b\d{4}-\d{6}-[0-9a-z]{4}\b", "RUN"),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", "DATE"),
     (r"\b\d+\.\d+ ?s\b", "SECONDS"),
     (r"--to [0-9a-f]{12}\b", "--to SNAPSHOT"),

@@ -45,6 +45,8 @@ from surefoot.tools.fs.walk import in_tool_folder
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 
+_ID_LETTERS = "0123456789abcdefghijkmnpqrstuvwxyz"
+"""Without `l` and `o`, which look like digits."""
 Work: TypeAlias = Callable[[Run], Awaitable[None]]
 """A function that advances a run."""
 
@@ -243,7 +245,8 @@ def traits_of(model: LanguageModel) -> dict[str, Any]:
 
 
 def new_run_id() -> str:
-    return time.strftime("%m%d-%H%M%S-") + secrets.token_hex(2)
+    """Return an id such as `1118-194350-k7x2`: a million are possible in each second."""
+    return time.strftime("%m%d-%H%M%S-") + "".join(secrets.choice(_ID_LETTERS) for _ in range(4))
 
 
 def require_usable(task: Task | None) -> Task:

@@ -20,7 +20,7 @@ def test_a_branch_is_made_from_the_words_of_the_task_and_everything_stays(surefo
     done = surefoot("run", "--branch", *arguments[1:])
     assert done.code == 0, done.err
     branch = git(work, "symbolic-ref", "--short", "HEAD").strip()
-    assert re.fullmatch(r"surefoot/make-the-notes-ready-[0-9a-f]{4}", branch)
+    assert re.fullmatch(r"surefoot/make-the-notes-ready-[0-9a-z]{4}", branch)
     assert json.loads(surefoot("show", "--json").out)["task"]["text"] == TASK, "the task is not taken for a name"
     assert f"git: the run works on a new branch, {branch}" in done.err
     assert f"branch  {branch}, made from main" in done.out
