@@ -141,6 +141,13 @@ def test_links_lead_to_files(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_nested_lists_are_nested_in_the_site_too(page: Path) -> None:
+    """GitHub nests a list that is indented by two spaces; the site's Markdown needs four."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert re.findall(r"^ {1,3}(?:[-*]|\d+\.) .*$", text, re.MULTILINE) == []
+
+
 def test_the_readme_fits_on_a_few_screens_and_shows_the_essential_first() -> None:
     for name in ("README.md", "README.zh.md"):
         lines = (ROOT / name).read_text("utf-8").splitlines()
