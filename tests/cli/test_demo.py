@@ -11,6 +11,8 @@ import httpx2
 import pytest
 
 from cli.conftest import Surefoot
+from support.pages import snippets
+from support.reader import Reader
 from support.stories import good_script
 from surefoot.cli.demo import playing
 from surefoot.config.extras import install_command
@@ -81,6 +83,17 @@ def test_a_demo_that_is_ended_leaves_nothing_behind(surefoot: Surefoot, number: 
     assert process.returncode in (0, 130)
     assert list(scratch.iterdir()) == []
     assert not surefoot.state.exists()
+
+
+def test_the_readme_shows_what_the_demo_prints(
+    surefoot: Surefoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surefoot.server.page.FOLDER", tmp_path)  # without the page, the run is in the terminal
+    reader = Reader(surefoot)
+    reader.type("surefoot demo --speed 1000")
+    (shown,) = snippets("README.md", "text")
+    reader.saw(shown)
+    assert reader.code == 0
 
 
 def test_a_run_of_a_demo_names_no_commands_for_itself(surefoot: Surefoot) -> None:
