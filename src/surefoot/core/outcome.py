@@ -183,7 +183,7 @@ class Diagnosis(Value):
             parts.append("Evidence:\n" + "\n".join(f"  | {line}" for line in self.evidence.splitlines()))
         for title, lines in (
             ("Tried, in order", self.tried),
-            ("Left in the workspace", self.left_behind or ("nothing: it is as it was before",)),
+            ("Left in the workspace", self.left_behind or ("nothing: no changes remain",)),
             ("Left outside the workspace", self.left_outside),
             ("What to do next", self.next_steps),
         ):
@@ -208,7 +208,7 @@ class Outcome(Value):
     modified_files: tuple[str, ...] = ()
     deleted_files: tuple[str, ...] = ()
     protected_changes: tuple[str, ...] = ()
-    """Files that the run modified although it must not."""
+    """Files that the task says to leave alone and that the run changed or removed."""
     degraded_steps: tuple[str, ...] = ()
     unproven_steps: tuple[str, ...] = ()
     """Steps that appear to be done, but that no check could prove."""

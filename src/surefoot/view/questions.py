@@ -96,7 +96,7 @@ class OpenPoint(NamedTuple):
     def __str__(self) -> str:
         if self.answer is not None:
             return f"{self.question} (answered: {self.answer})"
-        assumed = " (nobody was asked; the most usual reading is assumed)" if self.assumed else ""
+        assumed = " (not asked; the task is read in the most common way)" if self.assumed else ""
         return f"{self.question}{assumed}"
 
     def as_object(self) -> dict[str, object]:

@@ -100,7 +100,7 @@ def test_details_of_phases_and_steps() -> None:
         "✓ validation  1 check passes",
         "✓ prints valid JSON (python -m pytest -q passes)",
         "? reads well",
-        "✓ 2. Write report.py  code generation, done, 2 tries",
+        "✓ 2. Write report.py  code generation, done, 2 attempts",
         "after Read the spec",
         "– 3. Run the tests  code generation, skipped",
         "+ report_json.py, ~ report.py",

@@ -41,7 +41,7 @@ await test('the next try of a model call or a step is counted down from the time
   const page = await visit(mock, `#/run/${other}/step/write`);
   await page.waitForSelector('button.node');
   const going = { ...run, live: true, status: 'running', ended_at: null, now: { step: 'write', action: null, text: 'the model failed: busy', since: Date.now() / 1000 } };
-  const timers = page.getByRole('timer').filter({ hasText: /next try|trying/ });
+  const timers = page.getByRole('timer').filter({ hasText: /next attempt|trying/ });
   assert.equal(await timers.count(), 0);
   mock.push(other, [{ ...going, next_try: { at: Date.now() / 1000 + 50, what: 'model', step: 'write', number: 3, of: 4 } }]);
   await timers.first().waitFor();
@@ -49,7 +49,7 @@ await test('the next try of a model call or a step is counted down from the time
   const said = [];
   while (said.length < 3) {
     const text = await timers.first().innerText();
-    assert.match(text, /^next try in \d+ s\s+\(call of the model, 3 of 4\)$/);
+    assert.match(text, /^next attempt in \d+ s\s+\(call of the model, 3 of 4\)$/);
     const now = Number(/\d+/.exec(text)[0]);
     assert.ok(now <= (said.at(-1) ?? 50), `${now} after ${said}`);
     if (now !== said.at(-1)) said.push(now);

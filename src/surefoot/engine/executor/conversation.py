@@ -44,7 +44,7 @@ MAX_UNCHANGED_FINISHES = 3
 MAX_UNCHANGED_CALLS = 2
 """How often the same call is carried out while nothing has changed."""
 MAX_REFUSALS = 8
-"""How many refused calls end an attempt."""
+"""How many refused calls end an attempt in a conversation."""
 ALL_GREEN = "All checks pass."
 NO_CHECKS = "There are no checks for this step."
 REPLACE_CHECK = "If a check of the plan is wrong, not the work: replace it with change_steps and say why."
@@ -229,7 +229,7 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
         return True
     equal = sum(tree_and_failing(earlier) == tree_and_failing(results) for _, earlier in step_run.failed_checks)
     if equal >= MAX_UNCHANGED_FINISHES:
-        message = "the workspace and what fails in it are the same as before: no progress"
+        message = "no progress: the files and the failing checks are the same as before"
         raise AttemptFailed(with_evidence(FailureKind.NO_PROGRESS, message, results))
     if not run.config.dynamic:
         raise AttemptFailed(red_failure(results, "its checks fail"))

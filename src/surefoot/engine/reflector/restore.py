@@ -22,7 +22,7 @@ from surefoot.workspace.errors import as_path, as_text, printable
 from surefoot.workspace.restore.restore import RestoreReport, describe_incidents
 
 GRACE_SECONDS = 2.0
-"""A file that changed this much later than the run's last heartbeat was changed by somebody else."""
+"""Grace period: a change later than this after the run's last heartbeat is attributed to others."""
 
 
 async def restore_step(

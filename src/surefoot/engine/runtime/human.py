@@ -130,7 +130,9 @@ async def first_answer(person: Person, question: Question, seconds: float | None
 
 
 def not_understood(question: Question, words: str) -> e.Warned:
-    return e.Warned(message=f"{words[:100]!r} is no answer to a question; it is answered with: {expected(question)}")
+    return e.Warned(
+        message=f"{words[:100]!r} is not a valid answer to a question; it is answered with: {expected(question)}"
+    )
 
 
 def answered(question: Question, answer: str, by: str, *, at: float, limit: float | None) -> e.QuestionAnswered:

@@ -213,11 +213,11 @@ class Run:
 
     async def _ask_for_tool(self, question: str) -> str:
         if not self.config.ask_questions:
-            self.recorder.warn(f"nobody was asked '{question}'; the model had to assume an answer")
+            self.recorder.warn(f"the question '{question}' was not asked; the model assumed an answer")
             return NOBODY
         answer = await self.human.ask("clarification", question)
         if answer == TIMED_OUT:
-            raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
+            raise ToolError("nobody answered in time", remedy="continue without the answer, or do something else")
         return answer
 
     def _weakens(self, path: str, content: bytes | None, moved_to: str) -> str:
