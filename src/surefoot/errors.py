@@ -56,7 +56,7 @@
 
 `str(error)` says what happened, `error.remedy` what to do about it.
 `temporary` says whether the same call may succeed later.
-`cause` is a stable name for a problem of the set-up, which no new plan would solve. Output with `--json` has it.
+`cause` is a stable name for a problem of the setup, which no new plan would solve. Output with `--json` has it.
 """
 
 from collections.abc import Sequence

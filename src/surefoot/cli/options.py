@@ -67,7 +67,7 @@ workspace_option = click.option(
     metavar="DIR",
     default=".",
     show_default="the current folder",
-    help="The folder to work in. Nothing outside it is written.",
+    help="The folder to work in. File tools, and commands in a sandbox, write nothing outside it.",
 )
 model_option = click.option(
     "-m",

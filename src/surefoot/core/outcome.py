@@ -117,7 +117,7 @@ class Failure(Value):
     tool: str = ""
     temporary: bool = False
     cause: str = ""
-    """The `cause` of the error, if it is a problem of the set-up."""
+    """The `cause` of the error, if it is a problem of the setup."""
     remedy: FreeText = ""
     made: tuple[str, ...] = ()
     """Files that the attempt made although others are missing."""
@@ -167,7 +167,7 @@ class Diagnosis(Value):
 
     what_failed: FreeText
     cause: str = ""
-    """The `cause` of the error that ended the run, if it is a problem of the set-up (`surefoot.errors`)."""
+    """The `cause` of the error that ended the run, if it is a problem of the setup (`surefoot.errors`)."""
     root_cause: FreeText = ""
     evidence: FreeText = ""
     tried: tuple[FreeText, ...] = ()

@@ -107,7 +107,7 @@ def test_lesson_is_short_and_names_cause_and_fix() -> None:
     failure = failed(PYTEST_OUTPUT)
     reflection = diagnose_by_rules(failure)
     assert reflection is not None
-    assert lesson(failure, reflection) == "AssertionError: assert -1 == 5. Next time: fix what the check shows."
+    assert lesson(failure, reflection) == "AssertionError: assert -1 == 5. Next time: mend what the check shows."
     endless = reflection.with_(root_cause="x" * 5000)
     assert len(lesson(failure, endless)) <= 400
 

@@ -35,7 +35,7 @@ await test('a command that waits for its run is shown so, until the run has take
   await done(page);
 });
 
-await test('the next try of a model call or a step is counted down from the time that the protocol gives', async () => {
+await test('the next attempt of a model call or a step is counted down from the time that the protocol gives', async () => {
   const other = mock.load('healed');
   const run = mock.runs.get(other).rows.get('run');
   const page = await visit(mock, `#/run/${other}/step/write`);
@@ -56,7 +56,7 @@ await test('the next try of a model call or a step is counted down from the time
     await page.waitForTimeout(100);
   }
   mock.push(other, [{ ...going, next_try: { at: Date.now() / 1000 - 1, what: 'step', step: 'write', number: 2, of: 4 } }]);
-  await timers.first().filter({ hasText: /trying again\s+\(try 2 of 4\)/ }).waitFor();
+  await timers.first().filter({ hasText: /trying again\s+\(attempt 2 of 4\)/ }).waitFor();
   mock.push(other, [{ ...going, next_try: null }]);
   await timers.first().waitFor({ state: 'detached' });
   mock.push(other, [run]);

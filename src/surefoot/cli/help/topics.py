@@ -11,7 +11,7 @@ Exit codes:
   3    finished, but not verified: proven only by the run's own tests, or not at all
   4    waiting for a person
   5    budget exhausted
-  6    stopped: no progress, or a step used up its actions (max_actions_per_step)
+  6    stopped: no progress, or a step used up its actions
   124  time limit reached
   130  interrupted; can be resumed
 """

@@ -166,7 +166,7 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, 
 
 
 async def _request(run: Run, step_run: StepRun, checks: list[Check], proposal: Proposal) -> bool:
-    """Handle a decision of the model that is no action. Returns True if the step is done.
+    """Handle a decision of the model that is not an action. Returns True if the step is done.
 
     A revision of the plan may change `checks`.
     """

@@ -62,7 +62,7 @@ def diagnose_by_rules(
             ErrorCategory.PARAMETER_ERROR, _line_with(text, hanging), "make every loop and wait end", failure, 0.7
         )
     if failure.kind in _FAILED_BY_CHECKS and _CONTENT_ERRORS.search(text):
-        return _reflection(ErrorCategory.PARAMETER_ERROR, cause, "fix what the check shows", failure, 0.8)
+        return _reflection(ErrorCategory.PARAMETER_ERROR, cause, "mend what the check shows", failure, 0.8)
     return None
 
 

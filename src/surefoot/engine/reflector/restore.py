@@ -104,7 +104,7 @@ async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None =
 def _question_of_model(run: Run, action: Action) -> str:
     """Store a question of the model that waits for its answer, so that it is not asked in other words.
 
-    Returns its hash; empty if the action is no such question.
+    Returns its hash; empty if the action is not such a question.
     """
     if action.tool != "ask_user" or action.call_id:
         return ""
