@@ -118,7 +118,7 @@ class Agent:
         """
         if continues is not None and (given is not None or start_from is not None):
             other = "given" if given is not None else "start_from"
-            raise UsageError(f"`continues` and `{other}` contradict each other", remedy="give one of them")
+            raise UsageError(f"`continues` cannot be combined with `{other}`", remedy="give one of them")
         before = self._continued(continues) if continues is not None else []
         inherited = fold(before).task if before else None
         given_checks = checks or (inherited.checks if inherited else self.config.checks)
@@ -151,7 +151,7 @@ class Agent:
         task = fold(records).task
         if task is not None and task.folder != self.workspace:
             raise UsageError(
-                f"run {run_id} worked in {task.workspace}; what it knows of that folder stays there",
+                f"run {run_id} worked in {task.workspace}; its context cannot be used in another folder",
                 remedy="continue it with an Agent for that workspace, or leave out `continues`",
             )
         return records

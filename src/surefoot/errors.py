@@ -56,7 +56,7 @@
 
 `str(error)` says what happened, `error.remedy` what to do about it.
 `temporary` says whether the same call may succeed later.
-`cause` is a stable name for a problem of the set-up, which no new plan would solve. Output with `--json` has it.
+`cause` is a stable name for a problem of the setup, which no new plan would solve. Output with `--json` has it.
 """
 
 from collections.abc import Sequence
@@ -270,8 +270,8 @@ class CheckpointAhead(JournalError):
         has = f"its journal ends with event {last}" if last else "the journal does not have this run"
         super().__init__(
             f"the checkpoint is ahead of the journal: it knows event {seen} of run {run_id}, and {has}",
-            remedy="open the journal that the checkpoint was made with; if an older copy of it was restored, go on "
-            "without this checkpoint: begin a new thread and give it the id of the run",
+            remedy="open the journal that the checkpoint was made with; if an older copy of it was restored, "
+            "continue without this checkpoint: begin a new thread and give it the id of the run",
         )
         self.run_id, self.seen, self.last = run_id, seen, last
 

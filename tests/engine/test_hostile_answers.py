@@ -97,7 +97,7 @@ async def test_huge_file_is_not_loaded_by_a_check(bench: Bench) -> None:
 @pytest.mark.attack("hang")
 def test_expression_cannot_fill_the_memory() -> None:
     assert evaluate("7 % 4", {}) == 3
-    with pytest.raises(PlanError, match="is no number"):
+    with pytest.raises(PlanError, match="is not a number"):
         evaluate("'%9999999999d' % 1", {})
 
 

@@ -124,7 +124,7 @@ async def test_failed_run_ends_with_a_full_diagnosis(bench: Bench) -> None:
     assert outcome.diagnosis is not None
     text = outcome.diagnosis.as_text()
     parts = ["What failed", "Root cause", "AssertionError", "Tried, in order", "adjust parameters", "repair step"]
-    parts += ["replan task", "Left in the workspace", "nothing: it is as it was before", "surefoot resume"]
+    parts += ["replan task", "Left in the workspace", "nothing: no changes remain", "surefoot resume"]
     assert [part for part in parts if part not in text] == []
     assert state.phase.kind == "failed"
 

@@ -134,5 +134,5 @@ async def test_checks_of_a_given_file_are_no_checks_of_the_user(bench: Bench, tm
 @pytest.mark.attack("hang")
 async def test_given_file_that_is_a_pipe_does_not_block(bench: Bench, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "given.json")
-    with pytest.raises(UsageError, match="is no ordinary file"):
+    with pytest.raises(UsageError, match="is not a regular file"):
         earlier_phases(tmp_path / "given.json", bench.journal)

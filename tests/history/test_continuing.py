@@ -228,7 +228,7 @@ async def test_an_agent_continues_a_run_of_its_workspace_with_its_checks(calc: B
     assert state.task is not None
     assert [check.label for check in state.task.checks] == [CHECK]
     other = Agent(model, calc.config(), calc.journal, workspace=calc.home, home=calc.home)
-    with pytest.raises(UsageError, match="what it knows of that folder stays there"):
+    with pytest.raises(UsageError, match="its context cannot be used in another folder"):
         await other.execute_task("Now elsewhere.", continues=first.task_id)
     with pytest.raises(UsageError, match="contradict"):
         await agent.execute_task("Again.", continues=first.task_id, given=first)

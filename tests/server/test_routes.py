@@ -160,7 +160,7 @@ async def test_an_answer_to_another_question_is_refused(site: Site) -> None:
     shown = {"command": "answer", "question": "q1", "answer": "yes", "expectHash": "0" * 32, "commandId": "c1"}
     answer = await site.http("POST", commands, json=shown)
     assert answer.status_code == 409
-    assert "about something else" in answer.json()["reason"]
+    assert "the question has changed since it was shown" in answer.json()["reason"]
     for wrong in ({"question": "q2"}, {"answer": "always run_command(*)", "expectHash": ""}):
         answer = await site.http("POST", commands, json={**shown, **wrong, "commandId": str(wrong)})
         assert answer.status_code == 409 or answer.json() == {}, answer.text

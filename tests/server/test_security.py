@@ -468,7 +468,7 @@ async def test_a_token_that_only_looks_commands_nothing(site: Site) -> None:
     assert "head" in await looks.call("run:watch", run=run_id)
     for command in ("run:pause", "run:resume", "run:cancel", "question:answer", "step:skip", "step:retry"):
         answer = await looks.call(command, run=run_id, commandId=command, step="s1", question="q", answer="yes")
-        assert answer == {"refused": True, "reason": "this token may only look"}
+        assert answer == {"refused": True, "reason": "this token is read-only"}
     await looks.io.disconnect()
     for path in ("/api/tokens/control/revoke", "/api/runs", f"/api/runs/{run_id}/commands"):
         assert (await site.http("POST", path, "view", json={})).status_code == 403

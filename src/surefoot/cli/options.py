@@ -67,7 +67,7 @@ workspace_option = click.option(
     metavar="DIR",
     default=".",
     show_default="the current folder",
-    help="The folder to work in. Nothing outside it is written.",
+    help="The folder to work in. File tools, and commands in a sandbox, write nothing outside it.",
 )
 model_option = click.option(
     "-m",
@@ -106,7 +106,7 @@ continue_option = click.option(
     "--continue",
     "continues",
     metavar="RUN",
-    help="Go on from an earlier run of this folder: its conversation, results and checks are the context.",
+    help="Continue an earlier run of this folder: its conversation, results and checks are the context.",
 )
 proof_options = combine(
     click.option(
@@ -148,7 +148,7 @@ interaction_options = combine(
         "--questions/--no-questions",
         "questions",
         default=None,
-        help="Whether to ask what the task leaves open, or to go on with a stated assumption.",
+        help="Whether to ask what the task leaves open, or to continue with a stated assumption.",
     ),
     click.option(
         "--question-timeout",

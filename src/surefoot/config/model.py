@@ -87,7 +87,7 @@ class BudgetConfig(Value):
     max_seconds: float | None = Field(default=None, gt=0)
     max_tool_calls: int | None = Field(default=200, ge=1)
     ask_above_cost: float = Field(default=5.0, ge=0)
-    """Ask a person whether to go on each time this many dollars are spent, unless `max_cost_usd` is set. 0: never."""
+    """Ask whether to continue each time this many more dollars are spent. 0: never; nor if `max_cost_usd` is set."""
     usd_per_million_prompt_tokens: float = Field(default=0.0, ge=0)
     usd_per_million_output_tokens: float = Field(default=0.0, ge=0)
 
@@ -107,6 +107,7 @@ class ModelSettings(Value):
     api_key_env: str | None = None
     """The name of the environment variable with the key, not the key itself."""
     context_tokens: int | None = Field(default=None, ge=1024)
+    """The size of the model's context window. It takes precedence over what the server reports."""
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     """How much the model reasons. None: it depends on the decision."""
     strategy: Literal["auto", "conversation", "small"] = "auto"
@@ -220,15 +221,16 @@ class ExecutionConfig(Value):
     network: bool = False
     """Whether commands may use the network."""
     approve: Literal["ask", "auto-edit", "auto", "never"] = "auto"
-    """Which actions need a person's approval. `ask`: every write and command; `auto-edit`: commands; `auto`: only
-    effects beyond the workspace; `never`: nobody is asked, and commands and effects beyond the workspace are denied."""
+    """Which actions need a person's approval. `ask`: every write and command; `auto-edit`: commands; `auto`: only tools
+    that use the network or declare effects outside the workspace; `never`: nobody is asked, and commands and such tools
+    are denied. Commands reach what the sandbox and `network` allow, whatever this says."""
     allow: tuple[str, ...] = ()
     """Actions that need no approval, such as `run_command(pytest *)`."""
     deny: tuple[str, ...] = ()
     """Actions that are always denied. These rules take precedence over `allow`."""
     ask_questions: bool = True
-    """Whether a person is asked about a gap in the task that keeps it from starting. False: the run continues with an
-    assumption, which the outcome states."""
+    """Whether the run asks questions that block the task. False: it continues with an assumption, which the outcome
+    states."""
     question_timeout_seconds: float | None = Field(default=None, gt=0)
     """How long a question waits for an answer before it counts as no. None: no limit."""
     accept: Literal["given-checks", "own-tests"] = "given-checks"

@@ -63,7 +63,7 @@ def database_problem(url: str, *, in_file: bool = False) -> str:
     if parts.scheme not in SCHEMES or "://" not in url or not port_is_right:
         return "the URL of a PostgreSQL database"
     if in_file and passwords_in(url):
-        return "a URL without a password, because a config file is no place for one"
+        return "a URL without a password, because a config file must not contain one"
     return ""
 
 

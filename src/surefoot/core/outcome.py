@@ -117,7 +117,7 @@ class Failure(Value):
     tool: str = ""
     temporary: bool = False
     cause: str = ""
-    """The `cause` of the error, if it is a problem of the set-up."""
+    """The `cause` of the error, if it is a problem of the setup."""
     remedy: FreeText = ""
     made: tuple[str, ...] = ()
     """Files that the attempt made although others are missing."""
@@ -167,7 +167,7 @@ class Diagnosis(Value):
 
     what_failed: FreeText
     cause: str = ""
-    """The `cause` of the error that ended the run, if it is a problem of the set-up (`surefoot.errors`)."""
+    """The `cause` of the error that ended the run, if it is a problem of the setup (`surefoot.errors`)."""
     root_cause: FreeText = ""
     evidence: FreeText = ""
     tried: tuple[FreeText, ...] = ()
@@ -183,7 +183,7 @@ class Diagnosis(Value):
             parts.append("Evidence:\n" + "\n".join(f"  | {line}" for line in self.evidence.splitlines()))
         for title, lines in (
             ("Tried, in order", self.tried),
-            ("Left in the workspace", self.left_behind or ("nothing: it is as it was before",)),
+            ("Left in the workspace", self.left_behind or ("nothing: no changes remain",)),
             ("Left outside the workspace", self.left_outside),
             ("What to do next", self.next_steps),
         ):
@@ -208,7 +208,7 @@ class Outcome(Value):
     modified_files: tuple[str, ...] = ()
     deleted_files: tuple[str, ...] = ()
     protected_changes: tuple[str, ...] = ()
-    """Files that the run modified although it must not."""
+    """Files that the task says to leave alone and that the run changed or removed."""
     degraded_steps: tuple[str, ...] = ()
     unproven_steps: tuple[str, ...] = ()
     """Steps that appear to be done, but that no check could prove."""

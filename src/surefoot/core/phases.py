@@ -183,9 +183,10 @@ class StepExecutionOutput(Value):
     deleted_files: tuple[str, ...] = ()
     executed_commands: tuple[Wording, ...] = ()
     proven: bool = False
-    """True when a check that failed before the step passed after it."""
+    """Whether all decisive checks pass, at least one of them failed before the step, and no criterion is known to be
+    unmet. Both this and `unproven` are False if the checks of the step passed before it as well."""
     unproven: bool = False
-    """True when the step succeeded and no check could tell whether it did what it should."""
+    """Whether the step succeeded without a check (and names no tool), or although a criterion is not met."""
     criteria: tuple[CriterionResult, ...] = ()
     """The criteria of the step as judged when it ended, and expected files that are missing."""
     degraded: bool = False

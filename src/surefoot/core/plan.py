@@ -155,7 +155,8 @@ class ExecutionStep(Value):
 
     checks: tuple[Check, ...] = ()
     writes: tuple[str, ...] = ()
-    """Files that the step declares it will write. Empty: it may write anywhere in the workspace."""
+    """Files that the step declares it will write. Empty: it may write anywhere in the workspace. The scheduler relies
+    on it only for steps that are one file."""
     critical: bool = True
     """A step that is not critical may be skipped when it fails."""
     max_retries: int | None = Field(default=None, ge=0, le=20)

@@ -22,14 +22,17 @@ from surefoot.core.commands import INTERPRETERS, SHELLS, WRAPPERS, Match, in_com
 Policy = Literal["ask", "auto-edit", "auto", "never"]
 Ruling = Literal["allow", "ask", "deny"]
 Effect = Literal["read", "edit", "command", "external"]
-"""The most an action can do: read, write the files it names, run anything in the workspace, reach beyond it."""
+"""What a call can do, as its tool declares it. `read`: only read; `edit`: write the files that the call names;
+`command`: run a program, within what the sandbox and `execution.network` allow; `external`: use the network, or act
+outside the workspace, as the tool declares it (`network`, `external`). Whether commands have the network is not asked
+here."""
 ALLOWED_WITHOUT_ASKING: Mapping[Policy, tuple[Effect, ...]] = {
     "ask": (),
     "auto-edit": ("edit",),
     "auto": ("edit", "command"),
     "never": ("edit",),
 }
-"""The effects that each policy allows besides reading. For all others a person is asked; `never` denies them."""
+"""The effects that each policy allows without asking, besides reading. Others need approval; `never` denies them."""
 
 _RULE = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 _SHELL = re.compile(r"[;&|<>`\n(){}]|\$[({\w]")

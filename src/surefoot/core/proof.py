@@ -14,7 +14,8 @@ class ProofLevel(StrEnum):
     OWN_TEST = "own_test"
     """B: a test that the run wrote fails on the tree before the run and passes now."""
     NONE = "none"
-    """C: nothing that failed before is known to pass now."""
+    """C: no check that failed before is known to pass now, or something makes the proof worthless: blocked steps,
+    fallback results, weakened tests, regressions and others. Also for a run that did not finish or only made a plan."""
 
     @property
     def letter(self) -> str:

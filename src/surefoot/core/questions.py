@@ -24,8 +24,10 @@ CHOICES = (
 """The possible answers when an action needs approval."""
 _WORDS = {word: choice.word for choice in CHOICES for word in (choice.key, choice.word, *choice.also)}
 
-ASSUMED = "nobody was asked '{question}'; assumed: the task as it is written, in its most usual reading"
+ASSUMED = "the question '{question}' was not asked; the task is read in the most common way"
 """The warning for a question that the run did not ask."""
+ASSUMED_EARLIER = "nobody was asked '{question}'; assumed: the task as it is written, in its most usual reading"
+"""The same warning in older journals."""
 TIMED_OUT = "timed out"
 """The recorded answer of a question that nobody answered in time. It counts as a no, never as other instructions."""
 ALWAYS, EDIT = "always ", "edit: "

@@ -28,7 +28,10 @@ class Stage(StrEnum):
 class Verdict(StrEnum):
     VERIFIED = "verified"
     UNVERIFIED = "unverified"
-    """Every step is done, but no check that failed before the run passes now, or none could be run."""
+    """The run finished, but nothing proves the task: no given check that failed before passes now, steps are blocked
+    or used a fallback result, a test was weakened, regressed or no longer runs, a check passes only because of files
+    that the run changed or passes with empty files too, a file to be left alone was changed, the final gate did not
+    pass, or only a plan was made."""
     FAILED = "failed"
     BLOCKED = "blocked"
     WAITING = "waiting"

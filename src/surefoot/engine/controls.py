@@ -17,7 +17,8 @@ from surefoot.tools.registry import Toolbox
 async def apply_controls(run: Run) -> list[str]:
     """Carry out the controls that are pending. Requests that no longer apply are recorded as refused.
 
-    Returns the steps that were skipped. Raises Stopped for `cancel` and `pause`.
+    `Inbox.watch` handles controls of running steps. Controls of failed steps wait until recovery has decided. Returns
+    the steps that were skipped. Raises Stopped for `cancel` and `pause`.
     """
     skipped: list[str] = []
     for control in list(run.state.controls):
@@ -46,7 +47,7 @@ async def apply_controls(run: Run) -> list[str]:
 def _edited(run: Run, control: e.ControlReceived) -> e.Event:
     """Return the revision of the plan, or a refusal: the plan may have changed since the person looked at it."""
     why = f"{control.by}: {control.why}" if control.why else control.by
-    reason = "it is the plan as it is already"
+    reason = "the edited plan is the same as the current one"
     try:
         if revised := revision(control.plan, run.state, why, run.active_steps, control.removes):
             return revised
@@ -78,14 +79,14 @@ def step_again(
     if state.stage is Stage.COMPLETED:
         again = "--plan {}" if state.validation is None else "--based-on {} --from-phase execution"
         remedy = f"carry its plan out: surefoot run {again.format(state.run_id)}"
-        raise UsageError(f"run {state.run_id} is finished, so its steps stay as they are", remedy=remedy)
+        raise UsageError(f"run {state.run_id} has ended, so its steps cannot be changed", remedy=remedy)
     if step_id not in state.steps:
         known = ", ".join(state.steps) or "it has none yet"
         raise UsageError(f"run {state.run_id} has no step {step_id!r}", remedy=f"its steps: {known}")
     step_run = state.steps[step_id]
     if step_run.status is StepStatus.PENDING:
         raise UsageError(
-            f"the step {step_id!r} waits for its turn", remedy=f"go on with: surefoot resume {state.run_id}"
+            f"the step {step_id!r} has not started yet", remedy=f"continue with: surefoot resume {state.run_id}"
         )
     rung = Rung.ALTERNATIVE_TOOL if tool else Rung.ADJUST_PARAMETERS
     reset = e.StepReset(step_id=step_id, rung=rung, by="user", parameters=dict(parameters), tool=tool)

@@ -188,7 +188,7 @@ async def reopen_run(
 async def retry_step(
     services: Services, run_id: str, step_id: str, parameters: Mapping[str, Any], tool: str = ""
 ) -> RunState:
-    """Do one step of a run again, with other parameters or another tool, and go on from there."""
+    """Repeat one step of a run, with other parameters or another tool, and continue from there."""
     state = fold(services.journal.read(run_id))
     task = require_usable(state.task)
     with WorkspaceLock(task.folder, services.home, run_id):
@@ -253,7 +253,7 @@ def require_usable(task: Task | None) -> Task:
     assert task is not None
     folder = task.folder
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", remedy="make it first, or name another one with -C")
+        raise UsageError(f"{folder} is not a folder", remedy="create it first, or name another one with -C")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"{folder} cannot be written to", remedy="change its permissions, or work in a copy")
     return task
@@ -361,7 +361,11 @@ async def _stop(
 
 
 async def _compare_with_start(run: Run) -> Observed:
-    """Compare the workspace with its state before the run. Caches that the run did not touch are left out."""
+    """Compare the workspace with its state before the run. Changes by others during the run are included.
+
+    Paths in folders that tools make (caches, environments) count only if an action or a check of the run touched them,
+    or if they are protected.
+    """
     paths: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
     touched, protected = run.state.touched, set(run.state.protected)
     for change in await asyncio.to_thread(run.workspace.changes, run.state.snapshot):

@@ -1,4 +1,4 @@
-"""Drives a run one part at a time, for a program that decides itself when to go on, such as a graph engine.
+"""Drives a run one part at a time, for a program that decides itself when to continue, such as a graph engine.
 
 The journal alone says where a run is. A part that the journal is past is not carried out again, so the program may
 repeat a part, and may know less about the run than the journal does.

@@ -16,7 +16,7 @@ from surefoot.project.folder import list_files
 from surefoot.workspace.process.missing_commands import NOT_FOUND, MissingCommand, find_missing, named_by_shell
 from surefoot.workspace.process.missing_modules import find_missing_module
 
-_VALUE_REMEDY = "write the variable's name instead of its value; if it is no secret, give the variable another name"
+_VALUE_REMEDY = "write the variable's name instead of its value; if it is not a secret, give the variable another name"
 _FORMAT_REMEDY = "keep it in a file or in a variable of the environment, and name that instead"
 
 

@@ -1,4 +1,6 @@
-"""Cleans up after an interrupted run before it goes on, and asks a person where only a person can decide."""
+"""Brings an interrupted or failed run to a state in which it can continue, and settles conflicts with files that others
+changed. Asks a person where only a person can decide.
+"""
 
 import asyncio
 
@@ -24,7 +26,7 @@ _MAX_PATHS = 20
 
 
 async def pick_up(run: Run) -> None:
-    """Bring a run from wherever it stopped to a state in which it can go on."""
+    """Bring a run from wherever it stopped to a state in which it can continue."""
     await run.inbox.receive()
     had_ended = run.state.stage is Stage.FAILED
     await _leave_halt(run)
@@ -80,10 +82,10 @@ async def _reset(run: Run, step_run: StepRun, note: str) -> None:
 
 
 async def _settle_interrupted(run: Run, action: Action) -> None:
-    """Undo the file changes of an action that was begun and has no recorded result. The engine does not repeat it:
-    the step goes on, and the model decides anew.
+    """Undo the file changes of an action that was begun and has no recorded result.
 
-    If it has effects outside the workspace, a person is asked whether it was done. Then it counts as done.
+    The engine does not repeat it: the step continues, and a model decides again what to do. If the action has effects
+    outside the workspace, a person is asked whether it was done; then it counts as done.
     """
     arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
     call = f"{action.tool}({arguments[:500]})"

@@ -108,7 +108,7 @@ def _problem(state: RunState, observed: Observed, tests: SuiteEvidence | None) -
     degraded = [s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED]
     blocked = [_blocked(r) for r in state.steps.values() if r.status is StepStatus.BLOCKED]
     if degraded:
-        return f"finished with stand-in results for {', '.join(degraded)}"
+        return f"finished with fallback results for {', '.join(degraded)}"
     return f"these steps could not be reached: {', '.join(blocked)}" if blocked else ""
 
 
@@ -137,7 +137,7 @@ def _judge(state: RunState, observed: Observed, checks: Sequence[CheckResult]) -
         passing = "1 check of the plan itself passes" if own == 1 else f"{own} checks of the plan itself pass"
         weak = f"; {passing}, which is weak evidence" if own else ""
         done = "" if _nothing_done(state) else "done, but "
-        return Verdict.UNVERIFIED, f"{done}neither you nor the project gave a check that could prove it{weak}"
+        return Verdict.UNVERIFIED, f"{done}no check was given or configured that could prove it{weak}"
     # Whether they pass now is not tested here: `conclude` gives this verdict only if the final gate passed.
     proving = [r for r in strong if r.check.key in state.red_at_start]
     if not proving:
@@ -224,13 +224,13 @@ def _needs_other_spec(state: RunState, cause: str) -> bool:
 
 
 def _repair_set_up(state: RunState, cause: str, remedy: str) -> Iterable[str]:
-    """Yield the error's own remedy, and how to go on after it. A stronger model or another step would not help."""
+    """Yield the error's own remedy, and how to continue after it. A stronger model or another step would not help."""
     yield remedy
     if cause == CommandNotFound.cause:
         yield f"a corrected check needs a new run; once the command is installed: surefoot resume {state.run_id}"
         return
     other = " -m MODEL" if _needs_other_spec(state, cause) else ""
-    yield f"then go on from here: surefoot resume {state.run_id}{other}"
+    yield f"then continue from here: surefoot resume {state.run_id}{other}"
 
 
 def _failed_step(state: RunState) -> StepRun | None:
@@ -275,7 +275,7 @@ def _next_steps(state: RunState, verdict: Verdict) -> Iterable[str]:
         step_id = failed.step.id
         yield f"do that step with other parameters: surefoot retry {state.run_id} {step_id} --tool NAME --set KEY=VALUE"
     yield f"look at it: surefoot show {state.run_id}"
-    yield f"go on from here: surefoot resume {state.run_id}"
+    yield f"continue from here: surefoot resume {state.run_id}"
 
 
 def _outcome(
@@ -345,9 +345,9 @@ def _view_warnings(state: RunState) -> Iterable[str]:
     if output is None or output.view is None or output.view.problem:
         return
     if restored := output.view.restored:
-        yield f"judged with these files as they were before the run: {', '.join(restored[:MAX_LISTED])}"
+        yield f"checked again with these files as they were before the run: {', '.join(restored[:MAX_LISTED])}"
     if left_out := output.view.left_out:
-        yield f"judged without these new files: {', '.join(left_out[:MAX_LISTED])}"
+        yield f"checked again without these new files: {', '.join(left_out[:MAX_LISTED])}"
 
 
 def _checks_dropped_by_review(state: RunState) -> Iterable[str]:

@@ -136,7 +136,7 @@ def _before_phase(records: Sequence[e.Record], phase: Stage) -> _Place:
         if isinstance(record.event, e.StageEntered) and record.event.stage is phase:
             before = [r for r in records if r.seq <= record.seq]
             return _Place(build_timeline(before).last_known, record.seq + 1)
-    raise UsageError(f"the run never came to {phase}", remedy="see its phases: surefoot show")
+    raise UsageError(f"the run did not reach {phase}", remedy="see its phases: surefoot show")
 
 
 def _before_question(records: Sequence[e.Record], prefix: str, answer: str) -> _Place:

@@ -86,7 +86,9 @@ def require_answer(question: Question, text: str) -> str:
     """The answer that a text stands for. Raises UsageError if the text does not answer the question."""
     answer = understood(question, text)
     if answer is None:
-        raise UsageError(f"{text!r} is no answer to this question", remedy=f"answer with one of: {expected(question)}")
+        raise UsageError(
+            f"{text!r} is not a valid answer to this question", remedy=f"answer with one of: {expected(question)}"
+        )
     return answer
 
 

@@ -30,7 +30,7 @@ _BESIDES = frozenset(
     ("the", "any", "anything", "all", "file", "files", "folder", "directory", "module", "code", "in", "under", "inside",
      "and", "or", "either", "both", "nor")
 )  # fmt: skip
-"""Words that may stand beside the names of files to be left alone."""
+"""Words that may appear next to the names of files that must not be changed."""
 _FILE_NAME = re.compile(r"(?<![\w/.-])((?:[\w-]+/)*[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,4})(?![\w/])")
 _CAPITALS = r"['\"`]?(?<![A-Za-z0-9_])(?P<{}>[A-Z][A-Z0-9_]{{3,}})(?![A-Za-z0-9_]|[./-]\w)['\"`]?"
 _BARE_NAME = re.compile(

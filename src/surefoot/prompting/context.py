@@ -32,6 +32,7 @@ _DOCUMENTS = (".md", ".txt", ".rst")
 _MAX_LISTED = 60
 _CHARS_PER_TOKEN = 3
 _INSTRUCTION_CHARS = 8_000
+"""How many characters of all AGENTS.md are quoted outside of conversations: for small models and JSON actions."""
 _SUMMARY_CHARS = 300
 _LINE_CHARS = 160
 _PREVIEW_CHARS = 2_500

@@ -75,7 +75,7 @@ class Strategy(Protocol):
         ...
 
     def answer(self, step_run: StepRun, proposal: Proposal, text: str, *, ok: bool) -> None:
-        """Tell the model the result of a proposal that was no action: refused, invalid, or a request to the engine."""
+        """Tell the model the result of a proposal that is not an action (refused, invalid, a request to the engine)."""
         ...
 
     def candidate(self, step_run: StepRun, temperature: float) -> Awaitable[Sequence[Proposal]]:

@@ -111,7 +111,7 @@ def _diagnosis(words: Words) -> Iterator[str]:
         yield f"- Root cause: {text(diagnosis['root_cause'], 600)}"
     for title, items in (
         ("Tried", diagnosis["tried"]),
-        ("Left in the workspace", diagnosis["left_behind"] or ["nothing, it is as it was before"]),
+        ("Left in the workspace", diagnosis["left_behind"] or ["nothing: no changes remain"]),
         ("Left outside the workspace", diagnosis["left_outside"]),
         ("Next", diagnosis["next_steps"]),
     ):
@@ -171,7 +171,7 @@ def _recoveries(words: Words) -> Iterator[str]:
         (
             f"{text(each['name'], 60)}, attempt {each['attempt']}",
             text(each["root_cause"] or each["message"]),
-            f"{rung(each)}{'; healed' if each['healed'] else ''}",
+            f"{rung(each)}{'; recovered' if each['healed'] else ''}",
             ", ".join([duration(each["seconds"]), *([tokens(each["tokens"])] if each["calls"] else [])]),
             cost(each["cost_usd"]) if each["calls"] else "",
         )

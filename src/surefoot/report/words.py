@@ -174,7 +174,7 @@ class Words:
 
     def step_state(self, step: StepRow) -> str:
         if step["healed"]:
-            return f"healed, attempt {step['attempt']}"
+            return f"recovered, attempt {step['attempt']}"
         if step["id"] in {question["step"] for question in self.questions}:
             return "waiting for a person"
         return UNPROVEN if step["id"] in self.report["unproven_steps"] else STEP_LABELS[StepStatus(step["status"])]

@@ -223,7 +223,7 @@ class Commands:
             if asked.answer is not None:
                 raise UsageError(f"the question was answered already by {asked.by}: {asked.answer}")
             if request.expectHash and request.expectHash != question_hash(asked):
-                raise UsageError("the question is about something else than what was shown", remedy="look at it again")
+                raise UsageError("the question has changed since it was shown", remedy="look at it again")
             answer = await self._with_journal(lambda j: self._send_answer(j, run_id, request))
             return await self._ensure_taken_up(run_id, request, answer)
 
@@ -261,7 +261,7 @@ class Commands:
         requests.require_editable(state)
         wanted = requests.require_revision(state, request.plan, request.why)
         if wanted is None:
-            raise UsageError("it is the plan as it is already")
+            raise UsageError("the edited plan is the same as the current one")
         edit = (request.plan, request.why, wanted)
         if is_plan(state):
             arguments = (state.run_id, *edit, self._hub.redactor)

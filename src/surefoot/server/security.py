@@ -165,7 +165,9 @@ class Gate:
         if "sid" in query or "j" in query:
             raise Refusal(400, "transport", "only plain websockets are served")
         if not headers.get("origin") and self._scope(headers) is None:
-            raise Refusal(401, "token", "a client that is no browser sends its token as Authorization: Bearer")
+            raise Refusal(
+                401, "token", "clients other than browsers must send the token as Authorization: Bearer TOKEN"
+            )
         if len(self.connections) >= self._door.limits.sockets:
             raise Refusal(503, "sockets", "too many sockets are open")
 
@@ -182,7 +184,7 @@ class Gate:
         if found is None:
             raise Refusal(401, "token", "a valid token is needed", "send it as Authorization: Bearer TOKEN")
         if found != "control" and method not in _READING:
-            raise Refusal(403, "view_only", "this token may only look", "use the control token")
+            raise Refusal(403, "view_only", "this token is read-only", "use the control token")
         return found
 
     def _scope(self, headers: dict[str, list[str]]) -> Scope | None:

@@ -69,6 +69,7 @@ class Tool:
     paths_in: PathsIn | None = field(default=None, repr=False, compare=False)
     """Finds the paths it writes, for a tool whose arguments contain them."""
     network: bool = False
+    """True if it needs the network. It counts as external, and is refused if the run may not use the network."""
     external: bool = False
     """True if it may have effects outside the workspace, which rolling back files does not undo."""
     alternatives: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ VERDICT_LABELS: dict[Verdict, str] = {
     Verdict.BLOCKED: "Blocked",
     Verdict.WAITING: "Waiting for you",
     Verdict.BUDGET: "Budget spent",
-    Verdict.LOOP: "Stopped: going in circles",
+    Verdict.LOOP: "Stopped: no progress",
     Verdict.TIME: "Out of time",
     Verdict.CANCELLED: "Cancelled",
     Verdict.INTERRUPTED: "Interrupted",
@@ -50,7 +50,7 @@ def done_label(verdict: Verdict, summary: str, *, by_own_tests: bool) -> str:
 PROOF_LABELS: dict[ProofLevel, str] = {
     ProofLevel.GIVEN_CHECK: "a given check failed before and passes now",
     ProofLevel.OWN_TEST: "a test that the run wrote fails on the old tree and passes now",
-    ProofLevel.NONE: "nothing that failed before is known to pass now",
+    ProofLevel.NONE: "no check that failed before is known to pass now",
 }
 _BY_PROJECT = "the project's tests failed before and pass now"
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from surefoot.core.questions import ALWAYS, ASSUMED, EDIT, Question, times_out_at
+from surefoot.core.questions import ALWAYS, ASSUMED, ASSUMED_EARLIER, EDIT, Question, times_out_at
 from surefoot.journal.state import RunState
 from surefoot.view.rows import OptionRow, QuestionRow
 
@@ -96,7 +96,7 @@ class OpenPoint(NamedTuple):
     def __str__(self) -> str:
         if self.answer is not None:
             return f"{self.question} (answered: {self.answer})"
-        assumed = " (nobody was asked; the most usual reading is assumed)" if self.assumed else ""
+        assumed = " (not asked; the task is read in the most common way)" if self.assumed else ""
         return f"{self.question}{assumed}"
 
     def as_object(self) -> dict[str, object]:
@@ -114,10 +114,15 @@ def open_points(state: RunState) -> list[OpenPoint]:
 
 
 def is_assumed(state: RunState, question: str) -> bool:
-    return ASSUMED.format(question=question) in state.warnings
+    return not _assumed(question).isdisjoint(state.warnings)
+
+
+def _assumed(question: str) -> set[str]:
+    """The warnings that say that the question was not asked, also those of older journals."""
+    return {warning.format(question=question) for warning in (ASSUMED, ASSUMED_EARLIER)}
 
 
 def other_warnings(state: RunState, warnings: Iterable[str]) -> list[str]:
     """The warnings that do not repeat one of the `open_points`."""
-    repeated = {ASSUMED.format(question=point.question) for point in open_points(state)}
+    repeated = {warning for point in open_points(state) for warning in _assumed(point.question)}
     return [warning for warning in warnings if warning not in repeated]

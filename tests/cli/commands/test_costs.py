@@ -182,7 +182,7 @@ def test_a_no_ends_the_run_and_resuming_asks_again(surefoot: Surefoot) -> None:
     assert surefoot("answer", "--answer", "no").code == 0
     ended = surefoot("resume", "-m", surefoot.script(adder("+")))
     assert ended.code == 5, ended.err
-    assert re.search(r"the run has spent \$\S+, and the answer to whether to go on was: no", ended.out)
+    assert re.search(r"the run has spent \$\S+, and was not allowed to continue: no", ended.out)
     assert surefoot("resume", "-m", surefoot.script(adder("+"))).code == 4
 
 

@@ -124,9 +124,9 @@ def test_a_killed_run_is_resumed_at_once_on_the_same_machine(shared: Surefoot) -
     assert running.code == 1
     # With another state folder, as on another machine, only the lease shows that it is driven.
     elsewhere = replace(shared, environ={**shared.environ, "SUREFOOT_HOME": str(shared.home / "elsewhere")})
-    for machine, words in ((shared, f"process {process.pid} since"), (elsewhere, "a process that works elsewhere")):
+    for machine, words in ((shared, f"process {process.pid} since"), (elsewhere, "another process")):
         assert machine("list", "--json").objects[0]["status"] == "running"
-        assert f"at work in {words}" in machine("show").out
+        assert f"in progress in {words}" in machine("show").out
     process.send_signal(signal.SIGKILL)
     process.wait()
     for machine in (shared, elsewhere):

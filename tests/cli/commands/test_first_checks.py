@@ -16,7 +16,7 @@ def test_the_projects_tests_are_named_as_the_check_if_none_is_given(surefoot: Su
     assert run.code == 0, run.err
     said = next(index for index, line in enumerate(run.lines) if "no --check was given" in line)
     assert "no --check was given: using the project's tests, python3 -m unittest discover" in run.lines[said]
-    assert "fails now: that has to change" in run.lines[said + 1]
+    assert "fails before the run and must pass at the end" in run.lines[said + 1]
     assert "proof   A: the project's tests failed before and pass now" in run.out
     report = surefoot("report", "--format", "md", "-o", "-").out
     assert "Proof A: the project's tests failed before and pass now" in report
@@ -42,7 +42,9 @@ def test_a_check_that_fails_shows_why_before_the_model_works(
     run = surefoot(
         "run", TASK, "-m", surefoot.script(UNDERSTANDING), "--until-phase", "understanding", "--check", check
     )
-    failing = next(index for index, line in enumerate(run.lines) if "fails now: that has to change" in line)
+    failing = next(
+        index for index, line in enumerate(run.lines) if "fails before the run and must pass at the end" in line
+    )
     assert why in run.lines[failing + 1], run.err
     warnings = [line for line in run.lines if "warning:" in line]
     assert len(warnings) == bool(warning)
@@ -62,7 +64,7 @@ def test_an_older_run_whose_check_cannot_run_is_not_worked_on(surefoot: Surefoot
     surefoot.environ["PATH"] = f"{tool.parent}:{os.environ['PATH']}"
     words = ["run", TASK, "-m", surefoot.script(UNDERSTANDING), "--check", "lookhere now"]
     begun = surefoot(*words, "--until-phase", "understanding")
-    assert "lookhere now fails now" in begun.err
+    assert "lookhere now fails before the run" in begun.err
     tool.unlink()
     resumed = surefoot("resume", "last", "-m", surefoot.script(adder("+")))
     assert resumed.code == 1, resumed.err

@@ -97,7 +97,7 @@ def test_what_the_model_left_open_is_shown(surefoot: Surefoot) -> None:
     (surefoot.workspace / "check_adder.py").write_text(TEST)
     result = surefoot("run", TASK, "-m", surefoot.script(asking, adder("+")), "--check", CHECK, "--no-questions")
     assert result.code == 0, result.err
-    said = "Are the numbers whole? (nobody was asked; the most usual reading is assumed)"
+    said = "Are the numbers whole? (not asked; the task is read in the most common way)"
     assert f"  open    {said}" in result.out
     assert result.out.count("Are the numbers whole?") == 1
     assert "  open: Are the numbers whole?" in result.err

@@ -122,9 +122,9 @@ def test_a_plan_is_neither_resumed_nor_mixed_with_another_task(surefoot: Surefoo
     assert "Plan made, not carried out" in surefoot("report", "--format", "md", "-o", "-").out
     for arguments, message in (
         (("another task",), "a plan has its task already"),
-        (("--based-on", run_id), "--plan and --based-on contradict each other"),
-        (("--from-phase", "planning"), "--plan and --from-phase contradict each other"),
-        (("--phases", "plan"), "--plan and --phases contradict each other"),
+        (("--based-on", run_id), "--plan cannot be combined with --based-on"),
+        (("--from-phase", "planning"), "--plan cannot be combined with --from-phase"),
+        (("--phases", "plan"), "--plan cannot be combined with --phases"),
     ):
         refused = surefoot("run", "--plan", run_id, *arguments)
         assert (refused.code, message in refused.err) == (2, True), refused.err

@@ -123,7 +123,7 @@ async def test_without_changes_the_step_is_repeated(surefoot: Surefoot) -> None:
     [
         (["nope"], "its steps: look, read, mark"),
         (["9"], "its steps: look, read, mark"),
-        (["mark"], "waits for its turn"),
+        (["mark"], "has not started yet"),
         (["read", "--set", "path"], "is not of the form KEY=VALUE"),
         (["read", "--set", "=x"], "is not of the form KEY=VALUE"),
         (["read", "--set", "rows=3"], "read_file has no parameter 'rows'"),
@@ -146,7 +146,7 @@ def test_a_finished_run_is_not_retried(surefoot: Surefoot) -> None:
     assert surefoot(*good_script(surefoot)).code == 0
     refused = surefoot("retry", "last", "s1")
     assert refused.code == 2
-    assert "is finished" in refused.err
+    assert "has ended, so its steps cannot be changed" in refused.err
     assert "--based-on" in refused.err
 
 

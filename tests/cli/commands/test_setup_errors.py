@@ -97,10 +97,10 @@ async def test_the_text_is_short_and_the_run_goes_on_when_it_is_repaired(surefoo
     assert [line.strip() for line in shown] == [
         f"What failed: the model could not be asked: {server.address}/v1 has no model m",
         "Left in the workspace:",
-        "- nothing: it is as it was before",
+        "- nothing: no changes remain",
         "What to do next:",
         "- choose one that it has with -m: mm",
-        f"- then go on from here: surefoot resume {run_id} -m MODEL",
+        f"- then continue from here: surefoot resume {run_id} -m MODEL",
     ]
     script = surefoot.script(understanding("a.py"), fenced("a = 1\n"))
     resumed = await asyncio.to_thread(surefoot, "resume", run_id, "-m", script)
@@ -119,7 +119,7 @@ async def test_a_step_that_loses_its_server_says_the_same(surefoot: Surefoot) ->
     assert ended["diagnosis"]["what_failed"].startswith("the step 'write a.txt' (s) failed: ")
     assert ended["diagnosis"]["next_steps"] == [
         "try again later, or choose another model with -m",
-        f"then go on from here: surefoot resume {ended['run_id']}",
+        f"then continue from here: surefoot resume {ended['run_id']}",
     ]
 
 

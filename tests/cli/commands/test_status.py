@@ -46,13 +46,13 @@ def test_a_run_at_work_in_another_process_and_a_paused_one(surefoot: Surefoot) -
         assert shown(surefoot)["live"] is True
         text = surefoot("show").out
         assert "● Running" in text
-        assert f"at work in process {process.pid} since 20" in text
+        assert f"in progress in process {process.pid} since 20" in text
         assert f"surefoot watch {run_id}" in text
         assert "Interrupted" not in text
         assert "surefoot resume" not in text
         refused = surefoot("resume", "-m", surefoot.script())
         assert refused.code == 1
-        assert f"run {run_id} is at work in process {process.pid}" in refused.err
+        assert f"run {run_id} is in progress in process {process.pid}" in refused.err
         assert f"surefoot watch {run_id}" in refused.err
         assert surefoot("pause", "--why", "lunch").code == 0
         out, err = process.communicate(timeout=120)

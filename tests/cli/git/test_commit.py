@@ -201,7 +201,7 @@ def test_hooks_and_signing_of_the_user_apply(surefoot: Surefoot) -> None:
         ("echo 'lines are too long' >&2; exit 1", "lines are too long"),
         ("echo changed >> kept.txt; echo more > new.txt; exit 1", "put back as they were"),
         ("for f in $(git diff --cached --name-only); do echo fixed >> $f; git add $f; done", "a hook changed"),
-        ("echo fixed >> kept.txt", "a hook changed kept.txt, which the checks have not seen"),
+        ("echo fixed >> kept.txt", "a hook changed kept.txt after the checks ran"),
     ],
     ids=["refuses", "refuses and changes files", "changes the commit", "changes another file"],
 )
@@ -245,7 +245,7 @@ def test_nothing_is_committed_if_the_run_changed_what_hooks_run(
     begin = head(work)
     done = run(surefoot, "--commit", command=f"{command}; {COMMAND}")
     assert done.code == 1, done.out
-    assert f"the run changed {named}, which your git hooks run or obey" in done.out
+    assert f"the run changed {named}, which your git hooks execute or read" in done.out
     assert "surefoot diff" in done.out
     assert head(work) == begin
     assert not (work / "hook-ran").exists()
@@ -339,7 +339,7 @@ def test_a_run_that_commits_itself_leaves_nothing_to_commit(surefoot: Surefoot) 
     make_repository(work)
     done = run(surefoot, "--commit", command=f"{COMMAND}; git commit --quiet -am 'By the run'")
     assert done.code == 0, done.out
-    assert "is in the last commit already, or git ignores it" in done.out
+    assert "is in the last commit, or git ignores it" in done.out
     assert git(work, "log", "--format=%s").splitlines() == ["By the run", "Begin"]
 
 

@@ -22,6 +22,7 @@ from surefoot.core.phases import (
     PhaseStatus,
     StepExecutionOutput,
     TechnicalDecision,
+    UnderstandingOutput,
     ValidationOutput,
 )
 from surefoot.core.plan import DetailedPlan, ExecutionStep, FileCheck, StepDependency
@@ -29,6 +30,7 @@ from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
+from surefoot.view.questions import open_points, other_warnings
 
 
 def text(lines: list[Text]) -> str:
@@ -100,7 +102,7 @@ def test_details_of_phases_and_steps() -> None:
         "✓ validation  1 check passes",
         "✓ prints valid JSON (python -m pytest -q passes)",
         "? reads well",
-        "✓ 2. Write report.py  code generation, done, 2 tries",
+        "✓ 2. Write report.py  code generation, done, 2 attempts",
         "after Read the spec",
         "– 3. Run the tests  code generation, skipped",
         "+ report_json.py, ~ report.py",
@@ -215,3 +217,18 @@ def test_no_step_of_a_failed_run_is_shown_as_running_or_waiting() -> None:
     assert ", running" not in failed
     assert ", waiting" not in failed
     assert failed.count("the model could not be asked") == 1, "the failure is shown once"
+
+
+def test_older_journals_say_in_other_words_what_was_not_asked() -> None:
+    left_open = UnderstandingOutput(understanding="add a flag", clarification_needed=("Which format?", "Which file?"))
+    understood = e.Understood(
+        result=PhaseResult[UnderstandingOutput](
+            phase=ExecutionPhase.Understanding(), status=PhaseStatus.SUCCESS, output=left_open
+        )
+    )
+    older = "nobody was asked 'Which format?'; assumed: the task as it is written, in its most usual reading"
+    newer = "the question 'Which file?' was not asked; the task is read in the most common way"
+    warned = [e.Warned(message=message) for message in (older, newer, "the disk is nearly full")]
+    state = fold(recorded.records([recorded.created(), understood, *warned]))
+    assert [point.assumed for point in open_points(state)] == [True, True]
+    assert other_warnings(state, state.warnings) == ["the disk is nearly full"]

@@ -68,7 +68,7 @@ def test_a_process_that_does_not_end_is_not_waited_for_without_limit(
     tmp_path: Path, lock: WorkspaceLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status, "HALT_TIMEOUT", 0.2)
-    with lock, pytest.raises(WorkspaceLocked, match="is at work in process"):
+    with lock, pytest.raises(WorkspaceLocked, match="is in progress in process"):
         require_free(run_in(tmp_path, interruption=e.RunInterrupted(reason="cancelled")))
 
 
@@ -87,6 +87,6 @@ async def test_a_run_at_work_or_asking_is_refused_at_once(
             run_in(tmp_path, stage=Stage.EXECUTION),
             run_in(tmp_path, stage=Stage.WAITING, questions={"q1": question}),
         ):
-            with pytest.raises(WorkspaceLocked, match="is at work in process"):
+            with pytest.raises(WorkspaceLocked, match="is in progress in process"):
                 require_free(state)
     assert not pauses

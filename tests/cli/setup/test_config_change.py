@@ -74,7 +74,7 @@ def test_a_linked_config_of_the_user_stays_a_link(surefoot: Surefoot, user_confi
         (("prices.gpt", "5"), "sections of its own", "surefoot config edit"),
         (("execution.max_plan_steps", "many"), "must be a whole number from 1 to 10,000, not 'many'", ""),
         (("execution.sandbox", "none!"), "must be one of auto, strict, off", ""),
-        (("budget.max_tool_calls", "none"), "cannot say that", "SUREFOOT_BUDGET__MAX_TOOL_CALLS=none"),
+        (("budget.max_tool_calls", "none"), "cannot be set to none", "SUREFOOT_BUDGET__MAX_TOOL_CALLS=none"),
         (("execution.network", "yes", "no"), "has one value, not 2", "quotes"),
         (("--project", "storage.objects", "s3://x"), "cannot say where runs are recorded", "SUREFOOT_OBJECTS"),
     ],

@@ -88,7 +88,7 @@ def test_a_recovery_is_shown_until_the_step_succeeds() -> None:
     assert "↳ retry, adjusted (retry 1 of 3): rows are counted before the filter" in line_with(render(FAILING), "↳")
     healed = render([*FAILING, *recorded.second_step_succeeds()])
     assert not [line for line in healed if "↳" in line]
-    assert line_with(healed, "Write report.py") == "  ✓ 2  Write report.py  try 2  16s"
+    assert line_with(healed, "Write report.py") == "  ✓ 2  Write report.py  attempt 2  16s"
 
 
 def test_tokens_cached_tokens_and_cost_are_shown() -> None:

@@ -146,7 +146,7 @@ def test_the_second_ctrl_c_kills_the_process(surefoot: Surefoot) -> None:
     [
         ("p", "", "surefoot resume", 4),
         ("s", UNITTEST, "no step was done", 1),
-        ("s", "", "nothing done: every step was skipped; neither you nor the project gave a check", 3),
+        ("s", "", "nothing done: every step was skipped; no check was given or configured", 3),
         ("cc", "", "cancelled by", 130),
     ],
     ids=["pause", "skip", "skip without checks", "cancel"],

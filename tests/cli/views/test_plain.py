@@ -37,7 +37,7 @@ def test_the_lines_of_a_whole_run() -> None:
         "[ 0:28] ● step 2/3 Write report.py",
         "          python -m pytest -q failed",
         "[ 0:42] ↳ retry, adjusted (retry 1 of 3): rows are counted before the filter",
-        "[ 0:48] ● step 2/3 Write report.py (try 2)",
+        "[ 0:48] ● step 2/3 Write report.py (attempt 2)",
         "[ 0:57] ✓ step 2/3 Write report.py: done in 7.4s",
         "[ 1:07] ✓ validation: 1 check passes",
     ]

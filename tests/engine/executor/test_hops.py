@@ -68,7 +68,7 @@ async def test_redirect_to_another_server_is_asked_about(bench: Bench, server: L
     assert "it is a loopback address" in question.text
     assert question.options == ("yes", "no", f"always http_get({elsewhere(server, '/*')})")
     assert paths(server) == ["/start"]
-    assert "may not be asked: the user said no" in bench.events(e.ActionFinished)[0].summary
+    assert "must not be requested: the user said no" in bench.events(e.ActionFinished)[0].summary
 
 
 @pytest.mark.req("P12")
@@ -81,7 +81,7 @@ async def test_nobody_answers_about_a_redirect_in_time(bench: Bench, server: Loo
     services.clock = lambda: time.time() + 7_200
     await resume_run(services, state.run_id)
     finished = bench.events(e.ActionFinished)[0]
-    assert "nobody allowed this in time" in finished.summary
+    assert "nobody answered in time, so it is not allowed" in finished.summary
     assert "/secret" not in paths(server), "the other server was not asked"
 
 
@@ -112,7 +112,7 @@ async def test_rules_decide_on_every_hop(bench: Bench, server: Loopback) -> None
         (bench.root / "x.txt").unlink(missing_ok=True)
         bench.records.clear()
         await fetch(bench, server, "/start", **config)
-        assert "may not be asked: the user's rules do not allow this" in bench.events(e.ActionFinished)[0].summary
+        assert "must not be requested: the user's rules do not allow this" in bench.events(e.ActionFinished)[0].summary
     assert paths(server) == ["/start", "/start"]
     assert not bench.events(e.QuestionAsked)
 
@@ -151,7 +151,7 @@ async def test_public_servers_are_ruled_on_too() -> None:
     await _require_permission(context, Hop("http://first.example/", "93.184.215.14", ""))
     assert asked == [], "the call itself was approved"
     elsewhere = Hop("http://other.example/", "93.184.215.15", "", "http://first.example/")
-    with pytest.raises(ToolError, match="may not be asked: nobody has approved it"):
+    with pytest.raises(ToolError, match="must not be requested: nobody has approved it"):
         await _require_permission(context, elsewhere)
     assert asked == [elsewhere]
 

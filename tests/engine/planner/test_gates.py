@@ -241,7 +241,7 @@ async def test_what_the_engine_changes_in_a_plan_is_told(calc: Bench) -> None:
     assert accepted.startswith("Accepted.")
     assert told in accepted
     assert "telepathy" in accepted
-    assert calc.events(e.PlanMade)[0].mended == ("dropped the dependency of step 1 on 7, which is no other step",)
+    assert calc.events(e.PlanMade)[0].mended == ("dropped the dependency of step 1 on 7, which is not another step",)
 
 
 @pytest.mark.req("P4")

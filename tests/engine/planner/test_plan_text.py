@@ -86,7 +86,7 @@ def test_all_fields_are_read() -> None:
         ([{"id": "a", "name": "x", "depends_on": ["z"]}], PlanError, "depends on 'z'"),
         ([{"name": "x", "after": [2]}, {"name": "y", "after": [1]}], PlanCycle, "in a cycle"),
         ([{"name": "x"}] * 13, PlanError, "more than 12"),
-        ([{"id": "a"}], PlanError, "says nothing"),
+        ([{"id": "a"}], PlanError, "has neither a name nor a description"),
         ([{"id": "no spaces", "name": "x"}], PlanError, "id"),
         ([{"name": "x", "when": "("}], PlanError, "is no Python expression"),
     ],

@@ -45,7 +45,7 @@ async def test_stand_in_is_a_marked_artifact_for_dependants_history_and_outcome(
     assert state.outcome is not None
     assert state.outcome.degraded_steps == ("m",)
     assert state.outcome.verdict is Verdict.UNVERIFIED
-    assert "stand-in results for m" in state.outcome.summary
+    assert "fallback results for m" in state.outcome.summary
     again = fold(bench.journal.read(state.run_id)).steps["m"]
     assert (again.artifact, again.outputs) == (artifact, state.steps["m"].outputs)
 

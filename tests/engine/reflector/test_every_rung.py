@@ -95,7 +95,7 @@ async def test_strong_model_climbs_every_rung_at_the_default_limits(bench: Bench
     assert rungs_of(bench) == [ADJUST, OTHER, REPAIR, REPLAN, REPAIR, NEXT, REPAIR, GIVE_UP]
     assert "Use other_fetch instead of fetch." in talker.attempts[2], "the model is told which tool to use"
     assert "in another way" in talker.attempts[3], "the step was planned again"
-    asked = [r.messages[-1].content for r in bench.talker.requests if "has to be made anew" in r.messages[-1].content]
+    asked = [r.messages[-1].content for r in bench.talker.requests if "A new plan is needed" in r.messages[-1].content]
     assert ["rewrite it" in text for text in asked] == [False, True], "the alternative is named"
     assert (state.task_replan_count, state.approach_index) == (1, 1)
     assert state.outcome is not None

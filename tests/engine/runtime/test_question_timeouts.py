@@ -64,8 +64,8 @@ async def test_approval_without_an_answer_in_time_is_refused(bench: Bench) -> No
     state = await resume_after(bench, state.run_id, 3, WRITE)
     (answer,) = bench.events(e.QuestionAnswered)
     assert (answer.timed_out, answer.answer, answer.by) == (True, "timed out", "nobody")
-    assert bench.events(e.ActionRefused)[0].reason == "nobody allowed this in time: timed out"
-    assert "timed out" in bench.prompts()[0], "the model is shown the refusal"
+    assert bench.events(e.ActionRefused)[0].reason == "nobody answered in time, so it is not allowed"
+    assert "nobody answered in time" in bench.prompts()[0], "the model is shown the refusal"
     assert state.steps["s"].status is StepStatus.SUCCEEDED, "the model chose another action"
     assert not [a for a in bench.events(e.ActionStarted) if a.tool == "run_command"]
 
@@ -178,7 +178,7 @@ async def test_unclear_task_is_not_started_without_an_answer(bench: Bench) -> No
     assert [q.kind for q in state.open_questions] == ["clarification"]
     state = await resume_after(bench, state.run_id, 3, [])
     assert state.outcome is not None
-    assert "nobody answered 'Which format?': timed out" in state.outcome.summary
+    assert "nobody answered 'Which format?' in time" in state.outcome.summary
 
 
 @pytest.mark.req("P12")
@@ -199,7 +199,7 @@ async def test_model_is_shown_that_its_question_timed_out(bench: Bench) -> None:
     assert state.stage is Stage.WAITING
     state = await resume_after(bench, state.run_id, 3, [TOUCH])
     assert state.steps["s"].status is StepStatus.SUCCEEDED
-    assert "nobody answered in time: timed out" in bench.prompts()[-1]
+    assert "nobody answered in time" in bench.prompts()[-1]
 
 
 async def test_waiting_for_a_person_counts_against_no_time_limit(bench: Bench) -> None:

@@ -64,8 +64,8 @@ async def test_outcome_says_what_was_judged_differently(bench: Bench, sandbox: s
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED, state.outcome
     assert view_of(state) == JudgedView(restored=("test_adder.py",), left_out=("test_more.py",))
-    assert "judged with these files as they were before the run: test_adder.py" in state.outcome.warnings
-    assert "judged without these new files: test_more.py" in state.outcome.warnings
+    assert "checked again with these files as they were before the run: test_adder.py" in state.outcome.warnings
+    assert "checked again without these new files: test_more.py" in state.outcome.warnings
     assert bench.files()["test_adder.py"] == extended, "the workspace itself is left as it is"
     assert list((bench.home / "copies").iterdir()) == []
 

@@ -58,7 +58,7 @@ async def test_check_of_the_plan_verifies_nothing(bench: Bench) -> None:
     outcome = (await bench.run_plan(steps(step), approve="auto")).outcome
     assert outcome is not None
     assert outcome.verdict is Verdict.UNVERIFIED
-    assert "neither you nor the project gave a check that could prove it" in outcome.summary
+    assert "no check was given or configured that could prove it" in outcome.summary
 
 
 @pytest.mark.req("X1")

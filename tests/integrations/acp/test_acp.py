@@ -164,7 +164,7 @@ async def test_a_message_that_is_no_answer_leaves_the_question_open(bench: Bench
         session = await begun(connection, bench)
         for message in (TASK, "what?", "yes"):
             await connection.prompt(session_id=session, prompt=[text_block(message)])
-    assert "'what?' is no answer" in editor.text
+    assert "'what?' is not a valid answer" in editor.text
     (run,) = bench.journal.summaries()
     assert run.verdict == "verified"
 

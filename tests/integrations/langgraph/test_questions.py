@@ -51,7 +51,7 @@ async def test_words_that_are_no_answer_are_refused_and_asked_again(bench: Bench
     await program.go(INPUT)
     await program.go(Command(resume="perhaps"))
     first, again = program.interrupts
-    assert "'perhaps' is no answer" in again["problem"]
+    assert "'perhaps' is not a valid answer" in again["problem"]
     assert "y (yes)" in again["problem"]
     assert [q["id"] for q in again["questions"]] == [q["id"] for q in first["questions"]]
     state = await program.go(Command(resume="yes"))

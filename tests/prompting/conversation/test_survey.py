@@ -123,7 +123,7 @@ async def test_a_replan_without_a_plan_ends_soon_as_the_loop_that_it_is(bench: B
     checks = ["test -f a.txt"]
     state = await bench.talk("Write a.txt.", [submit(), *[useless] * 40], checks=checks, reflection=NO_RETRIES)
     replanned = next(
-        n for n, request in enumerate(bench.talker.requests) if "made anew" in request.messages[-1].content
+        n for n, request in enumerate(bench.talker.requests) if "A new plan is needed" in request.messages[-1].content
     )
     assert "call cannot and say why" in bench.talker.requests[replanned].messages[-1].content
     assert len(bench.talker.requests) - replanned == 3, "the tries of the gate are not begun anew"

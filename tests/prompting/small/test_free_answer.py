@@ -173,4 +173,4 @@ async def test_generated_file_is_changed_by_its_generator(bench: Bench, task: st
     assert ("Do not edit" in bench.files()["codes.py"]) is generated
     if generated:
         assert "codes.py" in bench.prompts()[1].partition("# This failed")[2], "the prompt says what to do instead"
-        assert "run the program that makes it" in bench.prompts()[1]
+        assert "run the program that generates it" in bench.prompts()[1]

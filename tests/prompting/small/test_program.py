@@ -98,7 +98,7 @@ async def test_missing_source_is_not_invented(bench: Bench) -> None:
     state = await bench.run(TASK, answers, checks=["grep -q total total.json"], reflection=limits)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.LOOP, "no answer was usable"
-    assert "sales.csv does not exist: the program made it up" in state.outcome.summary
+    assert "sales.csv is an input that does not exist; the program invented its content" in state.outcome.summary
     assert bench.files() == {"sales_2023.csv": "n\n40\n"}
 
 
@@ -194,7 +194,7 @@ async def test_small_model_is_not_retried_without_a_check(bench: Bench) -> None:
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
     assert state.model_calls == 1
-    assert "wrote no friday.json" in state.outcome.summary
+    assert "succeeded without writing friday.json" in state.outcome.summary
     services = bench.services([honest, invented], traits=SMALL)
     state = await start_run(services, bench.task(task, ["grep -qx 42 friday.json"]), bench.config())
     assert state.outcome is not None

@@ -140,7 +140,7 @@ async def test_a_waiting_run_is_answered_by_the_tool_and_a_run_is_cancelled(site
         assert "the tool answer" in run["next"]
         assert not (site.work / "adder.py").exists()
         wrong = await client.call_tool("answer", {"run": run["run"], "answer": "perhaps"})
-        assert "is no answer to this question" in refusal(wrong)
+        assert "is not a valid answer to this question" in refusal(wrong)
         answered = data(await client.call_tool("answer", {"run": run["run"], "answer": "yes"}))
         assert (answered["verdict"], answered["proof"]) == ("verified", "A")
 
@@ -194,7 +194,7 @@ async def test_approvals_can_be_kept_from_the_clients_model(tmp_path: Path, appr
     async with Hub(tmp_path) as hub:
         runs = Runs(hub, tmp_path, approvals=approvals)
         question = Question("q", "approval", "write_file in x", ("yes", "no"), "s", "")
-        expected = "is no answer" if approvals else "approvals are not accepted from this tool"
+        expected = "is not a valid answer" if approvals else "approvals are not accepted from this tool"
         with pytest.raises(UsageError, match=expected):
             await runs.answer("run", question, "perhaps", by_person=False)
 

@@ -59,7 +59,7 @@ class TestRead:
         os.mkfifo(root / "pipe")
         with (root / "giant").open("wb") as giant:
             giant.truncate(MAX_FILE_BYTES + 1)
-        for path, reason in [("folder", "folder"), ("image", "binary"), ("pipe", "ordinary"), ("giant", "large")]:
+        for path, reason in [("folder", "folder"), ("image", "binary"), ("pipe", "regular file"), ("giant", "large")]:
             with pytest.raises(ToolError, match=reason) as caught:
                 await run(read_file, path=path)
             assert caught.value.remedy
@@ -108,10 +108,10 @@ class TestWrite:
     async def test_generated_files_are_refused(self, root: Path, run: Run, head: str) -> None:
         (root / "codes.py").write_text(f"{head}\nx = 1\n")
         for tool, arguments in ((write_file, {"content": "x = 2\n"}), (edit_file, {"search": "1", "replace": "2"})):
-            with pytest.raises(ToolError, match="not to be changed by hand, it says:") as refused:
+            with pytest.raises(ToolError, match="must not be edited by hand; its header says:") as refused:
                 await run(tool, path="codes.py", **arguments)
             assert head.splitlines()[-1] in str(refused.value)
-            assert "run the program that makes it" in refused.value.remedy
+            assert "run the program that generates it" in refused.value.remedy
         assert (root / "codes.py").read_text().endswith("x = 1\n")
 
     @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ class TestWrite:
             assert caught.value.remedy
         with pytest.raises(PathOutsideWorkspace):
             await run(write_file, path="../x", content="x")
-        with pytest.raises(ToolError, match="no valid text"):
+        with pytest.raises(ToolError, match="not valid text"):
             await run(write_file, path="x", content="\ud800")
         assert not (root.parent / "x").exists()
 

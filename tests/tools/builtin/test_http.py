@@ -180,7 +180,7 @@ async def test_temporary_and_permanent_failures_are_distinguished(
 )
 async def test_private_address_is_refused_in_any_form(root: Path, server: ThreadingHTTPServer, host: str) -> None:
     context = ToolContext(root=root, network=True)
-    with pytest.raises(ToolError, match="may not be asked: nobody can be asked"):
+    with pytest.raises(ToolError, match="must not be requested: nobody can be asked"):
         await get(context, f"http://{host}:{server.server_port}/data")
     assert server.asked == []  # type: ignore[attr-defined]
 
@@ -195,7 +195,7 @@ async def test_every_redirect_is_ruled_on(root: Path, server: ThreadingHTTPServe
     assert (second.redirected_from, second.private) == (f"{address}{path}", "loopback")
     refusing = Permission("/data")
     server.asked.clear()  # type: ignore[attr-defined]
-    with pytest.raises(ToolError, match=r"redirects to .*may not be asked: not there"):
+    with pytest.raises(ToolError, match=r"redirects to .*must not be requested: not there"):
         await get(ToolContext(root=root, network=True, permit=refusing), f"{address}{path}")
     assert [path for path, _ in server.asked] == [path]  # type: ignore[attr-defined]
 

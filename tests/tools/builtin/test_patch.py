@@ -213,7 +213,7 @@ async def test_guards_of_edits_hold_for_patches(root: Path) -> None:
     options: dict[str, Any] = {"redact": lambda text: text.replace("hunter2", "[redacted]"), "has_hidden": lambda: True}
     context = ToolContext(root=root, weakens=weakens, **options)
     for body, message in [
-        ("*** Update File: gen.py\n@@\n-x = 1\n+x = 2\n", "not to be changed by hand"),
+        ("*** Update File: gen.py\n@@\n-x = 1\n+x = 2\n", "must not be edited by hand"),
         ("*** Delete File: test_a.py\n", "may be extended but not weakened"),
         ("*** Update File: test_a.py\n*** Move to: t.py\n@@\n-def test(): assert f()\n+\n", "not weakened"),
         ("*** Update File: bin\n@@\n-x\n+y\n", "binary"),

@@ -228,7 +228,7 @@ async def test_background_process_does_not_delay_the_end(
     result = await shell(f"setsid sleep {sleep_length} & echo done", tmp_path, sandbox)
     assert survivors(sleep_length) == []
     assert (result.exit_code, result.output) == (0, "done\n")
-    assert any("left running in the background" in note for note in result.notes)
+    assert any("ended its background processes" in note for note in result.notes)
 
 
 async def test_output_of_a_lingering_child_is_collected(

@@ -31,7 +31,7 @@ export function planRows(request: RowsRequest): PlanRow[] {
   const plain = request.filters.size === 0 && needle === '';
   const folding = plain && request.steps.length > request.foldAbove;
   let run: StepRow[] = [];
-  /** Behind the others: they are no part of the plan any more. */
+  /** Behind the others: they are no longer part of the plan. */
   const removed: StepRow[] = [];
   const flush = (): void => {
     const key = `fold:${run[0]?.id ?? ''}`;

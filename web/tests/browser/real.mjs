@@ -59,7 +59,7 @@ await test('by keys: a run is started, watched while it heals a failure, and loo
   // Phases with the confidence of their gates, revisions, filters with counts.
   assert.match(await page.getByRole('list', { name: 'Phases' }).innerText(), /Understand\s+done\s+confidence\s+1\.00[\s\S]*Plan\s+done\s+r2[\s\S]*Execute\s+done\s+6\/6[\s\S]*Validate\s+done/);
   await page.getByRole('button', { name: /^r2 ?~1/ }).waitFor();
-  await page.getByRole('button', { name: /^healed 1$/ }).waitFor();
+  await page.getByRole('button', { name: /^recovered 1$/ }).waitFor();
   await page.getByRole('button', { name: /^done 5$/ }).waitFor();
   // The healed step: attempts, cause, rung.
   await press(page, 'j', 'j', 'Enter');
@@ -71,7 +71,7 @@ await test('by keys: a run is started, watched while it heals a failure, and loo
   assert.equal(await pane.getByText('write_file', { exact: true }).count(), 2);
   await press(page, '2');
   await pane.getByText('Proven').waitFor();
-  assert.match(await pane.getByRole('listitem').innerText(), /tests\.test_rows[\s\S]*red[\s\S]*green/);
+  assert.match(await pane.getByRole('listitem').innerText(), /tests\.test_rows[\s\S]*fails[\s\S]*passes/);
   await press(page, '3');
   await pane.getByText('if line.strip()').waitFor();
   await press(page, '4');
@@ -209,7 +209,7 @@ await test('a run is cancelled; a page that may only look has no buttons, and a 
   const page = await visit(site, `#/run/${ids.cancelled}`);
   const looker = await visit({ base: site.base, token: site.viewToken }, `#/run/${ids.cancelled}`);
   for (const each of [page, looker]) await each.locator('.strip', { hasText: 'waiting for port 8080' }).waitFor();
-  await looker.getByText('view only').waitFor();
+  await looker.getByText('read-only').waitFor();
   assert.equal(await looker.getByRole('button', { name: /^(Pause|Cancel|Edit plan|Fork|Skip)/ }).count(), 0);
   await press(looker, 'p');
   await press(page, 'x');
@@ -269,7 +269,7 @@ await test('hostile text is text, and a failed run leads with its diagnosis', as
   ids.hostile = await start('hostile', HOSTILE);
   const page = await visit(site, `#/run/${ids.hostile}`);
   page.on('dialog', (dialog) => page.problems.push(`a script ran: ${dialog.message()}`));
-  await head(page, 'stopped: a loop');
+  await head(page, 'stopped: no progress');
   assert.match(await page.locator('h1').innerText(), /^<img src=x onerror=alert\(1\)> Make test_answer\.py pass U\+202E RLO/);
   const pane = page.locator('aside');
   assert.match(await pane.locator('.diagnosis').innerText(), /failed: [\s\S]*Root cause:[\s\S]*AssertionError: 54 != 42[\s\S]*Tried, in order[\s\S]*What to do next/);

@@ -59,7 +59,7 @@ await test('a report opens from disk without a network', async () => {
   await page.waitForSelector('button.node');
   assert.equal(await page.locator('button.node').count(), 5);
   assert.match(await page.title(), /^Make slug\(\) collapse separators/);
-  await page.getByText('a check of the user or the project was red before and is green now').waitFor();
+  await page.getByText('a check of the user or the project failed before and passes now').waitFor();
   await page.getByText('1 failed attempt took').waitFor();
   assert.equal(await page.getByRole('button', { name: /^(Retry|Skip|Pause|Undo)/ }).count(), 0);
   await done(page);
@@ -88,7 +88,7 @@ await test('a step shows its attempts, proof, changes and output', async () => {
     const dialog = page.locator('dialog[open]');
     for (const text of ['Attempt 1', 'Attempt 2', 'AssertionError: hello--world', 'adjust']) await dialog.getByText(text).first().waitFor();
     await dialog.getByRole('tab', { name: /^Proof/ }).click();
-    await dialog.getByText('Proven: a check was red before and is green now').waitFor();
+    await dialog.getByText('Proven: a check failed before and passes now').waitFor();
     await dialog.getByRole('tab', { name: /^Changes/ }).click();
     await dialog.getByText('import re').waitFor();
     await page.keyboard.press('Escape');

@@ -35,13 +35,13 @@ await test('a command that waits for its run is shown so, until the run has take
   await done(page);
 });
 
-await test('the next try of a model call or a step is counted down from the time that the protocol gives', async () => {
+await test('the next attempt of a model call or a step is counted down from the time that the protocol gives', async () => {
   const other = mock.load('healed');
   const run = mock.runs.get(other).rows.get('run');
   const page = await visit(mock, `#/run/${other}/step/write`);
   await page.waitForSelector('button.node');
   const going = { ...run, live: true, status: 'running', ended_at: null, now: { step: 'write', action: null, text: 'the model failed: busy', since: Date.now() / 1000 } };
-  const timers = page.getByRole('timer').filter({ hasText: /next try|trying/ });
+  const timers = page.getByRole('timer').filter({ hasText: /next attempt|trying/ });
   assert.equal(await timers.count(), 0);
   mock.push(other, [{ ...going, next_try: { at: Date.now() / 1000 + 50, what: 'model', step: 'write', number: 3, of: 4 } }]);
   await timers.first().waitFor();
@@ -49,14 +49,14 @@ await test('the next try of a model call or a step is counted down from the time
   const said = [];
   while (said.length < 3) {
     const text = await timers.first().innerText();
-    assert.match(text, /^next try in \d+ s\s+\(call of the model, 3 of 4\)$/);
+    assert.match(text, /^next attempt in \d+ s\s+\(call of the model, 3 of 4\)$/);
     const now = Number(/\d+/.exec(text)[0]);
     assert.ok(now <= (said.at(-1) ?? 50), `${now} after ${said}`);
     if (now !== said.at(-1)) said.push(now);
     await page.waitForTimeout(100);
   }
   mock.push(other, [{ ...going, next_try: { at: Date.now() / 1000 - 1, what: 'step', step: 'write', number: 2, of: 4 } }]);
-  await timers.first().filter({ hasText: /trying again\s+\(try 2 of 4\)/ }).waitFor();
+  await timers.first().filter({ hasText: /trying again\s+\(attempt 2 of 4\)/ }).waitFor();
   mock.push(other, [{ ...going, next_try: null }]);
   await timers.first().waitFor({ state: 'detached' });
   mock.push(other, [run]);

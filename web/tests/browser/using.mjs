@@ -324,7 +324,7 @@ await test('a page that could not ask what it may do asks again, and does not sa
   mock.control.fail = (path) => path === '/api/info' && failing-- > 0;
   const page = await open();
   await page.waitForSelector('[data-question]');
-  assert.equal(await page.getByText('view only').count(), 0);
+  assert.equal(await page.getByText('read-only').count(), 0);
   await page.getByRole('button', { name: /^Allow once/ }).and(page.locator(':enabled')).waitFor();
   await done(page, /500/);
   assert.ok(asked(mock, '/api/info') <= 4);

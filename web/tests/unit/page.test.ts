@@ -72,7 +72,7 @@ describe('the page', () => {
   it('shows how a step was healed', () => {
     show('healed', 'write');
     const text = document.body.textContent ?? '';
-    for (const part of ['healed', 'Attempt 1', 'AssertionError: add(2, 3) is -1', 'adjust', 'undone', 'Attempt 2']) expect(text).toContain(part);
+    for (const part of ['recovered', 'Attempt 1', 'AssertionError: add(2, 3) is -1', 'adjust', 'undone', 'Attempt 2']) expect(text).toContain(part);
   });
   it('shows the open question with its command, and its number in the title', () => {
     show('asking');

@@ -73,7 +73,7 @@ def _effect(state: "RunState") -> str:
         return f"the plan is changed; carry it out: surefoot run --plan {run_id}"
     if live or status == "queued":
         return f"sent to run {run_id}: edit; it takes effect before the next step"
-    return f"left for run {run_id}: edit; it takes effect when the run goes on: surefoot resume {run_id}"
+    return f"the edit of run {run_id} is stored; it takes effect when the run is resumed: surefoot resume {run_id}"
 
 
 def _from_file(source: str, state: "RunState", why: str) -> "tuple[str, PlanRevised | None]":

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @click.option(
     "--question", metavar="ID", default="", help="Instead: the question that is asked again, or answered by --answer."
 )
-@click.option("--answer", metavar="TEXT", default="", help="With --question: the answer to go on with.")
-@click.option("--set", "changes", metavar="NAME=VALUE", multiple=True, help="Go on with another value of a setting.")
+@click.option("--answer", metavar="TEXT", default="", help="With --question: the answer to continue with.")
+@click.option("--set", "changes", metavar="NAME=VALUE", multiple=True, help="Continue with another value of a setting.")
 @click.option("-C", "--workspace", "target", metavar="NEWDIR", required=True, help="A new or empty folder for the run.")
 @model_option
 @click.option("--run", "start", is_flag=True, help="Start the new run immediately.")

@@ -85,7 +85,7 @@ def stats(since: str | None, all_folders: bool, as_json: bool) -> int:
     """Show figures over the runs of the current folder.
 
     Results by level of proof, durations, retries and recoveries, tokens and cost, slow checks, frequent failures,
-    models. A run that was undone is no success. A run that cannot be read is named and left out.
+    models. A run that was undone does not count as a success. A run that cannot be read is named and left out.
     """
     from surefoot.cli.session.runs import current_folder, open_run_list
     from surefoot.history.stats.read import parse_since, read_statistics
@@ -156,7 +156,7 @@ def show(
     """
     if sum((events, answers, decisions, proofs, diff, svg is not None)) > 1:
         names = "--events, --answers, --decisions, --proofs, --diff and --svg"
-        raise UsageError(f"{names} exclude each other", remedy="give one of them")
+        raise UsageError(f"{names} cannot be combined", remedy="give one of them")
     from surefoot.cli.report.details import exchanges
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run

@@ -122,7 +122,7 @@ def resume(
     from surefoot.core.transitions import Stage
 
     if run_id and last:
-        raise UsageError("--last and an id contradict each other", remedy="give one of them")
+        raise UsageError("--last cannot be combined with an id", remedy="give one of them")
     found, stored = load_found_run(run_id or "last", all_folders=all_folders)
     require_free(stored.state)
     if stored.state.stage is Stage.COMPLETED and stored.state.outcome is not None and not stored.state.alerts:

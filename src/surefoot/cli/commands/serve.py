@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 finds a free port.")
 @click.option("--open/--no-open", "open_page", default=True, help="Whether to open the page in a browser.")
 @click.option("--run", "run_id", default="", metavar="RUN", help="Begin with the page of this run.")
-@click.option("--view-token", is_flag=True, help="Also print a link that may only look.")
+@click.option("--view-token", is_flag=True, help="Also print a read-only link.")
 @click.option("--new-tokens", is_flag=True, help="Replace both tokens; the old ones no longer work.")
 @model_option
 @click.option("--allow-host", "allow_hosts", multiple=True, metavar="NAME", help="A name by which the page is reached.")
@@ -47,7 +47,7 @@ def serve(
 ) -> int:
     """Show all runs in a browser, and start, answer, pause, skip, retry, edit, cancel, fork and undo them there.
 
-    Runs are processes of their own: they go on when the server ends, and runs of terminals are shown too. The link
+    Runs are processes of their own: they continue when the server ends, and runs of terminals are shown too. The link
     holds a secret in its last part; whoever has it can do what you can.
     """
     import asyncio
@@ -94,7 +94,7 @@ def _show_links(link: str, view_link: str, open_page: bool) -> None:
     click.echo(link)
     if view_link:
         click.echo(f"only to look: {view_link}")
-    click.echo("Ctrl-C ends the server; runs go on", err=True)
+    click.echo("Ctrl-C ends the server; runs continue", err=True)
     sys.stdout.flush()
     if open_page and is_built() and sys.stdout.isatty():
         import webbrowser

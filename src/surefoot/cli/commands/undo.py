@@ -44,7 +44,7 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
     from surefoot.journal.reducers import fold
 
     if step and to:
-        raise UsageError("--step and --to exclude each other", remedy="give one of them")
+        raise UsageError("--step and --to cannot be combined", remedy="give one of them")
     journal = open_journal()
     try:
         found = find_run(journal, run_id, all_folders=all_folders)

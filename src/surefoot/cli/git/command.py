@@ -38,7 +38,7 @@ def review(run_id: str, only_list: bool, undo: tuple[str, ...], all_folders: boo
     from surefoot.history.review.review import changed_files
 
     if only_list and undo:
-        raise UsageError("--list and --undo exclude each other", remedy="give one of them")
+        raise UsageError("--list and --undo cannot be combined", remedy="give one of them")
     if not only_list and not undo:
         require_terminal(run_id=run_id)
     journal = open_journal(read_only=only_list)

@@ -16,8 +16,8 @@ _VALUES = {"--branch": "--branch=", "--commit": "--commit=run"}
 class WithOptionalValues(click.Command):
     """A command with options whose value is optional. As in git, the value is part of the same word: `--branch=NAME`.
 
-    The word after `--branch` is taken for a name only if it is unlikely to be a part of the task: the task is one
-    quoted text, and the word looks like a name. Any other word beside a quoted task is refused.
+    The word after `--branch` is treated as a name only if it is unlikely to be part of the task: the task is one quoted
+    text, and the word looks like a name. Any other word beside a quoted task is refused.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -32,7 +32,7 @@ class WithOptionalValues(click.Command):
                 words[place : place + 2] = [f"--branch={value}"]
                 break
             raise UsageError(
-                f"{value!r} after {option} would be a part of the task",
+                f"{value!r} after {option} would become part of the task",
                 remedy=f"for the value of the option: {option}={value}; else write the task as one quoted text",
             )
         return super().parse_args(ctx, words)

@@ -75,7 +75,7 @@ def _require_answer(yes: bool) -> None:
     import sys
 
     if not yes and not sys.stdin.isatty():
-        raise UsageError("a push needs a yes, and there is no terminal to ask", remedy="give it in advance: --yes")
+        raise UsageError("there is no terminal to ask for confirmation", remedy="confirm with --yes")
 
 
 def _agreed(proposal: "Proposal", *, yes: bool) -> bool:

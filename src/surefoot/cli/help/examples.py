@@ -13,7 +13,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("ask before every write and every command", 'surefoot run "clean up the logs" --approve ask'),
         ("with limits, and the task from a file", "surefoot run --max-time 10m --max-tokens 200k - < task.txt"),
         ("carry out a plan that `surefoot plan` has made", "surefoot run --plan last"),
-        ("go on from the last run", 'surefoot run --continue last "now also document it"'),
+        ("continue from the last run", 'surefoot run --continue last "now also document it"'),
         (
             "on a branch of its own, with a commit",
             'surefoot run "fix it" --check "pytest -q" --branch --commit',
@@ -26,7 +26,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("", "surefoot run --plan last"),
     ),
     "resume": (
-        ("go on with the newest run of this folder", "surefoot resume"),
+        ("continue the newest run of this folder", "surefoot resume"),
         ("a certain run, with more time and another model", "surefoot resume 1115-2044 --max-time 1h -m local"),
     ),
     "demo": (
@@ -55,7 +55,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "serve": (
         ("the page, in a browser", "surefoot serve"),
-        ("without a browser, and a link that may only look", "surefoot serve --no-open --view-token"),
+        ("without a browser, and with a read-only link", "surefoot serve --no-open --view-token"),
     ),
     "report": (
         ("an HTML file that needs no network", "surefoot report last -o report.html"),
@@ -76,7 +76,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("refuse it, and say why", 'surefoot answer last --answer "no, keep the old name"'),
     ),
     "pause": (("stop the newest run where it is", "surefoot pause"),),
-    "skip": (("go on without a step", 'surefoot skip last s2 --why "the service is down"'),),
+    "skip": (("continue without a step", 'surefoot skip last s2 --why "the service is down"'),),
     "retry": (
         ("repeat the second step", "surefoot retry last 2"),
         ("with another tool", 'surefoot retry last s2 --tool run_command --set "command=make report"'),

@@ -22,7 +22,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Steer": {
         "answer": "answer the questions of a run",
         "pause": "stop a run, to be continued later",
-        "skip": "go on without a step",
+        "skip": "continue without a step",
         "retry": "repeat a step, and continue from there",
         "edit": "change a plan, or the steps that have not started",
         "cancel": "end a run; its changes stay",

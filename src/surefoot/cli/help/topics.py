@@ -11,7 +11,7 @@ Exit codes:
   3    finished, but not verified: proven only by the run's own tests, or not at all
   4    waiting for a person
   5    budget exhausted
-  6    stopped: no progress
+  6    stopped: no progress, or a step used up its actions
   124  time limit reached
   130  interrupted; can be resumed
 """
@@ -24,7 +24,7 @@ field exit_code of the last line is the same number. A script that wants only pr
 """
 
 _MODELS = """\
-Which model a run uses: the first of these that is there.
+A run uses the first of these that is available:
 
   -m MODEL               for one command
   SUREFOOT_MODEL         a variable of the environment
@@ -55,8 +55,8 @@ A check is a command that must end with 0. The engine runs it, never the model.
                          the project's Python tests.
   Of the plan            what the model adds. They are shown, and decide only if there are no others.
 
-A check proves the task if it failed before the run and passes after it. One that passed all along can show damage, but
-proves nothing. The same check given twice is one check.
+A check proves the task if it failed before the run and passes after it. One that also passed before can detect a
+regression, but cannot prove the task. The same check given twice is one check.
 
   A  a check of yours or of the project failed before and passes now: exit code 0
   B  a test that the run wrote fails on the old files and passes now: exit code 3, or 0 with --accept own-tests
@@ -68,7 +68,7 @@ See what the result of each check is based on:
 """
 
 _RUNS = """\
-A run is named by the beginning of its id. It has to fit only one run.
+Name a run by the beginning of its id, which must match only one run.
 
 Without an id, or with `last`, it is the newest run of the current folder: the innermost folder around the working
 directory in which there were runs, up to the root of the git repository. --all means the runs of all folders.

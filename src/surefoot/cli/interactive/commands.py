@@ -154,7 +154,7 @@ COMMANDS = (
     Slash("show", "[RUN]", "Show the last run: plan, steps, checks, costs.", _shell_command("show")),
     Slash("plan", "[TASK]", "Plan a task without changing anything; without a task, show the last plan.", _plan),
     Slash("go", "", "Carry out the plan that was made last.", _go),
-    Slash("resume", "", "Go on with a run that was stopped or waits.", _resume),
+    Slash("resume", "", "Continue a run that was stopped or waits.", _resume),
     Slash("continue", "[RUN]", "Take up an earlier run of this folder, by default the newest.", _continue),
     Slash("new", "", "Forget the context: the next task begins afresh.", _new),
     Slash("check", "[CMD|clear]", "Add a command that must succeed, list them, or remove all.", _check),

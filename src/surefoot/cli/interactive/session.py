@@ -46,7 +46,7 @@ class Session:
     def run_task(self, text: str, *, only_plan: bool = False) -> None:
         """Carry out a task with the last run as context, or only plan it."""
         if text.strip() == "-":
-            raise UsageError("- is no task", remedy="describe what to do in a few words")
+            raise UsageError("'-' is not a task", remedy="describe what to do in a few words")
         options = self._options(checks=tuple(self.checks), continues=self.last or None)
         if only_plan:
             options["phases"] = "plan"
@@ -56,7 +56,7 @@ class Session:
         """Carry out the plan that the last run made."""
         stored = self.stored()
         if stored.state.plan is None or stored.state.history:
-            raise UsageError("the last run made no plan that is still to be carried out", remedy="make one: /plan TASK")
+            raise UsageError("there is no plan left to carry out", remedy="make one: /plan TASK")
         self._drive(prepare_start((), self._options(checks=tuple(self.checks), based_on=stored.run_id)))
 
     def resume(self) -> None:

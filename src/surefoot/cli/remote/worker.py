@@ -19,7 +19,7 @@ from surefoot.cli.options import model_option, objects_option, queue_option, tem
 )
 @model_option
 def worker(runs: int, model: str | None) -> int:
-    """Drive remote runs, until Ctrl-C or SIGTERM. Runs in progress then go on with another worker.
+    """Drive remote runs, until Ctrl-C or SIGTERM. Runs in progress then continue on another worker.
 
     Start as many workers as you like, on as many machines. They share a Temporal server and a database, and need no
     other way to reach each other. Keys of models belong in the environment of the workers.

@@ -23,7 +23,7 @@ def decision_lines(decisions: Iterable[Decision], state: RunState, marks: Marks)
 
 def _heading(decision: Decision, state: RunState) -> str:
     name = state.step(decision.step_id).name if decision.step_id in state.steps else "a step of an earlier plan"
-    attempt = f", try {decision.attempt}" if decision.attempt > 1 else ""
+    attempt = f", attempt {decision.attempt}" if decision.attempt > 1 else ""
     return f"{fmt.line(decision.step_id)}: {fmt.line(name)}{attempt}"
 
 

@@ -134,7 +134,7 @@ def _step(
     label = READY if ready and not ended else _label(step_run, ended or interrupted)
     facts = [fmt.step_type(step_run.step), label]
     if step_run.attempt > 1:
-        facts.append(f"{step_run.attempt} tries")
+        facts.append(f"{step_run.attempt} attempts")
     facts += fmt.step_counters(step_run)
     yield head.append(f"  {', '.join(facts)}", style="dim")
     assert state.plan is not None

@@ -140,9 +140,9 @@ def before_lines(results: Sequence[CheckResult], marks: Marks) -> list[str]:
     for result in results:
         label, mark = line(result.check.label), marks.of_check(result.passed)[0]
         if result.passed:
-            lines.append(f"{mark} {label} passes already: it can show damage, but proves nothing")
+            lines.append(f"{mark} {label} passes before the run: it can detect a regression, but cannot prove the task")
             continue
-        lines.append(f"{mark} {label} fails now: that has to change")
+        lines.append(f"{mark} {label} fails before the run and must pass at the end")
         lines += [f"    {row}" for row in [row for row in failing.get(result.check.key, ()) if row.strip()][-1:]]
     return lines
 
@@ -229,7 +229,7 @@ def criterion(result: CriterionResult) -> str:
 
 
 def recovery(chosen: e.RungChosen, state: RunState) -> str:
-    """The chosen rung with its counter and the reason: `retry, adjusted (retry 2 of 3): another try with what ...`."""
+    """The chosen rung with its counter and the reason: `retry, adjusted (retry 2 of 3): another attempt, ...`."""
     step_run, limits = state.steps.get(chosen.step_id), state.config.reflection
     counter = ""
     match chosen.rung:

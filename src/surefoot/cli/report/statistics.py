@@ -159,8 +159,8 @@ def _recovery(found: Statistics, chart: Chart) -> Iterator[Text]:
     for use in found.rungs:
         name = fmt.RUNG_LABELS[Rung(use.rung)] if use.rung in set(Rung) else use.rung
         ends = use.rung in (Rung.GIVE_UP, Rung.SKIP_STEP)
-        healed = "" if ends else f"healed {use.healed:,} ({_share(use.healed, use.taken)})"
-        rows.append((name, chart.bar(use.taken, most, "magenta"), f"{use.taken:,}", healed))
+        recovered = "" if ends else f"recovered {use.healed:,} ({_share(use.healed, use.taken)})"
+        rows.append((name, chart.bar(use.taken, most, "magenta"), f"{use.taken:,}", recovered))
     again = f"{tried.retries:,} of {fmt.count(tried.steps, 'attempt')} of steps were retries"
     model = f", {fmt.count(tried.model_retries, 'model call')} repeated" if tried.model_retries else ""
     yield from _table("Recovery", rows or [("no step needed one",)])

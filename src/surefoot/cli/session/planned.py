@@ -40,7 +40,7 @@ def carrying_out(words: Sequence[str], options: Mapping[str, Any], *, in_current
         raise UsageError("a plan has its task already", remedy="leave out the task, or make a plan for it first")
     for name, option in _EXCLUSIVE.items():
         if options.get(name) is not None:
-            raise UsageError(f"--plan and {option} contradict each other", remedy="give one of them")
+            raise UsageError(f"--plan cannot be combined with {option}", remedy="give one of them")
     named = None if in_current_folder else resolve_workspace(options["workspace"])
     found, stored = load_found_run(_plan_id(options["plan"], named), start=named)
     state = stored.state

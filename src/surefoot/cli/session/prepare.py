@@ -110,11 +110,11 @@ def continued_run(options: Mapping[str, Any], folder: Path) -> StoredRun | None:
     for other in ("based_on", "given", "from_phase"):
         if options.get(other) is not None:
             flag = f"--{other.replace('_', '-')}"
-            raise UsageError(f"--continue and {flag} contradict each other", remedy="give one of them")
+            raise UsageError(f"--continue cannot be combined with {flag}", remedy="give one of them")
     found, stored = load_found_run(options["continues"], start=folder)
     if found.folder != str(folder):
         raise UsageError(
-            f"run {found.run_id} worked in {fmt.folder(found.folder)}; what it knows of that folder stays there",
+            f"run {found.run_id} worked in {fmt.folder(found.folder)}; its context cannot be used in another folder",
             remedy=f"continue it there: -C {shlex.quote(found.folder)}; or start a new run without --continue",
         )
     return stored
@@ -278,7 +278,7 @@ def _stage(phase: str | None) -> Stage | None:
 def _earlier(file: str | None, base: RunState | None) -> EarlierPhases | None:
     """The results of earlier phases, from a file or from another run; None if there are none."""
     if file is not None and base is not None:
-        raise UsageError("--given and --based-on contradict each other", remedy="give one of them")
+        raise UsageError("--given and --based-on cannot be combined", remedy="give one of them")
     if file is not None:
         return from_file(Path(file).expanduser())
     return of_run(base) if base is not None else None

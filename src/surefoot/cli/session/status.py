@@ -28,7 +28,7 @@ class CurrentStatus(NamedTuple):
     @property
     def words(self) -> list[str]:
         """Lines that say who drives the run, or who carried out the plan."""
-        lines = [f"at work in {self.process}"] if self.process else []
+        lines = [f"in progress in {self.process}"] if self.process else []
         if self.carried_out_by:
             *earlier, last = self.carried_out_by
             more = f" and {fmt.count(len(earlier), 'run')} before it" if earlier else ""
@@ -70,12 +70,12 @@ def require_free(state: RunState) -> None:
     run_id, current = state.run_id, status_when_halted(state)
     if current.live:
         raise WorkspaceLocked(
-            f"run {run_id} is at work in {current.process}",
+            f"run {run_id} is in progress in {current.process}",
             remedy=f"watch it: surefoot watch {run_id}; or stop it first: surefoot pause {run_id}",
         )
     if current.status == "plan":
         raise UsageError(
-            f"run {run_id} is a plan: it is made, and there is nothing to continue",
+            f"run {run_id} is a finished plan; there is nothing to continue",
             remedy=f"carry it out: surefoot run --plan {run_id}; change it first: surefoot edit {run_id}",
         )
 
@@ -85,5 +85,5 @@ def _process(state: RunState) -> str:
     holder = current_holder(state.task.folder, paths.state_home())
     if holder is None or holder.run_id != state.run_id:
         # The process holds the lease of the run, and not the lock of this folder.
-        return "a worker" if state.remote else "a process that works elsewhere"
+        return "a worker" if state.remote else "another process"
     return f"process {holder.pid} since {fmt.timestamp(datetime.fromisoformat(holder.since).timestamp())}"

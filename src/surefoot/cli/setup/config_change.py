@@ -142,7 +142,7 @@ def _folder(context: click.Context, workspace: str | None) -> Path:
     given = workspace if workspace is not None else context.parent and context.parent.params.get("workspace")
     folder = Path(given or ".").expanduser()
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", remedy="name one that is, with -C")
+        raise UsageError(f"{folder} is not a folder", remedy="name a folder with -C")
     return folder
 
 

@@ -94,7 +94,7 @@ def parse_values(name: str, texts: Sequence[str]) -> Any:
         value = texts[0]  # A setting such as effort, which can be "none".
     if value is None:
         raise ConfigError(
-            f"a config file cannot say that {name} has no value",
+            f"TOML has no null, so {name} cannot be set to none in a config file",
             remedy=f"remove it with `surefoot config unset {name}`, or set {variable_of(name)}=none",
         )
     checked = validate(name, Sourced(value, SOURCE), strict=False)

@@ -10,7 +10,7 @@ from surefoot.cli.setup.trying import Tried
 _HEAD = """\
 # Settings of this project for Surefoot, written by `surefoot init`. Change whatever you like.
 # `surefoot config` lists all settings and their sources; docs/configuration.md explains them.
-# Nobody's Surefoot uses this file before they trust it: `surefoot trust`, again after every change by others.
+# Surefoot ignores this file until you trust it (`surefoot trust`), and again after somebody else changes it.
 
 [execution]
 # Commands that must succeed at the end of every run that is given no --check of its own.

@@ -102,7 +102,7 @@ def error_schema() -> dict[str, Any]:
 
 
 def stop_with(problem: Problem, *, as_json: bool) -> int:
-    """Print why there is no result: on standard error, and with `as_json` as JSON. Returns the exit code."""
+    """Print an error: on standard error and, with `as_json`, also as a JSON object. Returns the exit code."""
     print(safe(problem.message), file=sys.stderr)
     if as_json:
         write_problem(problem)

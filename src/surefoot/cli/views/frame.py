@@ -132,7 +132,7 @@ def _step(number: str, step_run: StepRun, follower: Follower, marks: Marks, *, r
     bold = "bold" if _is_active(follower.state, step_run) else ""
     line.append(fmt.line(step_run.step.name), style="dim" if style == "dim" else bold)
     if step_run.attempt > 1:
-        line.append(f"  try {step_run.attempt}", style="yellow")
+        line.append(f"  attempt {step_run.attempt}", style="yellow")
     if step_run.status in (StepStatus.SKIPPED, StepStatus.BLOCKED, StepStatus.PARTIAL, StepStatus.DEGRADED):
         line.append(f"  {fmt.STEP_LABELS[step_run.status]}", style=style)
     elif step_run.recorded_output is not None and step_run.recorded_output.unproven:

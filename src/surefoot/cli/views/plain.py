@@ -100,7 +100,7 @@ def _interrupted(event: e.RunInterrupted, state: RunState, marks: Marks) -> list
 
 
 def _phase_started(event: e.PhaseStarted, state: RunState, marks: Marks) -> list[str]:
-    return [f"{event.phase}: try {event.attempt + 1}"] if event.attempt else [f"{event.phase} ..."]
+    return [f"{event.phase}: attempt {event.attempt + 1}"] if event.attempt else [f"{event.phase} ..."]
 
 
 def _gate_refused(event: e.GateRefused, state: RunState, marks: Marks) -> list[str]:
@@ -156,7 +156,7 @@ def _validated(event: e.Validated, state: RunState, marks: Marks) -> list[str]:
 
 
 def _step_started(event: e.StepStarted, state: RunState, marks: Marks) -> list[str]:
-    attempt = f" (try {event.attempt})" if event.attempt > 1 else ""
+    attempt = f" (attempt {event.attempt})" if event.attempt > 1 else ""
     return [f"{marks.active} {_step(state, event.step_id)}{attempt}"]
 
 

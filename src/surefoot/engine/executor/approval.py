@@ -60,7 +60,7 @@ async def review(
         return Review(proposal, _DENIED)
     changed = await tool.consent.question() if tool.consent is not None else ""
     if changed and run.config.approve == "never":
-        return Review(proposal, f"nobody is asked in this run, and {changed}")
+        return Review(proposal, f"approvals are switched off in this run, and {changed}")
     if ruling == "allow" and not changed:
         return Review(proposal)
     if not may_ask:
@@ -89,7 +89,7 @@ async def review(
 
 
 def _refusal(answer: str) -> str:
-    return f"nobody allowed this in time: {answer}" if answer == TIMED_OUT else f"the user said no: {answer}"
+    return "nobody answered in time, so it is not allowed" if answer == TIMED_OUT else f"the user said no: {answer}"
 
 
 def _ruling(run: Run, tool: Tool, proposal: Proposal) -> Ruling:

@@ -44,7 +44,7 @@ MAX_UNCHANGED_FINISHES = 3
 MAX_UNCHANGED_CALLS = 2
 """How often the same call is carried out while nothing has changed."""
 MAX_REFUSALS = 8
-"""How many refused calls end an attempt."""
+"""How many refused calls end an attempt in a conversation."""
 MAX_IDLE_TURNS = 8
 """How many turns in a row may do nothing: calls that are invalid, or that only ask for the results of the checks."""
 ALL_GREEN = "All checks pass."
@@ -177,7 +177,7 @@ async def _refuse(run: Run, step_run: StepRun, proposal: Proposal, reason: str, 
 
 
 async def _request(run: Run, step_run: StepRun, checks: list[Check], proposal: Proposal) -> bool:
-    """Handle a decision of the model that is no action. Returns True if the step is done.
+    """Handle a decision of the model that is not an action. Returns True if the step is done.
 
     A revision of the plan may change `checks`.
     """
@@ -240,7 +240,7 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
         return True
     equal = sum(tree_and_failing(earlier) == tree_and_failing(results) for _, earlier in step_run.failed_checks)
     if equal >= MAX_UNCHANGED_FINISHES:
-        message = "the workspace and what fails in it are the same as before: no progress"
+        message = "no progress: the files and the failing checks are the same as before"
         raise AttemptFailed(with_evidence(FailureKind.NO_PROGRESS, message, results))
     if not run.config.dynamic:
         raise AttemptFailed(red_failure(results, "its checks fail"))

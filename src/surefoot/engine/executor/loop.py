@@ -25,6 +25,7 @@ from surefoot.tools.tool import Writes
 ROUNDS_AFTER_AN_ERROR = 2
 """Red rounds after a command that failed itself: the model sees its output, so a correction has a chance."""
 MAX_REFUSALS = 3
+"""How many refused proposals end an attempt of this loop. Conversations have a limit of their own."""
 
 
 class AttemptFailed(Exception):
@@ -86,7 +87,11 @@ async def call_once(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Non
 
 
 async def act(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
-    """Act until the step's checks pass. Raises AttemptFailed if they do not."""
+    """Act until the step is done. Raises AttemptFailed if it cannot be done.
+
+    If a check failed before the step, it is done when its checks pass. If they passed before, it is done after its one
+    action, or when the model says so and they still pass.
+    """
     attempt = _resumed_attempt(run, step_run)
     if message := unreachable_source(run, step_run):
         raise AttemptFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
@@ -192,13 +197,14 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     if last.tool == "run_python" and (name := invented_source(run, run.root)):
         raise AttemptFailed(
             Failure(
-                kind=FailureKind.DENIED, message=f"{name} does not exist: the program made it up in order to read it"
+                kind=FailureKind.DENIED,
+                message=f"{name} is an input that does not exist; the program invented its content",
             )
         )
     attempt.results = await run.verifier.check(checks, "after", step_run.step.id)
     made, missing = await outputs_of_attempt(run, step_run)
     if missing and found_nothing(run, step_run, attempt.results, made):
-        message = f"the program ended well and wrote no {missing[0]}: what it looked for may not be there"
+        message = f"the program succeeded without writing {missing[0]}; there may have been nothing to find"
         raise AttemptFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     is_one_answer = run.step_kind(step_run).is_one_answer
     if all_green(attempt.results) and not own_red(step_run.step, attempt.results):
@@ -228,7 +234,7 @@ def _counts_as_round(action: Action) -> bool:
 def _require_progress(attempt: _Attempt) -> None:
     now = tree_and_failing(attempt.results)
     if now in attempt.trees:
-        message = "the workspace and what fails in it are the same as before: no progress"
+        message = "no progress: the files and the failing checks are the same as before"
         raise AttemptFailed(with_evidence(FailureKind.NO_PROGRESS, message, attempt.results))
     attempt.trees.add(now)
 

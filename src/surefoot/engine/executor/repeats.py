@@ -22,7 +22,7 @@ def repeats(state: RunState, step_run: StepRun, proposal: Proposal) -> str:
     if len(marks) == 3 and marks[0] == marks[2] != marks[1] == mark:
         return "this goes back and forth between two actions"
     if times >= 2:
-        return "this was done twice already with nothing new to see"
+        return "this call was made twice before in this attempt"
     return ""
 
 

@@ -101,7 +101,7 @@ async def _examine(run: Run, step_run: StepRun, checks: Sequence[Check]) -> Fail
     if not checks and not step_run.results:
         results = await run.verifier.check(derived_checks(run, step_run), "after", step_run.step.id)
         if not all_green(results):
-            return red_failure(results, "what it changed is not right")
+            return red_failure(results, "the files that it changed are not valid")
     return lack_of_evidence(run, step_run)
 
 
@@ -150,7 +150,7 @@ async def _begin(run: Run, step_id: str, checks: Sequence[Check]) -> None:
 
 
 async def _end_for_control(run: Run, step_id: str) -> None:
-    """Undo a running step that a person skips or retries, so that the run can go on.
+    """Undo a running step that a person skips or retries, so that the run can continue.
 
     Ctrl-C is not handled here: it ends the process, and `engine/resume.py` cleans up when the run is resumed.
     """
@@ -204,7 +204,8 @@ def writes_of(run: Run, step_run: StepRun) -> frozenset[str] | None:
             paths = frozenset(tool.written_paths(arguments))
             return paths if tool.writes is Writes.DECLARED and paths else None
         return None
-    # A program may write anywhere.
+    # Only a step that is one file keeps to its declared `writes`; a conversation, a program or a free answer may write
+    # anywhere.
     return frozenset(step_run.step.writes) if run.step_kind(step_run) is StepKind.FILE else None
 
 

@@ -105,7 +105,9 @@ def parse_plan_from_text(text: str, *, max_steps: int = MAX_STEPS) -> DetailedPl
 def _step(draft: _Step, step_id: str, sequence: int) -> ExecutionStep:
     name = draft.name.strip() or draft.description.strip()[:80]
     if not name:
-        raise PlanError(f"step {step_id} says nothing", remedy="give it a name or a description")
+        raise PlanError(
+            f"step {step_id} has neither a name nor a description", remedy="give it a name or a description"
+        )
     if problem := problem_with(draft.when) or next(filter(None, map(problem_with_check, draft.checks)), ""):
         raise PlanError(f"step {step_id}: {problem}")
     fields = draft.model_dump(exclude={"id", "after", "name"})
@@ -113,7 +115,7 @@ def _step(draft: _Step, step_id: str, sequence: int) -> ExecutionStep:
 
 
 def _dependencies(draft: _Plan, ids: list[str]) -> list[StepDependency]:
-    """Return the dependencies. A number that is no id is the position of a step, counted from 1."""
+    """Return the dependencies. A number that is not an id is the position of a step, counted from 1."""
     found = []
     for step, step_id in zip(draft.steps, ids, strict=True):
         for before in dict.fromkeys(step.after):

@@ -22,8 +22,8 @@ from surefoot.journal.reducers import revised
 from surefoot.journal.state import RunState
 
 _HELP = """\
-# The steps that have not begun, in their order. Change, move, delete or add them; a new one needs an id of its own.
-# after: the steps that come before it; "s1:failure" waits for its failure, "s1:always" for its end, whatever that is.
+# The steps that have not started, in order. You can change, move, delete and add steps; a new step needs a unique id.
+# after: the steps to wait for. "s1" waits until s1 succeeds, "s1:failure" until it fails, "s1:always" until it ends.
 # checks: shell commands that must succeed when the step is done.
 """
 
@@ -113,7 +113,7 @@ def revision(
     """
     plan = state.plan
     if plan is None:
-        raise PlanError("there is no plan yet that could be changed", remedy="wait until it is made")
+        raise PlanError("the run has no plan yet", remedy="wait until it is made")
     steps, after = _read(text, state)
     old = {step.id: step.with_(sequence=0) for step in plan.steps}
     rewired = {s for s, wanted in after.items() if set(wanted) != {d for d in plan.dependencies if d.step_id == s}}
@@ -165,7 +165,9 @@ def _read(text: str, state: RunState) -> tuple[dict[str, ExecutionStep], dict[st
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"this is no TOML: {error}", remedy="mend that place; text goes into quotes") from None
+        raise PlanError(
+            f"this is not valid TOML: {error}", remedy="fix the syntax there; strings need quotes"
+        ) from None
     if unknown := set(document) - {"step"}:
         raise PlanError(f"there is no {sorted(unknown)[0]!r} in a plan", remedy="steps begin with [[step]]")
     steps: dict[str, ExecutionStep] = {}
@@ -207,7 +209,7 @@ def _as_check(value: Any) -> Any:
 def _list(table: Mapping[str, Any], name: str, step: str) -> list[Any]:
     value = table.get(name, [])
     if not isinstance(value, list):
-        raise PlanError(f"step {step}: {name} is no list", remedy=f'write it in brackets: {name} = ["..."]')
+        raise PlanError(f"step {step}: {name} must be a list", remedy=f'write it in brackets: {name} = ["..."]')
     return value
 
 

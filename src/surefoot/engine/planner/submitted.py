@@ -29,7 +29,7 @@ def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
             if before in known and before != number:
                 dependencies.append(StepDependency(step_id=f"s{number}", depends_on=f"s{before}"))
             else:
-                repairs.append(f"dropped the dependency of step {number} on {before}, which is no other step")
+                repairs.append(f"dropped the dependency of step {number} on {before}, which is not another step")
     repairs += [
         f"dropped step {n} from the milestone {m.name!r}: there is none"
         for m in draft.milestones

@@ -92,7 +92,7 @@ async def _is_rejected(run: Run, result: PhaseResult[UnderstandingOutput]) -> bo
         if not run.config.ask_questions or not asked:
             run.recorder.warn(ASSUMED.format(question=question))
         elif await run.human.ask("clarification", question) == TIMED_OUT:
-            raise Stopped(Verdict.CANCELLED, f"nobody answered '{question}': {TIMED_OUT}")
+            raise Stopped(Verdict.CANCELLED, f"nobody answered '{question}' in time")
     if run.profile.answers_in_refusal and (answers := _new_answers(run, result)):
         await run.record(e.GateRefused(phase="understanding", attempt=0, confidence=0.0, messages=answers))
         return True

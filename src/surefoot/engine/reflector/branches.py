@@ -1,7 +1,7 @@
 """Candidates of a conversation: branches of it that start at the same message, each in its own copy of the workspace.
 
 The model works in the copy with its tools until the checks pass there or it gives up. Its calls are answered in the
-branch and are no actions of the step. They are carried out in the workspace only if the checks of the branch pass. A
+branch and are not actions of the step. They are carried out in the workspace only if the checks of the branch pass. A
 resumed run repeats the recorded calls of the branch in a new copy, and asks the model nothing twice.
 """
 

@@ -223,7 +223,8 @@ async def _judge(
             if not result.ok:
                 raise ToolError(result.summary, tool=tool.name)
             if tool.name == "run_python" and (name := invented_source(run, place.root)):
-                raise ToolError(f"{name} does not exist: the program made it up in order to read it", tool=tool.name)
+                problem = f"{name} is an input that does not exist; the program invented its content"
+                raise ToolError(problem, tool=tool.name)
         return await run.verifier.check_at(checks, place)
 
 

@@ -2,11 +2,15 @@
 
 The first row of `TABLE` whose condition holds decides, and `recover.py` carries the rung out.
 
-- Layer 1 retries parameter and tool errors while retries remain. If checks can judge several answers, one retry tries
-  candidates: the last retry, or the first if `candidates_first`.
-- Layer 2 repairs the step. Dependency and decomposition errors go straight there. If that diagnosis is only a guess, a
-  retry comes first, because it is cheaper.
-- Layer 3 replans the task, then plans it with the next alternative approach. A model that asks for a new plan gets one
+- Layer 1: the step is tried again. After a temporary error it is repeated unchanged, after a wait. After any other
+  error (of parameters, a tool, the environment, or an unknown one) it is retried in another way while retries remain:
+  with another tool or with the failure in the prompt. If checks can judge several answers, one retry tries candidates:
+  the last retry, or the first if `candidates_first`.
+- Layer 2: the step is planned differently. Dependency and decomposition errors go straight there. If that diagnosis is
+  only a guess, a retry comes first, because it is cheaper.
+- If neither helps, the plan may have an answer: the declared fallback result of the step, steps for its failure, or
+  skipping a step that is not critical.
+- Layer 3: the task is planned again, then with the next alternative approach. A model that asks for a new plan gets one
   at once while replans remain. The steps of a new plan start with fresh counters.
 - Finally the run ends with a diagnosis.
 
@@ -149,21 +153,21 @@ TABLE: tuple[tuple[Rung, str, Callable[[Facts], bool]], ...] = (
     (Rung.REPLAN_TASK, "the model asks for a new plan", lambda f: f.replan_requested and f.replans_left),
     (
         Rung.ALTERNATIVE_TOOL,
-        "the tool failed and there is another one for the job",
+        "the tool failed and another one can do the same",
         lambda f: f.may_retry and not f.straight_to_repair and f.may_use_other_tool,
     ),
     (
         Rung.CANDIDATES,
-        "several answers side by side, and the checks choose",
+        "ask for several answers and take the one that passes the checks",
         lambda f: f.may_retry and (f.candidates_first or not f.straight_to_repair) and f.time_for_candidates,
     ),
     (
         Rung.ADJUST_PARAMETERS,
-        "another try with what the failure taught",
+        "another attempt, with the failure in the prompt",
         lambda f: f.may_retry and not f.straight_to_repair and not f.would_repeat,
     ),
     (Rung.REPAIR_STEP, "the step itself has to be planned differently", lambda f: f.may_repair),
-    (Rung.FALLBACK, "the step declares a stand-in result", lambda f: f.has_fallback),
+    (Rung.FALLBACK, "the step declares a fallback result", lambda f: f.has_fallback),
     (Rung.FAILURE_BRANCH, "the plan has steps for this failure", lambda f: f.has_failure_branch),
     (Rung.SKIP_STEP, "the step is not critical", lambda f: not f.critical),
     (Rung.REPLAN_TASK, "the plan no longer leads to the goal", lambda f: f.replans_left),

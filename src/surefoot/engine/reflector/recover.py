@@ -188,7 +188,7 @@ async def _carry_out(run: Run, step_run: StepRun, rung: Rung, failure: Failure) 
         case Rung.SKIP_STEP:
             await _end_without_result(run, step_run, StepStatus.SKIPPED, f"skipped: {reflection.root_cause}")
         case Rung.FALLBACK:
-            await _end_without_result(run, step_run, StepStatus.DEGRADED, "stand-in result, declared in the plan")
+            await _end_without_result(run, step_run, StepStatus.DEGRADED, "fallback result, declared in the plan")
         case Rung.FAILURE_BRANCH:
             await run.enter(Stage.EXECUTION, f"'{step_run.step.name}' failed; going on with the steps for that")
         case Rung.REPLAN_TASK:
@@ -263,7 +263,7 @@ async def repair_step(run: Run, step_run: StepRun, failed: str) -> ExecutionStep
 
 
 async def _end_without_result(run: Run, step_run: StepRun, status: StepStatus, reason: str) -> None:
-    """End a failed step without a result of its own: skipped, or with its declared stand-in, marked as degraded."""
+    """End a failed step without a result of its own: skipped, or with its declared fallback, marked as degraded."""
     step, artifact = step_run.step, None
     outputs: dict[str, Any] = {}
     if degraded := status is StepStatus.DEGRADED:

@@ -24,7 +24,7 @@ from surefoot.workspace.errors import as_path, as_text, printable
 from surefoot.workspace.restore.restore import RestoreReport, describe_incidents
 
 GRACE_SECONDS = 2.0
-"""A file that changed this much later than the run's last heartbeat was changed by somebody else."""
+"""Grace period: a change later than this after the run's last heartbeat is attributed to others."""
 
 
 async def restore_step(
@@ -114,7 +114,7 @@ async def changes_of_interrupted(run: Run, action: Action, *, alive_at: float | 
 def _question_of_model(run: Run, action: Action) -> str:
     """Store a question of the model that waits for its answer, so that it is not asked in other words.
 
-    Returns its hash; empty if the action is no such question.
+    Returns its hash; empty if the action is not such a question.
     """
     if action.tool != "ask_user" or action.call_id:
         return ""

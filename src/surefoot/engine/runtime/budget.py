@@ -63,7 +63,7 @@ class Budget:
             )
 
     async def confirm(self, step_id: str = "") -> None:
-        """Ask a person whether to go on, each time another `ask_above_cost` dollars are spent.
+        """Ask a person whether to continue, each time another `ask_above_cost` dollars are spent.
 
         Nothing is asked if the cost is limited. Raises Stopped unless the answer is yes.
         """
@@ -89,9 +89,7 @@ class Budget:
             subject=subject,
         )
         if not is_yes(answer):
-            raise Stopped(
-                Verdict.BUDGET, f"the run has spent {spent}, and the answer to whether to go on was: {answer}"
-            )
+            raise Stopped(Verdict.BUDGET, f"the run has spent {spent}, and was not allowed to continue: {answer}")
 
     def _amounts_spent(self) -> int:
         """Return how many times the amount `ask_above_cost` is spent."""

@@ -48,11 +48,11 @@ class Human:
     async def ask_for_tool(self, question: str) -> str:
         """Return the answer to a question of the model. Raises ToolError if nobody answers in time."""
         if not self._recorder.state.config.ask_questions:
-            self._recorder.warn(f"nobody was asked '{question}'; the model had to assume an answer")
+            self._recorder.warn(f"the question '{question}' was not asked; the model assumed an answer")
             return NOBODY
         answer = await self.ask("clarification", question)
         if answer == TIMED_OUT:
-            raise ToolError("nobody answered in time: timed out", remedy="go on without it, or do something else")
+            raise ToolError("nobody answered in time", remedy="continue without the answer, or do something else")
         return answer
 
     async def ask(
@@ -144,7 +144,9 @@ async def first_answer(person: Person, question: Question, seconds: float | None
 
 
 def not_understood(question: Question, words: str) -> e.Warned:
-    return e.Warned(message=f"{words[:100]!r} is no answer to a question; it is answered with: {expected(question)}")
+    return e.Warned(
+        message=f"{words[:100]!r} is not a valid answer to a question; it is answered with: {expected(question)}"
+    )
 
 
 def answered(question: Question, answer: str, by: str, *, at: float, limit: float | None) -> e.QuestionAnswered:

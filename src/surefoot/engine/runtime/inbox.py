@@ -58,7 +58,7 @@ class Inbox:
         if not items:
             return
         events: list[e.Event] = []
-        answered_now: set[str] = set()  # text that is no answer leaves a question open for the next message
+        answered_now: set[str] = set()  # text that is not an answer leaves a question open for the next message
         for item in items:
             match item.body:
                 case AnswerMessage() as message:

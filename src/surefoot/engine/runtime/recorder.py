@@ -1,7 +1,7 @@
 """Records the events of one run: writes them to the journal, folds them into the state, publishes them on the bus.
 
-Secrets are removed here, before the journal gets them: from the fields that `core.values.Secrecy` marks, and from the
-output of commands and tools.
+Secrets are removed here, before the journal gets them: from the fields of events that `core.values.Secrecy` marks, and
+from outputs (`put_output`). Whoever stores another blob with `journal.put_blob` removes its secrets first.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Records the events of a remote run together with its files, so that another machine can go on from there."""
+"""Records the events of a remote run together with its files, so that another machine can continue from there."""
 
 import asyncio
 from collections.abc import Sequence

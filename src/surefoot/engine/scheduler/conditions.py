@@ -115,7 +115,7 @@ def _call(node: ast.Call, names: Mapping[str, Any]) -> Any:
 def _number(value: Any) -> Any:
     """Refuse text before `%`: `"%999999999d" % 1` would fill the memory."""
     if not isinstance(value, int | float):
-        raise PlanError(f"{value!r} is no number", remedy="use % between numbers")
+        raise PlanError(f"{value!r} is not a number", remedy="use % between numbers")
     return value
 
 

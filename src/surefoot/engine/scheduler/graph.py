@@ -1,4 +1,4 @@
-"""Decides which steps are ready, which wait, and which can never run. Pure.
+"""Decides which steps are ready, in which order they start, which wait, and which can never run. Pure.
 
 The cost of settling a step depends on the number of its dependants only, not on the size of the plan.
 """
@@ -33,7 +33,11 @@ def in_order(waits_for: Mapping[str, Collection[str]]) -> list[str]:
 
 
 class Schedule:
-    """The plan's dependency graph with counters. Build a new one when the plan changes."""
+    """The plan's dependency graph with counters. Build a new one when the plan changes.
+
+    It also decides the order in which ready steps start: by priority, then by the longest path still to go, then by
+    their order in the plan.
+    """
 
     def __init__(self, plan: DetailedPlan, statuses: Mapping[str, StepStatus]) -> None:
         self._steps = {step.id: step for step in plan.steps}
@@ -74,7 +78,7 @@ class Schedule:
                 self.unreachable[dependant] = f"it needs the {condition} of '{name}', which {status}"
 
     def take(self, accept: Callable[[str], bool] | None = None) -> str | None:
-        """Take the most urgent ready step that `accept` allows: by priority, then by the longest remaining path."""
+        """Take the first ready step that `accept` allows, in the order of the class; None if there is none."""
         passed_over: list[tuple[int, int, int, str]] = []
         found = None
         while self._ready and len(passed_over) < LOOK_AHEAD:

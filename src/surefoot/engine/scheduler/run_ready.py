@@ -147,7 +147,7 @@ def _mark_settled(run: Run, schedule: Schedule, step_id: str) -> None:
 async def _next_steps(run: Run, schedule: Schedule, running: Collection[str], held: dict[str, str]) -> list[str]:
     """Return every ready step that can run beside the others. Steps whose condition is not met are skipped.
 
-    `held` gets the steps whose preconditions do not hold now, with the reason: another step may still bring them about.
+    `held` collects the steps whose preconditions are not met yet, with the reason; another step may still meet them.
     """
     beside, limit = list(running), run.config.max_parallel_steps
     starting: list[str] = []

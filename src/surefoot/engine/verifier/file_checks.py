@@ -46,7 +46,7 @@ def see(root: Path, check: OneFile) -> Sight:
         if isinstance(check, FileCheck):
             return Sight({name: EXISTS})
         if not path.is_file():
-            return Sight({name: EXISTS}, problem=f"{check.path} is no ordinary file")
+            return Sight({name: EXISTS}, problem=f"{check.path} is not a regular file")
         content = read_bytes(root, path)
     except (OSError, SurefootError) as error:
         return Sight({}, problem=str(error))

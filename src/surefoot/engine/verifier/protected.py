@@ -24,7 +24,7 @@ def files_to_protect(workspace: Workspace, snapshot: str, task: Task) -> tuple[s
     commands = [check for check in task.checks if isinstance(check, CommandCheck)]
     links = [(link, target) for link, target in links_inside(entries, str(workspace.root)) if not _is_skipped(link)]
     files = [path for path in tree.files if path.isprintable() and not _is_skipped(path)]
-    # Links to folders and dangling links are no files. Files that snapshots exclude are considered too.
+    # Links to folders and dangling links are not files. Files that snapshots exclude are considered too.
     known = {*(path for path in files if (workspace.root / path).is_file()), *list_files(task.folder)}
     ordered = sorted(known, key=files_before_folders)
     aliases = {link + path[len(target) :]: path for link, target in links for path in ordered if _is_at(path, target)}

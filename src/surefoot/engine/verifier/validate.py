@@ -65,7 +65,7 @@ async def validate_reviewed(run: Run, before: str) -> None:
         run_id = run.state.run_id
         advice = (
             *([f"take the review back: surefoot undo {run_id} --to {before[:12]}"] if before else []),
-            f"let the model mend it: surefoot resume {run_id}",
+            f"let the model fix it: surefoot resume {run_id}",
             f"look at what is left: surefoot show {run_id} --diff",
         )
         raise Stopped(Verdict.FAILED, f"after the review these checks fail: {labels}", advice)

@@ -42,7 +42,7 @@ _ENDED = {
     Verdict.BLOCKED: "not done: it could not be done as asked",
     Verdict.BUDGET: "stopped: its budget was spent",
     Verdict.LOOP: "stopped: there was no progress",
-    Verdict.TIME: "stopped: its time was over",
+    Verdict.TIME: "stopped: its time limit was reached",
     Verdict.CANCELLED: "cancelled by the user",
 }
 _STEP_WORDS = {StepStatus.SUCCEEDED: "done", StepStatus.PENDING: "not begun", StepStatus.RUNNING: "not finished"}

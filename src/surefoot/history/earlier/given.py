@@ -83,7 +83,9 @@ def of_run(state: RunState) -> EarlierPhases:
 
 def from_file(path: Path) -> EarlierPhases:
     if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is no ordinary file", remedy="give a JSON file, such as surefoot show --json prints")
+        raise UsageError(
+            f"{path} is not a regular file", remedy="give a JSON file, such as surefoot show --json prints"
+        )
     try:
         values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:

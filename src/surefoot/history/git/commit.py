@@ -192,7 +192,7 @@ class Work:
         with staging(self.repository, self.workspace.blobs.get) as stage:
             if has_all(self.repository, stage, self._states(self.after)):
                 raise NothingToCommit(
-                    f"what run {self.state.run_id} changed is in the last commit already, or git ignores it",
+                    f"nothing to commit: what run {self.state.run_id} changed is in the last commit, or git ignores it",
                     remedy=f"see what it changed: surefoot diff {self.state.run_id}",
                 )
             mixed = changed_before(self.repository, stage, self._states(self.before))
@@ -249,8 +249,8 @@ class Work:
         if changed := self._put_back(top, before):
             take_back(self.repository, made)
             raise GitError(
-                f"a hook changed {_listed(changed)}, which the checks have not seen: the commit was taken back and "
-                "the files were put back",
+                f"a hook changed {_listed(changed)} after the checks ran: the commit was reverted and "
+                "the files were restored",
                 remedy="nothing was committed; let the hook run before the checks, or commit yourself",
             )
         return made
@@ -274,7 +274,7 @@ def _refuse_changed_hooks(
     found = changed_hook_files(repository, folder, changed, hooks)
     if found:
         raise GitError(
-            f"the run changed {_listed(found)}, which your git hooks run or obey, outside the sandbox: "
+            f"the run changed {_listed(found)}, which your git hooks execute or read, outside the sandbox: "
             "nothing was committed",
             remedy=f"look at it first: surefoot diff {state.run_id}; then commit yourself: git add FILE && git commit",
         )

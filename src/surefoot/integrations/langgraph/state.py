@@ -86,7 +86,7 @@ class SurefootState(SurefootInput, SurefootOutput, total=False):
     problem: str
     """Why the last answer was not accepted."""
     go_on_at: int
-    """The number of the last event of a halted run that may go on; 0 otherwise."""
+    """The number of the last event of a halted run that may continue; 0 otherwise."""
     next: str
     """The node that comes next."""
 

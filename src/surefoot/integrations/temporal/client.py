@@ -34,7 +34,7 @@ async def connect(workers: Workers) -> "Client":
     config = ClientConfig.load_client_connect_config()
     address = workers.temporal or config.get("target_host")
     if not address:
-        raise ConfigError("it is not known where Temporal is", remedy=TEMPORAL_REMEDY)
+        raise ConfigError("no Temporal server is configured", remedy=TEMPORAL_REMEDY)
     config["target_host"] = address
     try:
         return await asyncio.wait_for(Client.connect(**config), ANSWER_SECONDS)

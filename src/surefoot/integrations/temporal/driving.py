@@ -79,7 +79,7 @@ class Driver:
         records = list(self._journal.read(run_id))
         state = fold(records)
         if not state.remote:
-            raise UsageError(f"run {run_id} is no remote run", remedy="start it with: surefoot run --remote")
+            raise UsageError(f"run {run_id} is not a remote run", remedy="start it with: surefoot run --remote")
         if (rest := self._at_rest(state, records, seen_seq)) is not None:
             return rest
         try:

@@ -17,7 +17,7 @@ from surefoot.integrations.temporal.names import DRIVE, WAKE, WORKFLOW
 LONGEST_DRIVE = timedelta(days=365)
 """Temporal requires a limit. The limits of a run are in its own settings."""
 LOOK_AGAIN = timedelta(minutes=10)
-"""How often a waiting run is looked at, in case an answer was given while Temporal could not be reached."""
+"""How often a waiting run is polled, in case an answer arrived while Temporal was unreachable."""
 
 
 @workflow.defn(name=WORKFLOW, sandboxed=False)

@@ -331,5 +331,5 @@ class SqliteJournal:
         self._taken_over.discard(run_id)
         return JournalBusy(
             f"another process is writing run {run_id}: the events of this process were discarded",
-            remedy="let the other process go on, or stop it and resume here",
+            remedy="let the other process continue, or stop it and resume here",
         )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tenacity import AsyncRetrying, RetryCallState
 
 MAX_WAIT_SECONDS = 120.0
+"""The longest wait between two attempts at a model call, also if the server asks for a longer one."""
 
 
 @dataclass(frozen=True, slots=True)

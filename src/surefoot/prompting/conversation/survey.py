@@ -284,12 +284,12 @@ def _notes(result: PhaseResult[Any]) -> Sequence[str]:
 
 
 def _new_plan(run: RunContext, failed: StepRun) -> str:
-    return f"The plan has to be made anew.\n\n# What failed\n{what_failed(failed)}\n\n{facts(run, failed)}"
+    return f"A new plan is needed.\n\n# What failed\n{what_failed(failed)}\n\n{facts(run, failed)}"
 
 
 def _refused(refusal: Refusal) -> str:
     reasons = "\n".join(f"- {message}" for message in refusal.messages)
-    return f"Refused:\n{reasons}\nMend exactly that and submit it again."
+    return f"Refused:\n{reasons}\nFix exactly these points and submit it again."
 
 
 def _problem(error: ValueError) -> str:

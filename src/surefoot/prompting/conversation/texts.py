@@ -26,6 +26,7 @@ SUBMIT = (
     "them if you are sure. An approach is needed only where there is something to choose."
 )
 INSTRUCTION_CHARS = 32_768
+"""How many characters of all AGENTS.md are quoted in a conversation. Other strategies quote fewer (`context.py`)."""
 NAMED_FILE_CHARS = 24_000
 """How much of the files that the task names is shown at the beginning."""
 WHOLE_TESTS_CHARS = 6_000

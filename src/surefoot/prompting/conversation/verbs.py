@@ -77,7 +77,7 @@ _VERBS: dict[Verb, tuple[type[Draft], str]] = {
         FinishDraft,
         "The step is done: run its checks. If one fails, you get its output and go on.",
     ),
-    Verb.REPLAN: (ReasonDraft, "The plan does not work: end this step and plan what is left anew."),
+    Verb.REPLAN: (ReasonDraft, "The plan does not work: end this step and plan the remaining work again."),
     Verb.ADD_STEPS: (AddStepsDraft, "Add steps after the current one, in this order."),
     Verb.CHANGE_STEPS: (
         ChangeStepsDraft,

@@ -78,7 +78,9 @@ class Runs:
                 "approvals are not accepted from this tool", remedy=f"answer in a terminal: surefoot answer {run_id}"
             )
         if understood(question, words) is None:
-            raise UsageError(f"{words!r} is no answer to this question", remedy=f"answers: {expected(question)}")
+            raise UsageError(
+                f"{words!r} is not a valid answer to this question", remedy=f"answers: {expected(question)}"
+            )
         await self._execute(run_id, "answer", question=question.id, answer=words)
 
     async def cancel(self, run_id: str) -> None:

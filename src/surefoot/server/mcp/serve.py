@@ -53,7 +53,7 @@ async def serve(home: Path, folder: Path, model: str = "", *, approvals: bool = 
                 async with passed_on:
                     async for message in incoming:
                         await passed_on.send(message)
-                    # Requests are cancelled next, but not by the client, so its runs go on.
+                    # Requests are cancelled next, but not by the client, so its runs continue.
                     door.is_open = False
 
             tasks.start_soon(pass_on)

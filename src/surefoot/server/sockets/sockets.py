@@ -167,7 +167,7 @@ class Sockets:
 
     async def _start(self, sid: str, request: Any = None) -> dict[str, Any]:
         if not self._may_control(sid):
-            return _refused("this token may only look")
+            return _refused("this token is read-only")
         try:
             return await self._commands.start(StartRequest.model_validate(request))
         except (ValidationError, SurefootError) as error:
@@ -176,7 +176,7 @@ class Sockets:
     def _command(self, verb: str) -> Callable[..., Any]:
         async def handle(sid: str, request: Any = None) -> Any:
             if not self._may_control(sid):
-                return _refused("this token may only look")
+                return _refused("this token is read-only")
             fields = dict(request) if isinstance(request, dict) else {}
             run_id = fields.pop("run", None)
             try:

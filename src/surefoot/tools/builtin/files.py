@@ -60,7 +60,7 @@ async def write_file(context: ToolContext, path: str, content: str) -> ToolResul
         encoded = content.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ToolError(
-            f"the content is no valid text: {error.reason}", argument="content", remedy="write plain Unicode text"
+            f"the content is not valid text: {error.reason}", argument="content", remedy="write plain Unicode text"
         ) from error
     lines = _count(len(_lines(content)), "line")
     existed, before = file.exists(), ""

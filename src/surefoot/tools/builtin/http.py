@@ -77,7 +77,7 @@ def _parse(url: str, *, of: str = "") -> Address:
     if of and address is None:
         raise _cannot_fetch(of, f"it redirects to {url!r}")
     if address is None:
-        raise ToolError(f"{url!r} is no http address", argument="url", remedy="it starts with http:// or https://")
+        raise ToolError(f"{url!r} is not an HTTP URL", argument="url", remedy="it starts with http:// or https://")
     if "@" in urlsplit(url.replace("\\", "/")).netloc:
         raise ToolError(f"{url!r} has a user name in it", argument="url", remedy="leave out the part between // and @")
     return address
@@ -125,7 +125,7 @@ async def _require_permission(context: ToolContext, hop: Hop) -> None:
         kind = f", a {hop.private} address" if hop.private else ""
         shown = f"{hop.redirected_from} redirects to {hop.url}" if hop.redirected_from else hop.url
         raise ToolError(
-            f"{shown} ({hop.address}{kind}) may not be asked: {reason}",
+            f"{shown} ({hop.address}{kind}) must not be requested: {reason}",
             argument="url",
             remedy="give another address, or let the user allow it with a rule that names this host",
         )

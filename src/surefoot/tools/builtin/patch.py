@@ -124,7 +124,7 @@ class _Changes:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ToolError(f"the patch is no valid text: {error.reason}", argument="patch") from error
+            raise ToolError(f"the patch is not valid text: {error.reason}", argument="patch") from error
         self.contents[file] = text
 
     def carry_out(self) -> None:
@@ -181,5 +181,5 @@ def _joined(problems: list[ToolError]) -> ToolError:
     return ToolError(
         f"{len(problems)} parts of the patch do not fit, and nothing was changed:\n" + "\n".join(lines),
         argument="patch",
-        remedy="mend these parts and send the whole patch again",
+        remedy="fix these parts and send the whole patch again",
     )

@@ -33,7 +33,7 @@ async def run_python(context: ToolContext, code: str) -> ToolResult:
         source = code.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ToolError(
-            f"the code is no valid text: {error.reason}", argument="code", remedy="write plain Unicode text"
+            f"the code is not valid text: {error.reason}", argument="code", remedy="write plain Unicode text"
         ) from error
     refuse_placeholders(context.has_hidden, "code", code)
     argv = [sys.executable, "-I", "-B", "-X", "utf8", "-c", _LAUNCHER]

@@ -33,6 +33,6 @@ async def ask_user(context: ToolContext, question: str) -> ToolResult:
     if not question.strip():
         raise ToolError("the question is empty", argument="question", remedy="say what you want to know")
     if context.ask is None:
-        raise ToolError("nobody can be asked in this run", remedy="choose the most likely answer yourself and say so")
+        raise ToolError("this run cannot ask questions", remedy="choose the most likely answer yourself and say so")
     answer = await context.ask(question)
     return ToolResult(ok=True, summary=f"the user answered: {answer}", output=answer, data={"answer": answer})

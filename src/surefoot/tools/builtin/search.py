@@ -86,7 +86,7 @@ async def _run_worker(request: dict[str, Any], seconds: float) -> dict[str, Any]
     if result.timed_out:
         raise ToolTimeout("the search took too long", remedy="search in one folder, or for plain text")
     if result.exit_code != 0 or result.truncated:
-        raise ToolError(f"the search broke: {result.output[-300:]}", remedy="search in one folder, or use run_command")
+        raise ToolError(f"the search failed: {result.output[-300:]}", remedy="search in one folder, or use run_command")
     answer: dict[str, Any] = json.loads(result.output)
     return answer
 

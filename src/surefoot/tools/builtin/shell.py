@@ -8,6 +8,7 @@ from surefoot.tools.fs.fileio import refuse_placeholders
 from surefoot.tools.tool import ToolResult, Writes, tool
 
 OUTPUT_BYTES = 2_000_000
+"""How much of the output is kept. A command that prints more is not ended."""
 
 
 @tool(writes=Writes.FREE)

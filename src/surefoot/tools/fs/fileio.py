@@ -35,7 +35,7 @@ def read_bytes(root: Path, file: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as opened:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ToolError(f"{name!r} is no ordinary file", argument="path", remedy="name a file")
+            raise ToolError(f"{name!r} is not a regular file", argument="path", remedy="name a file")
         if status.st_size > MAX_FILE_BYTES:
             raise ToolError(
                 f"{name!r} is too large to open here ({status.st_size:,} bytes)",
@@ -119,7 +119,7 @@ def write_bytes(root: Path, file: Path, content: bytes) -> None:
     with _parent(root, file, create=True) as folder:
         before = _status(file.name, folder)
         if before is not None and not stat.S_ISREG(before.st_mode):
-            raise ToolError(f"{relative(root, file)!r} is no ordinary file", argument="path", remedy="name a file")
+            raise ToolError(f"{relative(root, file)!r} is not a regular file", argument="path", remedy="name a file")
         temporary = TEMPORARY_PREFIX + secrets.token_hex(8)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)

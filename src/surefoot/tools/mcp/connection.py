@@ -97,9 +97,9 @@ class Connection:
         details = self._complaints.text
         message = f"the MCP server {self.server.name} {problem}" + (f" ({details})" if details else "")
         if repeatable:
-            return kind(message, remedy="try again: it is started anew")
+            return kind(message, remedy="try again: the server is restarted")
         # Not a temporary error, so that the call is not repeated automatically.
-        return ToolError(message, remedy=f"{_UNKNOWN_EFFECT}. The server is started anew with the next call")
+        return ToolError(message, remedy=f"{_UNKNOWN_EFFECT}. The server is restarted with the next call")
 
     async def _connected(self) -> _Live:
         async with self._starting:

@@ -163,7 +163,7 @@ async def _read_messages(process: asyncio.subprocess.Process, to_session: Any, c
                     try:
                         parsed = mcp_types.jsonrpc_message_adapter.validate_json(message, by_name=False)
                     except ValueError:
-                        # Programs often print other text to their standard output: the line is no message.
+                        # Programs often print other text to their standard output: the line is not a message.
                         complaints.add(message)
                         continue
                     await to_session.send(SessionMessage(parsed))

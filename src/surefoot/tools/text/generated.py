@@ -31,9 +31,9 @@ def refuse_generated(may_rewrite: Callable[[str], bool], name: str, text: str) -
     marker = generated_marker(text)
     if marker and not may_rewrite(name):
         raise ToolError(
-            f"{name!r} is not to be changed by hand, it says: {marker[:200]}",
+            f"{name!r} is generated and must not be edited by hand; its header says: {marker[:200]}",
             argument="path",
-            remedy="change what it is made from, and run the program that makes it",
+            remedy="change its source and run the program that generates it",
         )
 
 

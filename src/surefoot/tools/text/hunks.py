@@ -140,7 +140,7 @@ def _insertion(label: str, lines: list[str], hunk: Hunk, blocks: list[range], af
     raise ToolError(
         f"{label}: the line {hunk.anchors[-1]!r} of its @@ is not in the file",
         argument="patch",
-        remedy="quote lines around the place as lines that stay",
+        remedy="add unchanged lines around the place as context",
     )
 
 

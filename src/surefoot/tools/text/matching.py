@@ -87,7 +87,7 @@ def _apply(name: str, text: str, edit: Edit, prefix: str) -> tuple[str, str]:
         raise ToolError(
             f"{prefix}the replacement is the same as what is there: nothing would change",
             argument="replace",
-            remedy="say what shall be different",
+            remedy="give a replacement that differs",
         )
     return splice(raw, match), way
 
@@ -215,7 +215,7 @@ def _missing_error(name: str, lines: list[str], search: list[str], replace: list
         return ToolError(
             f"{prefix}the text is not in {name}, but the replacement is: this edit has been made already;",
             argument="search",
-            remedy="go on with what comes next",
+            remedy="continue with the next change",
         )
     start = nearest(lines, search)
     if start is None:

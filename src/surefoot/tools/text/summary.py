@@ -32,7 +32,7 @@ _HAS_LOCATION = re.compile(r"^\s*(?:-->\s*)?[^\s:]+:\d+(?::\d+)?:?\s")
 _NUMBERS = re.compile(r"\d+")
 _HARMLESS = re.compile(r"\b(?:0|no) (?:errors?|failures?|failed)\b")
 _PASSED = re.compile(r"^\s*(?:[✔✓√]|ok \d+|# subtest:|--- pass|pass(?:ed)?\b)|\.\.\. ok$| passed(?:\s+\[\s*\d+%\])?$")
-"""The line of a test that passed, in lower case. It is no error, whatever words the name of the test contains."""
+"""The line of a test that passed, in lower case. It is not an error, whatever words the name of the test contains."""
 _TRACEBACK = "Traceback (most recent call last)"
 
 _DIGESTS = (pytest_digest, unittest_digest, tap_digest, section_digest)

@@ -1,7 +1,7 @@
 """The user's hooks: which ones a commit would start, and whether a run changed files that they run.
 
 A hook runs outside the sandbox, with all permissions of the user. So a commit is refused if the run changed a hook,
-git's settings, or a file that hooks run or obey.
+git's settings, or a file that hooks execute or read.
 """
 
 import os
@@ -45,7 +45,7 @@ def active_hooks(repository: Repository, names: Collection[str] = COMMIT_HOOKS) 
 def changed_hook_files(
     repository: Repository, workspace: Path, changed: Collection[str], hooks: Collection[Path]
 ) -> list[str]:
-    """Return those of the changed paths that a commit would run or obey. Paths are relative to the workspace."""
+    """Return those of the changed paths that a commit would execute or read. Paths are relative to the workspace."""
     named = [os.path.relpath(item.path, workspace) for item in named_by_git(workspace)]
     found = {path for path in changed if path == ".git" or _is_in(path, (*SETTINGS, *named))}
     if hooks:

@@ -69,7 +69,7 @@ def tip_of(repository: Repository, address: str, branch: str) -> str:
     name = f"{_HEAD}{branch}"
     done = repository.git.ask("ls-remote", "--heads", "--", address, name, timeout=None)
     if done.returncode != 0:
-        raise GitError(f"git could not look at {without_login(address)}: {said_about(done, address)}", remedy=_ACCESS)
+        raise GitError(f"git could not read {without_login(address)}: {said_about(done, address)}", remedy=_ACCESS)
     lines = (line.split("\t") for line in done.stdout.decode("utf-8", "replace").splitlines())
     return next((words[0] for words in lines if words[-1] == name), "")
 

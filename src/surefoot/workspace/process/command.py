@@ -204,7 +204,7 @@ class Command:
         elif stopped and not timed_out:
             notes.append("ended from outside")
         if "left" in events:
-            notes.append(f"ended what it left running in the background ({events['left']} processes)")
+            notes.append(f"ended its background processes ({events['left']})")
         if "stuck" in events:
             notes.append(f"could not end {events['stuck']} processes")
         if "kept" in events:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class Limits:
     timeout: float = 120.0
     output_bytes: int = 1_000_000
-    """How much output is kept: its beginning and its end, around a line that says how much was left out."""
+    """How much output is kept: its beginning and its end, around a line that says how much was left out. A command that
+    prints more is not ended."""
     memory_bytes: int | None = None
     """Private writable memory of each process (RLIMIT_DATA). Address space is not limited: many programs reserve far
     more of it than they use."""

@@ -104,7 +104,7 @@ def find_conflicts(
 ) -> list[str]:
     """Return the touched paths where a change by somebody else would be lost: they match neither `known` nor `goal`.
 
-    With `resumed`, a missing path or a folder is no conflict: the interrupted restore may have removed or opened it.
+    With `resumed`, a missing path or a folder is not a conflict: the interrupted restore may have removed or opened it.
     """
     conflicts = []
     for path in sorted(touched):

@@ -46,7 +46,7 @@ def parse(text: str) -> list[Setting]:
             value, at = _value(text, key.end()) if key[2] else (None, key.end())
             found.append(Setting(*section, key[1].lower(), value))
         else:
-            raise ValueError(f"line {text.count(chr(10), 0, at) + 1} is no setting")
+            raise ValueError(f"line {text.count(chr(10), 0, at) + 1} is not a setting")
     return found
 
 

@@ -91,7 +91,7 @@ def reduce(root: Path, before: GitState, opened: Iterable[Path] = ()) -> list[st
         notes += [f"{name}: {problem}; do not use git here before you have looked at it" for problem in problems]
         if dropped:
             names = join_limited(dropped, 8)
-            notes.append(f"removed from the git repository {name}, because git would run or obey it: {names}")
+            notes.append(f"removed from the git repository {name}, because git would execute or read it: {names}")
         if former is None and not own:
             notes.append(f"the command made a git repository inside the workspace: {name}")
     for path in sorted(now.operations - before.operations):

@@ -58,7 +58,7 @@ class StatCache:
     def update(self, scanned: Scan) -> None:
         """Keep a scan whose files are all stored. Saves it to disk if that would spare the next process much reading.
 
-        A full disk is no error: this is only a cache.
+        A full disk is not an error: this is only a cache.
         """
         self._last, self._unsettled = scanned.records, scanned.unsettled()
         self._scan, scanned.base = scanned, None

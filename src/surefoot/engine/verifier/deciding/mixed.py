@@ -66,7 +66,7 @@ def _asks_for_scripts(path: str, task: str) -> bool:
 
 
 def _scripts(old: dict[str, Any], new: dict[str, Any], commands: Collection[str]) -> dict[str, Any]:
-    """Return the scripts from before, and new ones that no check uses and that are no hooks of other scripts."""
+    """Return the scripts from before, and new ones that no check uses and that are not hooks of other scripts."""
     used = {"test", *(word for command in commands for word in re.split(r"[\s;&|'\"]+", command))}
     hooks = {f"{when}{name}" for name in {*old, *used} for when in ("pre", "post")}
     return {**{name: value for name, value in new.items() if name not in used | hooks}, **old}

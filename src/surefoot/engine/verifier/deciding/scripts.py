@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from surefoot.engine.verifier.deciding.names import CHECKING, CODE, is_golden, suffix, tool_of
 
 Read = Callable[[str], str]
-"""Returns the text of a file; empty if there is none or it is no text."""
+"""Returns the text of a file; empty if there is none or it is not text."""
 MAX_SCRIPTS = 200
 """How many scripts are followed."""
 _SPLIT = re.compile(r"[\s;&|<>()=`'\"$,:{}\[\]@]+")

@@ -91,7 +91,7 @@ def lease_lost(run_id: str, holder: str = "") -> LeaseLost:
     by = f" by {shown_owner(holder)}" if holder else ""
     return LeaseLost(
         f"run {run_id} was taken over{by} after the lease of this process had ended; nothing more was written here",
-        remedy=f"let the other process go on (surefoot watch {run_id}); this one has to end",
+        remedy=f"let the other process continue (surefoot watch {run_id}); this one has to end",
     )
 
 
