@@ -9,6 +9,7 @@ from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
 from surefoot.journal.state import RunState
 from surefoot.report.document import ChangedFiles, Environment, FinalCheck, Push, Recovery, SuiteRow, Usage
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.details import proof_row
 from surefoot.view.questions import open_points, other_warnings
 from surefoot.view.rows import Colour
@@ -74,12 +75,14 @@ def pushes(state: RunState) -> list[Push]:
 
 
 def changed_files(outcome: Outcome | None) -> ChangedFiles:
+    """The files that the run changed. Those of version control and of tools are only counted."""
     if outcome is None:
-        return {"added": [], "modified": [], "deleted": []}
+        return {"added": [], "modified": [], "deleted": [], "tool_files": 0}
     return {
-        "added": list(outcome.generated_files),
-        "modified": list(outcome.modified_files),
-        "deleted": list(outcome.deleted_files),
+        "added": [path for path in outcome.generated_files if is_listed(path)],
+        "modified": [path for path in outcome.modified_files if is_listed(path)],
+        "deleted": [path for path in outcome.deleted_files if is_listed(path)],
+        "tool_files": sum(not is_listed(path) for path in outcome.changed_files),
     }
 
 

@@ -186,6 +186,8 @@ class StepRow(TypedDict):
     ended_at: float | None
     reason: str
     files: list[str]
+    tool_files: int
+    """How many more files of version control and of tools were changed, which are not in `files`."""
     expected_outputs: list[str]
     milestone: str | None
     estimated_minutes: int

@@ -6,6 +6,7 @@ from surefoot.core.outcome import decisive
 from surefoot.core.plan import Check
 from surefoot.core.transitions import SETTLED, StepStatus
 from surefoot.journal.state import StepRun
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.rows import Bar, CheckRow, Colour, StepRow, TryRow
 from surefoot.view.state import RunView, Try
 
@@ -31,6 +32,7 @@ def step_row(view: RunView, step_id: str) -> StepRow:
     step, limits, output = step_run.step, state.config.reflection, step_run.output
     milestones = state.plan.milestones if state.plan else ()
     needs = list(state.depends_on.get(step_id, ()))
+    files = _files(step_run)
     return {
         "key": f"step:{step_id}",
         "kind": "step",
@@ -52,7 +54,8 @@ def step_row(view: RunView, step_id: str) -> StepRow:
         if tries and step_run.status not in (StepStatus.PENDING, StepStatus.RUNNING)
         else None,
         "reason": _reason(step_run),
-        "files": _files(step_run),
+        "files": [path for path in files if is_listed(path)],
+        "tool_files": sum(not is_listed(path) for path in files),
         "expected_outputs": list(step.expected_outputs),
         "milestone": next((m.name for m in milestones if step_id in m.step_ids), None),
         "estimated_minutes": step.estimated_duration,

@@ -33,7 +33,7 @@ from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
 from surefoot.core.values import join_limited as join_limited
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState, StepRun
-from surefoot.tools.fs.walk import REPOSITORIES, in_tool_folder
+from surefoot.tools.fs.tool_files import is_listed, places_of
 from surefoot.view.figures import duration as duration
 from surefoot.view.labels import RUNG_LABELS as RUNG_LABELS
 from surefoot.view.labels import STEP_LABELS as STEP_LABELS
@@ -112,17 +112,16 @@ class ChangedFiles(NamedTuple):
     listed: list[tuple[str, str]]
     """A sign (+ new, ~ modified, - deleted) and the path."""
     hidden: str
-    """How many files of version control and of tool caches are not listed; empty if there are none."""
+    """How many files of version control and of tools are not listed; empty if there are none."""
 
 
 def changed_files(result: Outcome | StepExecutionOutput) -> ChangedFiles:
-    """The changed files with their signs. Files in folders of tools are only counted."""
+    """The changed files with their signs. Files of version control and of tools are only counted."""
     by_sign = (("+", result.generated_files), ("~", result.modified_files), ("-", result.deleted_files))
     files = [(sign, name) for sign, names in by_sign for name in names]
-    listed = [(sign, path(name)) for sign, name in files if not in_tool_folder(name, or_repository=True)]
-    hidden = [name.split("/") for _, name in files if in_tool_folder(name, or_repository=True)]
-    where = {next((part for part in parts if part in REPOSITORIES), "caches") for parts in hidden}
-    return ChangedFiles(listed, f"{len(hidden):,} in {' and '.join(sorted(where))}" if hidden else "")
+    listed = [(sign, path(name)) for sign, name in files if is_listed(name)]
+    others = [name for _, name in files if not is_listed(name)]
+    return ChangedFiles(listed, f"{len(others):,} in {places_of(others)}" if others else "")
 
 
 def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) -> str:
