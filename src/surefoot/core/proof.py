@@ -1,5 +1,6 @@
 """Proof: the strength of the evidence for a run's result, and the project's tests before and after the run."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
 
@@ -60,6 +61,11 @@ class AlteredTest(Value):
         return f"{self.name} was {self.fate}" + (f" by the line {self.line!r}" if self.line else "")
 
 
+def weakened_of(altered: Iterable[AlteredTest]) -> tuple[AlteredTest, ...]:
+    """The tests that were changed, removed or skipped although the task does not ask for it."""
+    return tuple(test for test in altered if test.fate != "moved" and not test.asked)
+
+
 class SuiteEvidence(Value):
     """The results of the project's tests before and after the run."""
 
@@ -93,4 +99,4 @@ class SuiteEvidence(Value):
     @property
     def weakened(self) -> tuple[AlteredTest, ...]:
         """Tests that were changed, removed or skipped although the task does not ask for it."""
-        return tuple(test for test in self.altered if test.fate != "moved" and not test.asked)
+        return weakened_of(self.altered)

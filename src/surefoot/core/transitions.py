@@ -101,6 +101,12 @@ RUN_TRANSITIONS: dict[Stage, dict[Stage, str]] = {
 }
 
 
+PHASE_NAMES = tuple(
+    stage.value for stage in (Stage.UNDERSTANDING, Stage.APPROACH, Stage.PLANNING, Stage.EXECUTION, Stage.VALIDATION)
+)
+"""The names of the phases, in their order."""
+
+
 class StepStatus(StrEnum):
     PENDING = "pending"
     RUNNING = "running"
@@ -117,11 +123,14 @@ SETTLED = frozenset(
 )
 """The final states of a step. Only a person or a new plan changes them."""
 
+HAS_RESULT = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED})
+"""The final states of a step that ran and left a result."""
+
 READY = "ready"
 """The status shown for a pending step whose dependencies are all met. It follows from the status of other steps, so it
 is not recorded."""
 
-_DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED, StepStatus.SKIPPED})
+_DONE = HAS_RESULT | {StepStatus.SKIPPED}
 """Statuses that satisfy a dependency. The dependants of a skipped step run without its result."""
 
 

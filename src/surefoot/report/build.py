@@ -94,7 +94,7 @@ class _Builder:
             "commits": [commit.commit for commit in state.commits],
             "pushes": clean.value(facts.pushes(state)),
             "recoveries": clean.value(facts.recoveries(view)),
-            "usage": facts.usage(state, self.shown),
+            "usage": facts.usage(self.shown),
             "environment": clean.value(facts.environment(state, self.shown)),
             "diff": diff,
             "diff_problem": problem,

@@ -73,6 +73,14 @@ STEP_LABELS: dict[StepStatus, str] = {
     StepStatus.DEGRADED: "done with a fallback",
     StepStatus.BLOCKED: "blocked",
 }
+PHASE_ACTIVITIES = {
+    "understanding": "reading the task",
+    "approach": "choosing an approach",
+    "planning": "making the plan",
+    "validation": "validating the result",
+}
+"""What happens during a phase. In the execution, its steps are shown instead."""
+
 UNPROVEN = "done, unproven"
 """The label of a step that is done, but that no check could prove."""
 

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from surefoot.core.phases import PhaseResult, PhaseStatus
-from surefoot.core.transitions import Stage, StepStatus
+from surefoot.core.transitions import PHASE_NAMES, Stage, StepStatus
 from surefoot.history.status import RunStatus, status_of
 from surefoot.journal.state import RunState
 from surefoot.view.questions import question_row
@@ -15,7 +15,7 @@ from surefoot.view.rows import (
     RunRow,
     StepCounts,
 )
-from surefoot.view.state import PHASES, RunView
+from surefoot.view.state import RunView
 from surefoot.view.steps import is_healed, step_row, try_row
 
 
@@ -196,7 +196,7 @@ def _phase_status(state: RunState, name: str, result: PhaseResult[Any] | None) -
     if result is not None and result.status is PhaseStatus.SKIPPED:
         return PhaseStatus.SKIPPED
     current = current_phase(state)
-    position = PHASES.index(name) - PHASES.index(current)
+    position = PHASE_NAMES.index(name) - PHASE_NAMES.index(current)
     if position > 0:
         return PhaseStatus.PENDING
     if position < 0:

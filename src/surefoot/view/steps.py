@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from surefoot.core.outcome import decisive
 from surefoot.core.plan import Check
-from surefoot.core.transitions import SETTLED, StepStatus
+from surefoot.core.transitions import HAS_RESULT, SETTLED, StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.rows import Bar, CheckRow, Colour, StepRow, TryRow
@@ -12,7 +12,6 @@ from surefoot.view.state import RunView, Try
 
 TITLE_CHARS = 100
 _TITLE_ARGUMENTS = ("command", "path", "pattern", "query", "url")
-_GOOD = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
 
 
 def action_title(tool: str, arguments: dict[str, Any]) -> str:
@@ -23,7 +22,7 @@ def action_title(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def is_healed(step_run: StepRun) -> bool:
-    return bool(step_run.failures) and step_run.status in _GOOD
+    return bool(step_run.failures) and step_run.status in HAS_RESULT
 
 
 def step_row(view: RunView, step_id: str) -> StepRow:
@@ -65,7 +64,7 @@ def step_row(view: RunView, step_id: str) -> StepRow:
         "bars": _bars(view, step_id, tries),
         "rungs": [str(rung) for rung in step_run.rungs],
         "degraded": step_run.status is StepStatus.DEGRADED or bool(output and output.degraded),
-        "proven": output.proven if output and step_run.status in _GOOD else None,
+        "proven": output.proven if output and step_run.status in HAS_RESULT else None,
     }
 
 
@@ -112,7 +111,7 @@ def _bars(view: RunView, step_id: str, tries: list[Try]) -> list[Bar]:
         if tried.ended_at is None:
             bars.append({"from": tried.started_at, "to": None, "outcome": "running"})
         else:
-            good = tried.status in (*_GOOD, StepStatus.SKIPPED)
+            good = tried.status in HAS_RESULT | {StepStatus.SKIPPED}
             bars.append({"from": tried.started_at, "to": tried.ended_at, "outcome": "ok" if good else "failed"})
     bars += [{"from": wait.began, "to": wait.ended, "outcome": "waiting"} for wait in view.waits.get(step_id, ())]
     return sorted(bars, key=lambda bar: bar["from"])

@@ -152,7 +152,7 @@ def _step(
         if reflection is not None:
             yield Text(f"       why: {fmt.reflection(reflection)}", style="dim")
     for candidate in step_run.candidates:
-        yield Text(f"     {fmt.candidate(candidate, marks.of_check(fmt.candidate_passed(candidate))[0])}", style="dim")
+        yield Text(f"     {fmt.candidate(candidate, marks.of_check(candidate.passed)[0])}", style="dim")
     for result in step_run.results:
         check_mark, check_style = marks.of_check(result.passed)
         yield Text.assemble("     ", (f"{check_mark} ", check_style), fmt.line(result.check.label))

@@ -24,12 +24,11 @@ from surefoot.core.outcome import (
     StepReflection,
     Verdict,
     count_checks,
-    decisive,
 )
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
 from surefoot.core.plan import ExecutionStep, Milestone
 from surefoot.core.proof import ProofLevel
-from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
+from surefoot.core.transitions import HAS_RESULT, SETTLED, Rung, Stage, StepStatus
 from surefoot.core.values import join_limited as join_limited
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState, StepRun
@@ -196,9 +195,8 @@ def milestones_at(step_id: str, state: RunState) -> list[str]:
 
 def is_reached(milestone: Milestone, state: RunState) -> bool:
     """Whether all steps of a milestone are done."""
-    done = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
     steps = [state.steps[step_id] for step_id in milestone.step_ids if step_id in state.steps]
-    return bool(steps) and all(step_run.status in done for step_run in steps)
+    return bool(steps) and all(step_run.status in HAS_RESULT for step_run in steps)
 
 
 def step_facts(step_run: StepRun) -> list[str]:
@@ -280,10 +278,6 @@ def reflection(result: StepReflection) -> str:
     """The root cause, its category, and whether rules or the model found it."""
     author = "rules" if result.decided_by == "rules" else "the model"
     return f"{line(result.root_cause)} ({result.category.replace('_', ' ')}, by {author})"
-
-
-def candidate_passed(candidate: e.CandidateTried) -> bool:
-    return not candidate.unusable and all(result.passed for result in decisive(candidate.results))
 
 
 def candidate(tried: e.CandidateTried, mark: str) -> str:
