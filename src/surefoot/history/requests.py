@@ -33,7 +33,7 @@ def resolve_step(name: str, ids: list[str]) -> str:
     return ids[int(name) - 1] if name not in ids and name.isdecimal() and 0 < int(name) <= len(ids) else name
 
 
-def require_control(state: RunState, step_id: str = "") -> str:
+def step_to_control(state: RunState, step_id: str = "") -> str:
     """The id of the step that a control is about. Raises UsageError if the run takes no controls or lacks the step."""
     run_id = state.run_id
     if state.outcome is None and state.stage is Stage.WAITING:

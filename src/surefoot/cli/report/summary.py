@@ -213,7 +213,10 @@ def _not_captured(outcome: Outcome) -> Iterator[Text]:
 
 
 def _git(state: RunState) -> Iterator[Text]:
-    """The branch that was made for the run, the commits with its changes, and where they were pushed."""
+    """The repository that was cloned, the branch that was made for the run, its commits, and where they were pushed."""
+    if (cloned := state.cloned) is not None:
+        where = f"{fmt.line(cloned.address)}, {fmt.line(cloned.ref or 'default branch')} at {cloned.commit[:10]}"
+        yield _row("cloned", Text(where))
     if state.branch:
         yield _row("branch", Text(f"{fmt.line(state.branch)}, made from {fmt.line(state.branched_from)}"))
     for index, commit in enumerate(state.commits[:_MAX_CHECKS]):

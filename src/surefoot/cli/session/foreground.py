@@ -108,7 +108,7 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
         if display.as_json:
             for record in settled.records:
                 watcher.on_record(record)
-        code = report_end(settled.state, watcher, display, at_least=settled.exit_code)
+        code = report_end(settled.state, watcher, display, if_zero=settled.exit_code)
     if prepared.after is not None and watcher.follower.state.run_id:
         prepared.after()
     return code
