@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from support.recorded import asking, created, failed_run, only_planned, phases, records, whole_run
-from surefoot.core.transitions import Stage
-from surefoot.history.status import RunStatus, listed_statuses, live_runs, status_of, unread_answers
+from surefoot.core.transitions import RunStatus, Stage
+from surefoot.history.status import listed_statuses, live_runs, status_of, unread_answers
 from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.reducers import fold

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from surefoot.core.values import FreeText, Value
+
+ProofLetter: TypeAlias = Literal["A", "B", "C"]
 
 
 class ProofLevel(StrEnum):
@@ -18,8 +20,8 @@ class ProofLevel(StrEnum):
     """C: nothing that failed before is known to pass now."""
 
     @property
-    def letter(self) -> str:
-        return {ProofLevel.GIVEN_CHECK: "A", ProofLevel.OWN_TEST: "B"}.get(self, "C")
+    def letter(self) -> ProofLetter:
+        return "A" if self is ProofLevel.GIVEN_CHECK else "B" if self is ProofLevel.OWN_TEST else "C"
 
 
 class SuiteCounts(Value):

@@ -6,7 +6,7 @@ very little, because every list of runs needs it.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from surefoot.errors import IllegalTransition
 
@@ -105,6 +105,14 @@ PHASE_NAMES = tuple(
     stage.value for stage in (Stage.UNDERSTANDING, Stage.APPROACH, Stage.PLANNING, Stage.EXECUTION, Stage.VALIDATION)
 )
 """The names of the phases, in their order."""
+
+
+RunStatus: TypeAlias = Literal[
+    "running", "waiting", "paused", "interrupted", "queued", "plan", "done", "failed", "undone"
+]
+"""`running`: a process drives it. `waiting`: it has an open question. `paused`: a person stopped it. `interrupted`: its
+process ended before the run did. `queued`: a remote run that no worker drives yet. `plan`: only a plan was asked for,
+and it is made. `undone`: all or some of its changes were undone."""
 
 
 class StepStatus(StrEnum):

@@ -7,22 +7,15 @@ the workspace, or by its lease if the journal is in a database. Imports little, 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
-from surefoot.core.transitions import Stage, Verdict
+from surefoot.core.transitions import RunStatus, Stage, Verdict
 from surefoot.journal.store.base import Reader, RunSummary
 from surefoot.workspace.lock import running_in
 
 if TYPE_CHECKING:
     from surefoot.config.storage import Storage
     from surefoot.journal.state import RunState
-
-RunStatus: TypeAlias = Literal[
-    "running", "waiting", "paused", "interrupted", "queued", "plan", "done", "failed", "undone"
-]
-"""`running`: a process drives it. `waiting`: it has an open question. `paused`: a person stopped it. `interrupted`: its
-process ended before the run did. `queued`: a remote run that no worker drives yet. `plan`: only a plan was asked for,
-and it is made. `undone`: all or some of its changes were undone."""
 
 _OPEN_KINDS = ("run_created", "run_resumed", "run_interrupted", "question_asked", "question_answered")
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from surefoot.core.outcome import IN_PART, NOTHING_DONE, Verdict
 from surefoot.core.proof import ProofLevel
-from surefoot.core.transitions import Rung, StepStatus
-from surefoot.history.status import RunStatus
+from surefoot.core.transitions import Rung, RunStatus, StepStatus
 
 VERDICT_LABELS: dict[Verdict, str] = {
     Verdict.VERIFIED: "Verified",

@@ -1,6 +1,6 @@
 """Makes the rows of steps and of their attempts. Pure."""
 
-from typing import Any, cast
+from typing import Any
 
 from surefoot.core.outcome import decisive
 from surefoot.core.plan import Check
@@ -40,7 +40,7 @@ def step_row(view: RunView, step_id: str) -> StepRow:
         "name": step.name,
         "description": step.description,
         "type": str(step.step_type),
-        "status": cast(Any, str(step_run.status)),
+        "status": step_run.status,
         "ready": step_run.status is StepStatus.PENDING and all(state.steps[n].status in SETTLED for n in needs),
         "needs": needs,
         "critical": step.critical,
@@ -125,7 +125,7 @@ def try_row(view: RunView, step_id: str, number: str) -> TryRow:
         "kind": "try",
         "step": step_id,
         "number": tried.number,
-        "status": cast(Any, str(tried.status)),
+        "status": tried.status,
         "started_at": tried.started_at,
         "ended_at": tried.ended_at,
         "failure": {"category": str(failure.kind), "message": failure.message} if failure else None,

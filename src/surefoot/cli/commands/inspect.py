@@ -12,7 +12,7 @@ from surefoot.errors import UsageError
 if TYPE_CHECKING:
     from surefoot.cli.report.details import Exchange
     from surefoot.cli.session.status import CurrentStatus
-    from surefoot.history.status import RunStatus
+    from surefoot.core.transitions import RunStatus
     from surefoot.journal.events import Record
     from surefoot.journal.state import RunState
     from surefoot.journal.store.base import Reader, RunSummary

@@ -13,9 +13,9 @@ from surefoot.cli.report.summary import summary
 from surefoot.cli.report.symbols import Marks
 from surefoot.core.outcome import count_checks
 from surefoot.core.phases import ExecutionStatus, PhaseResult, PhaseStatus
-from surefoot.core.transitions import READY, Rung, StepStatus
+from surefoot.core.transitions import READY, Rung, RunStatus, StepStatus
 from surefoot.errors import JournalError
-from surefoot.history.status import RunStatus, status_of
+from surefoot.history.status import status_of
 from surefoot.journal import events as e
 from surefoot.journal.redacted_values import redacted_for_display
 from surefoot.journal.state import RunState, StepRun

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from surefoot.history.status import RunStatus
+from surefoot.core.transitions import RunStatus
 from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.labels import proof_label
 from surefoot.view.making import run_row, step_counts
