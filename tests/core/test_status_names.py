@@ -1,7 +1,7 @@
 """Lists of names that are typed as literals agree with each other, and with the enums that they are about."""
 
 from collections.abc import Collection
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -47,8 +47,7 @@ def test_rows_use_the_enums_themselves(row: str) -> None:
 @pytest.mark.parametrize("verdict", Verdict)
 def test_every_verdict_is_one_of_the_results(verdict: Verdict) -> None:
     stage = Stage.COMPLETED if verdict in (Verdict.VERIFIED, Verdict.UNVERIFIED) else Stage.FAILED
-    summary = RunSummary(
-        run_id="r", task="", workspace="/", model="m", stage=stage, verdict=verdict, created_at=0, updated_at=0, events=1
-    )  # fmt: skip
+    run: dict[str, Any] = {"run_id": "r", "task": "", "workspace": "/", "model": "m", "events": 1}
+    summary = RunSummary(**run, stage=stage, verdict=verdict, created_at=0, updated_at=0)
     found: RunFacts = facts_of(summary, [])
     assert found.result in get_args(Result)

@@ -11,12 +11,12 @@ from surefoot.core.transitions import WORKING, Stage
 from surefoot.engine.planner.plan_toml import revision
 from surefoot.engine.refusal import refuse_secret_answer
 from surefoot.errors import PlanError, UsageError
-from surefoot.history.status import is_plan
 from surefoot.journal.events import ControlCommand, PlanRevised
 from surefoot.journal.messages import AnswerMessage, ControlMessage, answered_in
 from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_values import redacted_for_storage
 from surefoot.journal.reducers import fold
+from surefoot.journal.run_status import is_plan
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 

@@ -18,9 +18,9 @@ from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.history import requests
 from surefoot.history.fork import Point, fork
 from surefoot.history.restoring import who
-from surefoot.history.status import has_halted, is_plan
 from surefoot.history.undo import undo
 from surefoot.journal.messages import answered_in
+from surefoot.journal.run_status import has_halted, is_plan
 from surefoot.journal.store.base import Journal
 from surefoot.journal.store.opening import open_journal
 from surefoot.models.select import reusable_spec

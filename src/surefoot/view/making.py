@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from surefoot.core.phases import PhaseResult, PhaseStatus
 from surefoot.core.transitions import PHASE_NAMES, RunStatus, Stage, StepStatus
-from surefoot.history.status import status_of
+from surefoot.journal.run_status import status_of
 from surefoot.journal.state import RunState
 from surefoot.view.questions import question_row
 from surefoot.view.rows import (

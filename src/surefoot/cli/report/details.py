@@ -15,9 +15,9 @@ from surefoot.core.outcome import count_checks
 from surefoot.core.phases import ExecutionStatus, PhaseResult, PhaseStatus
 from surefoot.core.transitions import READY, Rung, RunStatus, StepStatus
 from surefoot.errors import JournalError
-from surefoot.history.status import status_of
 from surefoot.journal import events as e
 from surefoot.journal.redacted_values import redacted_for_display
+from surefoot.journal.run_status import status_of
 from surefoot.journal.state import RunState, StepRun
 from surefoot.view.questions import open_points
 

@@ -11,7 +11,7 @@ from surefoot.core.outcome import CheckResult, Outcome, distinct_checks
 from surefoot.core.plan import DetailedPlan
 from surefoot.core.questions import times_out_at
 from surefoot.core.transitions import RunStatus
-from surefoot.history.status import status_of
+from surefoot.journal.run_status import status_of
 from surefoot.journal.state import RunState
 from surefoot.models.spec import to_name_again
 from surefoot.view.labels import STATUS_LABELS, proof_label

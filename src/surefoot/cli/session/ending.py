@@ -18,7 +18,7 @@ from surefoot.cli.views.jsonl import JsonLines, outcome_object
 from surefoot.cli.views.watcher import Watcher
 from surefoot.core.outcome import EXIT_CODES, Verdict
 from surefoot.core.transitions import Stage
-from surefoot.history.status import is_plan
+from surefoot.journal.run_status import is_plan
 from surefoot.journal.state import RunState
 from surefoot.models.spec import to_name_again
 
