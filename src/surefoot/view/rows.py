@@ -257,6 +257,7 @@ class _ActionFields(TypedDict):
     ended_at: float | None
     summary: str
     changed: list[str]
+    """Without files of version control and of tools, which the row of the step counts."""
     output_blob: str | None
 
 

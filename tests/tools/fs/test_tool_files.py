@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support import recorded
+from surefoot.cli.interactive.results import short_result
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.details import details
 from surefoot.cli.report.diff import change_lines
@@ -44,6 +45,8 @@ OUTCOME = Outcome(verdict=Verdict.UNVERIFIED, summary="", generated_files=(*LIST
 EVENTS = [
     *recorded.phases(),
     e.StepStarted(step_id="s0", attempt=1),
+    e.ActionStarted(step_id="s0", action_id="a1", tool="run_command", arguments={"command": "make"}),
+    e.ActionFinished(step_id="s0", action_id="a1", ok=True, summary="made", changed=OUTCOME.generated_files),
     recorded.finished("s0", 1, 100, generated=OUTCOME.generated_files),
     e.RunEnded(outcome=OUTCOME),
 ]
@@ -82,15 +85,18 @@ SURFACES: dict[str, Callable[[], str]] = {
         line.plain for line in change_lines(Change(path, "added", None, None) for path in OUTCOME.generated_files)
     ),
     "page": in_step_row,
+    "session": lambda: "\n".join(line.plain for line in short_result(STATE, OUTCOME.verdict)),
     "report": lambda: str(changed_files(OUTCOME)),
     "MCP": lambda: run_result(view_of(RECORDS)).model_dump_json(),
     "editor": in_editor,
 }
-FOLLOW_UPS: dict[str, Callable[[], str]] = {
-    "facts": lambda: facts(STATE, RECORDS, Path("/w")),
-    "brief": lambda: brief(STATE, Path("/w")),
+NOT_COUNTED: dict[str, Callable[[], str]] = {
+    "follow-up": lambda: facts(STATE, RECORDS, Path("/w")),
+    "follow-up of a small model": lambda: brief(STATE, Path("/w")),
+    "actions of the page": lambda: str(view_of(RECORDS).actions["action:a1"]["changed"]),
+    "messages of the page": lambda: str([m for _, name, m in view_of(RECORDS).messages if name == "tool:artifact"]),
 }
-"""They tell a model what to go on from: files of tools are left out, and not counted."""
+"""They are about what to look at next, or their step has the number."""
 
 
 @pytest.mark.parametrize("path", LISTED)
@@ -112,9 +118,9 @@ def test_every_surface_lists_the_same_files_and_counts_the_others(surface: str) 
     assert str(len(COUNTED)) in shown
 
 
-@pytest.mark.parametrize("surface", FOLLOW_UPS)
-def test_a_follow_up_hears_of_the_same_files(surface: str) -> None:
-    shown = FOLLOW_UPS[surface]()
+@pytest.mark.parametrize("surface", NOT_COUNTED)
+def test_other_surfaces_list_the_same_files(surface: str) -> None:
+    shown = NOT_COUNTED[surface]()
     assert [path for path in LISTED if path not in shown] == []
     assert [path for path in COUNTED if path in shown.replace(".coveragerc", "")] == []
 
