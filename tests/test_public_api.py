@@ -1,9 +1,13 @@
 """The public names: complete, lazy, and enough to write a model, a tool or a test double."""
 
+import ast
+import re
 import subprocess
 import sys
 import traceback
 from pathlib import Path
+
+import pytest
 
 import surefoot
 from support.kit import fenced, understanding
@@ -12,6 +16,7 @@ from surefoot import (
     ModelReply,
     ModelRequest,
     ModelTraits,
+    OnText,
     Question,
     SequentialExecutionPlan,
     SequentialExecutor,
@@ -25,13 +30,24 @@ from surefoot import (
     undo,
 )
 from surefoot.errors import SurefootError, UsageError
-from surefoot.models.base import OnText
 
 WANTED = {
-    *("Agent", "SequentialExecutor", "SequentialExecutionPlan", "Task", "CommandCheck", "FileCheck", "Toolbox"),
-    *("ToolContext", "ToolResult", "Person", "Question", "Journal", "Message", "ModelRequest", "ModelReply"),
-    *("ModelTraits", "undo", "fork", "tool", "create_model", "ScriptedModel", "MemoryJournal", "SqliteJournal"),
+    *("Agent", "SequentialExecutor", "SequentialExecutionPlan", "Task", "Toolbox", "ExecutionConfig", "Verdict"),
+    *("Check", "CommandCheck", "FileCheck", "TextCheck", "ParsesCheck", "JsonSchemaCheck", "ExpressionCheck"),
+    *("ToolContext", "ToolResult", "Writes", "tool", "default_toolbox", "Person", "Question", "Outcome", "ProofLevel"),
+    *("LanguageModel", "ModelRequest", "ModelReply", "ModelTraits", "Usage", "OnText", "create_model"),
+    *("Message", "AssistantTurn", "TextPart", "ToolCall", "ToolResultMessage", "ToolSpec"),
+    *("ScriptedModel", "Rule", "calling", "RecordingModel", "ReplayModel"),
+    *("Journal", "MemoryJournal", "SqliteJournal", "journal_file", "state_home", "undo", "fork", "SurefootError"),
 }
+GUIDES_IMPORT = {
+    *("surefoot", "surefoot.errors", "surefoot.results", "surefoot.tools", "surefoot.journal"),
+    *("surefoot.config.integrations", "surefoot.integrations.attach", "surefoot.integrations.langgraph"),
+    *("surefoot.config.mcp", "surefoot.tools.mcp.servers"),
+    *("surefoot.history.replay.replay", "surefoot.journal.store.postgres.journal"),
+}
+"""The modules that the documentation may name in an import. All others are internal."""
+DOCS = Path(surefoot.__file__).parents[2] / "docs"
 
 
 def test_every_public_name_can_be_imported() -> None:
@@ -39,6 +55,31 @@ def test_every_public_name_can_be_imported() -> None:
     for name in surefoot.__all__:
         assert getattr(surefoot, name) is not None
     assert dir(surefoot) == surefoot.__all__
+
+
+def test_the_three_lists_of_public_names_are_equal() -> None:
+    """A name that is missing for type checkers is `Any` to them."""
+    tree = ast.parse(Path(surefoot.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        f"{node.module}.{alias.name}"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+        for alias in node.names
+    }
+    assert typed == {f"{module}.{name}" for name, module in surefoot._HOME_OF.items()}
+    assert surefoot.__all__ == sorted({*surefoot._HOME_OF, "__version__"})
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted(DOCS.rglob("*.md")), *sorted(DOCS.parent.glob("README*.md"))], ids=lambda p: p.name
+)
+def test_the_documentation_imports_from_few_modules(page: Path) -> None:
+    imported = re.findall(r"^\s*(?:from|import) (surefoot[\w.]*)(?: import ([\w, ]+))?$", page.read_text("utf-8"), re.M)
+    assert {module for module, _ in imported} <= GUIDES_IMPORT
+    # What `surefoot` exports is imported from there.
+    deep = [f"{m}: {name}" for m, names in imported if m.count(".") > 1 for name in names.replace(" ", "").split(",")]
+    assert [found for found in deep if found.rpartition(" ")[2] in surefoot.__all__] == []
 
 
 def test_results_of_phases_have_a_module_of_their_own() -> None:

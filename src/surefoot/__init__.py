@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from surefoot.api import Agent, SequentialExecutor
     from surefoot.config.model import AlertSettings, BudgetConfig, ExecutionConfig, PhasePolicy, ReflectionConfig
+    from surefoot.config.paths import journal_file, state_home
     from surefoot.core.outcome import Outcome, Verdict
     from surefoot.core.phases import ExecutionPhase
     from surefoot.core.plan import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         StepType,
         TextCheck,
     )
+    from surefoot.core.proof import ProofLevel
     from surefoot.core.questions import Question
     from surefoot.core.task import Task
     from surefoot.engine.planner.plan_text import parse_plan_from_text
@@ -41,14 +43,15 @@ if TYPE_CHECKING:
     from surefoot.journal.store.base import Journal
     from surefoot.journal.store.memory import MemoryJournal
     from surefoot.journal.store.sqlite import SqliteJournal
-    from surefoot.models.base import LanguageModel, Message, ModelReply, ModelRequest, ModelTraits, Usage
+    from surefoot.models.base import LanguageModel, ModelReply, ModelRequest, ModelTraits, OnText, Usage
+    from surefoot.models.items import AssistantTurn, Message, TextPart, ToolCall, ToolResultMessage, ToolSpec
     from surefoot.models.select import create_model
     from surefoot.models.testing.cassette import RecordingModel, ReplayModel
-    from surefoot.models.testing.scripted import ScriptedModel
+    from surefoot.models.testing.scripted import Rule, ScriptedModel, calling
     from surefoot.results import SequentialExecutionPlan
     from surefoot.tools.context import ToolContext
     from surefoot.tools.registry import Toolbox, default_toolbox
-    from surefoot.tools.tool import ToolResult, tool
+    from surefoot.tools.tool import ToolResult, Writes, tool
 
 _HOMES = {
     "surefoot.api": (
@@ -61,6 +64,10 @@ _HOMES = {
         "ExecutionConfig",
         "PhasePolicy",
         "ReflectionConfig",
+    ),
+    "surefoot.config.paths": (
+        "journal_file",
+        "state_home",
     ),
     "surefoot.core.outcome": (
         "Outcome",
@@ -94,18 +101,30 @@ _HOMES = {
     "surefoot.journal.store.sqlite": ("SqliteJournal",),
     "surefoot.models.base": (
         "LanguageModel",
-        "Message",
         "ModelReply",
         "ModelRequest",
         "ModelTraits",
+        "OnText",
         "Usage",
+    ),
+    "surefoot.models.items": (
+        "AssistantTurn",
+        "Message",
+        "TextPart",
+        "ToolCall",
+        "ToolResultMessage",
+        "ToolSpec",
     ),
     "surefoot.models.select": ("create_model",),
     "surefoot.models.testing.cassette": (
         "RecordingModel",
         "ReplayModel",
     ),
-    "surefoot.models.testing.scripted": ("ScriptedModel",),
+    "surefoot.models.testing.scripted": (
+        "Rule",
+        "ScriptedModel",
+        "calling",
+    ),
     "surefoot.results": ("SequentialExecutionPlan",),
     "surefoot.tools.context": ("ToolContext",),
     "surefoot.tools.registry": (
@@ -114,6 +133,7 @@ _HOMES = {
     ),
     "surefoot.tools.tool": (
         "ToolResult",
+        "Writes",
         "tool",
     ),
 }
@@ -122,6 +142,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "Agent",
     "AlertSettings",
+    "AssistantTurn",
     "BudgetConfig",
     "Bus",
     "Check",
@@ -140,6 +161,7 @@ __all__ = [
     "ModelReply",
     "ModelRequest",
     "ModelTraits",
+    "OnText",
     "Outcome",
     "ParsesCheck",
     "Person",
@@ -149,6 +171,7 @@ __all__ = [
     "RecordingModel",
     "ReflectionConfig",
     "ReplayModel",
+    "Rule",
     "ScriptedModel",
     "SequentialExecutionPlan",
     "SequentialExecutor",
@@ -158,16 +181,24 @@ __all__ = [
     "SurefootError",
     "Task",
     "TextCheck",
+    "TextPart",
+    "ToolCall",
     "ToolContext",
     "ToolResult",
+    "ToolResultMessage",
+    "ToolSpec",
     "Toolbox",
     "Usage",
     "Verdict",
+    "Writes",
     "__version__",
+    "calling",
     "create_model",
     "default_toolbox",
     "fork",
+    "journal_file",
     "parse_plan_from_text",
+    "state_home",
     "tool",
     "undo",
 ]

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,19 +30,11 @@ ORDER = (
 """From the bottom up: what stands later may import what stands earlier, never the other way round."""
 
 PURE = (
-    *("errors", "core", "journal.events", "journal.state", "journal.reducers", "journal.redact"),
-    *("project.task_text", "prompting.schemas", "prompting.small.outline", "prompting.small.missing_imports"),
-    *("prompting.small.prefill", "engine.verdict", "engine.scheduler.graph", "engine.scheduler.conditions"),
-    *("engine.reflector.ladder", "engine.reflector.diagnose", "engine.reflector.merge"),
-    *("project.asked_changes", "engine.verifier.deciding", "engine.planner.criteria"),
-    *("engine.planner.plan_criteria", "engine.planner.evidence", "engine.planner.subject"),
-    *("engine.planner.normalize", "engine.planner.plan_toml", "history.decisions"),
-    *("engine.verifier.suite.compare", "engine.verifier.suite.python_tests", "engine.verifier.suite.report"),
-    *("engine.verifier.suite.test_policy", "project.test_words", "view"),
-    *("history.stats.facts", "history.stats.compute", "history.stats.values", "engine.alerts.document"),
-    *("integrations.otel.names", "integrations.otel.attributes", "integrations.otel.moments"),
+    *("errors", "core", "journal.events", "journal.state", "journal.reducers", "journal.redact", "prompting.schemas"),
+    *("engine.scheduler.conditions", "engine.verifier.deciding", "engine.alerts.document", "history.decisions"),
+    *("history.stats.values", "integrations.otel.names", "view"),
 )
-"""Modules and packages that decide and do no I/O."""
+"""Modules and packages that decide and do no I/O, besides those whose docstring says that they are pure."""
 EFFECTS = {"asyncio", "sqlite3", "apsw", "httpx", "openai", "subprocess", "socket", "threading", "shutil", "tempfile"}
 
 HEAVY = {
@@ -58,25 +51,50 @@ FILES = {
 MODULES = {name: path for name, path in FILES.items() if name}
 
 
-def imports(path: Path) -> set[str]:
-    """Everything that a file imports, wherever in it, also what is only for type checkers."""
+@cache
+def imports(path: Path, *, typed: bool = True) -> frozenset[str]:
+    """Everything that a file imports, wherever in it; with `typed` also what is only for type checkers."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    nodes: list[ast.AST] = [ast.parse(path.read_text())]
+    while nodes:
+        node = nodes.pop()
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{_origin(node, path)}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not typed:
+            nodes += node.orelse
+        else:
+            nodes += ast.iter_child_nodes(node)
+    return frozenset(found)
 
 
-def own_imports(path: Path) -> set[str]:
+def _origin(node: ast.ImportFrom, path: Path) -> str:
+    """The module from which a statement imports, by its full name, also of `from . import x`."""
+    if not node.level:
+        return node.module or ""
+    above = path.relative_to(SOURCE.parent).parts[: -node.level]
+    return ".".join([*above, *([node.module] if node.module else [])])
+
+
+def own_imports(path: Path, *, typed: bool = True) -> set[str]:
     """The modules of this project that a file imports."""
     found = set()
-    for name in imports(path):
+    for name in imports(path, typed=typed):
         if name.startswith("surefoot."):
             short = name.removeprefix("surefoot.")
             found.add(short if short in MODULES else short.rpartition(".")[0])
     return found - {""}
+
+
+def reached_from(name: str) -> dict[str, str]:
+    """The modules that a module needs at run time, itself and those of their imports too; each with who imports it."""
+    reached, new = {name: ""}, [name]
+    while new:
+        for other in own_imports(MODULES[importer := new.pop()], typed=False) - reached.keys():
+            reached[other] = importer
+            new.append(other)
+    return reached
 
 
 def package(name: str) -> str:
@@ -105,13 +123,46 @@ def test_no_module_imports_itself_in_a_cycle() -> None:
     assert sorted(graph) == []
 
 
-@pytest.mark.parametrize("name", PURE)
+PURE_MODULES = sorted(
+    name
+    for name, path in MODULES.items()
+    if re.search(r"\bPure\b", ast.get_docstring(ast.parse(path.read_text())) or "")
+    or any(name == listed or name.startswith(f"{listed}.") for listed in PURE)
+)
+AWAITS = {"prompting.fit": "the tokenizer of a server, which its docstring says"}
+
+
+def test_every_listed_package_is_there() -> None:
+    for listed in PURE:
+        assert any(name == listed or name.startswith(f"{listed}.") for name in MODULES), listed
+
+
+@pytest.mark.parametrize("name", PURE_MODULES)
 def test_pure_modules_do_no_io(name: str) -> None:
-    paths = [path for module, path in MODULES.items() if module == name or module.startswith(f"{name}.")]
-    assert paths
-    for path in paths:
-        assert not {module.split(".")[0] for module in imports(path)} & EFFECTS
-        assert "await " not in re.sub(r'""".*?"""', "", path.read_text(), flags=re.DOTALL)
+    """Neither by themselves nor by what they import."""
+    nodes = list(ast.walk(ast.parse(MODULES[name].read_text())))
+    assert not any(isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) for node in nodes) or name in AWAITS
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert "open" not in called
+    assert not {module.split(".")[0] for module in imports(MODULES[name])} & EFFECTS
+    for other, importer in reached_from(name).items():
+        effects = {module.split(".")[0] for module in imports(MODULES[other], typed=False)} & EFFECTS
+        assert not effects, f"{name} needs {other}, which imports {effects}; it is imported by {importer}"
+
+
+def test_only_the_runtime_assigns_to_a_run() -> None:
+    """A run is changed by its own methods: what is assigned from outside is in no event and in no docstring."""
+    found = []
+    for name, path in MODULES.items():
+        # The stores call their own rows so.
+        if name.startswith(("engine.runtime.", "journal.store.")):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [getattr(node, "target", None)]
+            for target in targets:
+                if isinstance(target, ast.Attribute) and ast.unparse(target.value) in ("run", "self.run", "self._run"):
+                    found.append(f"{name}: {ast.unparse(target)}")
+    assert found == []
 
 
 @pytest.mark.parametrize("name", FILES)

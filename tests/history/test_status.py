@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from support.recorded import asking, created, failed_run, only_planned, phases, records, whole_run
-from surefoot.core.transitions import Stage
-from surefoot.history.status import RunStatus, listed_statuses, live_runs, status_of, unread_answers
+from surefoot.core.transitions import RunStatus, Stage
+from surefoot.history.status import listed_statuses, live_runs, unread_answers
 from surefoot.journal import events as e
 from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.reducers import fold
+from surefoot.journal.run_status import status_of
 from surefoot.journal.store.reading import JournalReader
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.view.fold import view_of

@@ -54,7 +54,7 @@ def test_plan_diffs_outputs_environment_and_conversation_are_in_the_document(sto
     report = report_of(story("healed"))
     kinds = [row["kind"] for row in report["rows"]]
     assert (kinds.count("step"), kinds.count("try"), kinds.count("phase")) == (5, 6, 5)
-    assert report["files"] == {"added": ["CHANGES.md"], "modified": ["slug.py"], "deleted": []}
+    assert report["files"] == {"added": ["CHANGES.md"], "modified": ["slug.py"], "deleted": [], "tool_files": 0}
     assert {file["path"] for file in report["diff"]} == {"CHANGES.md", "slug.py"}
     (fixed,) = report["step_diffs"]["fix"]
     # The difference of the attempt that was kept, not of the one that was undone.

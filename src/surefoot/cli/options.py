@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-PHASE_NAMES = ("understanding", "approach", "planning", "execution", "validation")
+from surefoot.core.transitions import PHASE_NAMES as PHASE_NAMES
 
 
 class Duration(click.ParamType[float]):

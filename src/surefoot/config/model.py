@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from surefoot.config.flat_price import FlatPrice
 from surefoot.config.storage import LEASE_SECONDS, SHORTEST_LEASE
 from surefoot.config.workers import HEARTBEAT_SECONDS, QUEUE, SHORTEST_HEARTBEAT
 from surefoot.core.addresses import parse_address, private_kind
@@ -94,8 +95,12 @@ class BudgetConfig(Value):
     @property
     def flat_price(self) -> Price | None:
         """The price that applies to every model; None if it is not set."""
-        prompt, output = self.usd_per_million_prompt_tokens, self.usd_per_million_output_tokens
-        return Price(input=prompt, output=output) if prompt or output else None
+        return Price(input=flat.prompt, output=flat.output) if (flat := self.flat_rates) else None
+
+    @property
+    def flat_rates(self) -> FlatPrice | None:
+        """The same, for calls that are already recorded."""
+        return FlatPrice.of(self.usd_per_million_prompt_tokens, self.usd_per_million_output_tokens)
 
 
 class ModelSettings(Value):

@@ -210,6 +210,8 @@ class Outcome(Value):
     protected_changes: tuple[str, ...] = ()
     """Files that the task says to leave alone and that the run changed or removed."""
     degraded_steps: tuple[str, ...] = ()
+    """Steps that failed and have their declared stand-in as result. For programs that read JSON; people see it in the
+    status of the steps."""
     unproven_steps: tuple[str, ...] = ()
     """Steps that appear to be done, but that no check could prove."""
     not_captured: tuple[str, ...] = ()

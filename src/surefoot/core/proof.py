@@ -1,9 +1,12 @@
 """Proof: the strength of the evidence for a run's result, and the project's tests before and after the run."""
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from surefoot.core.values import FreeText, Value
+
+ProofLetter: TypeAlias = Literal["A", "B", "C"]
 
 
 class ProofLevel(StrEnum):
@@ -18,8 +21,8 @@ class ProofLevel(StrEnum):
     fallback results, weakened tests, regressions and others. Also for a run that did not finish or only made a plan."""
 
     @property
-    def letter(self) -> str:
-        return {ProofLevel.GIVEN_CHECK: "A", ProofLevel.OWN_TEST: "B"}.get(self, "C")
+    def letter(self) -> ProofLetter:
+        return "A" if self is ProofLevel.GIVEN_CHECK else "B" if self is ProofLevel.OWN_TEST else "C"
 
 
 class SuiteCounts(Value):
@@ -61,6 +64,11 @@ class AlteredTest(Value):
         return f"{self.name} was {self.fate}" + (f" by the line {self.line!r}" if self.line else "")
 
 
+def weakened_of(altered: Iterable[AlteredTest]) -> tuple[AlteredTest, ...]:
+    """The tests that were changed, removed or skipped although the task does not ask for it."""
+    return tuple(test for test in altered if test.fate != "moved" and not test.asked)
+
+
 class SuiteEvidence(Value):
     """The results of the project's tests before and after the run."""
 
@@ -94,4 +102,4 @@ class SuiteEvidence(Value):
     @property
     def weakened(self) -> tuple[AlteredTest, ...]:
         """Tests that were changed, removed or skipped although the task does not ask for it."""
-        return tuple(test for test in self.altered if test.fate != "moved" and not test.asked)
+        return weakened_of(self.altered)

@@ -6,7 +6,7 @@ very little, because every list of runs needs it.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from surefoot.errors import IllegalTransition
 
@@ -104,6 +104,20 @@ RUN_TRANSITIONS: dict[Stage, dict[Stage, str]] = {
 }
 
 
+PHASE_NAMES = tuple(
+    stage.value for stage in (Stage.UNDERSTANDING, Stage.APPROACH, Stage.PLANNING, Stage.EXECUTION, Stage.VALIDATION)
+)
+"""The names of the phases, in their order."""
+
+
+RunStatus: TypeAlias = Literal[
+    "running", "waiting", "paused", "interrupted", "queued", "plan", "done", "failed", "undone"
+]
+"""`running`: a process drives it. `waiting`: it has an open question. `paused`: a person stopped it. `interrupted`: its
+process ended before the run did. `queued`: a remote run that no worker drives yet. `plan`: only a plan was asked for,
+and it is made. `undone`: all or some of its changes were undone."""
+
+
 class StepStatus(StrEnum):
     PENDING = "pending"
     RUNNING = "running"
@@ -120,11 +134,14 @@ SETTLED = frozenset(
 )
 """The final states of a step. Only a person or a new plan changes them."""
 
+HAS_RESULT = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED})
+"""The final states of a step that ran and left a result."""
+
 READY = "ready"
 """The status shown for a pending step whose dependencies are all met. It follows from the status of other steps, so it
 is not recorded."""
 
-_DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED, StepStatus.SKIPPED})
+_DONE = HAS_RESULT | {StepStatus.SKIPPED}
 """Statuses that satisfy a dependency. The dependants of a skipped step run without its result."""
 
 

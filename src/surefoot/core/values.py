@@ -145,6 +145,11 @@ def error_in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+def common_prefix(one: Sequence[object], other: Sequence[object]) -> int:
+    """The length of the common prefix of two sequences."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
 def join_limited(items: Sequence[str], limit: int = 6) -> str:
     """Join the items in one line: `a, b, c and 4 more`."""
     joined = ", ".join(items[:limit])

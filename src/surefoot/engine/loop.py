@@ -41,7 +41,7 @@ from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
 from surefoot.project.commits import newest_changes
-from surefoot.tools.fs.walk import in_tool_folder
+from surefoot.tools.fs.tool_files import is_made_by_tools
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 
@@ -370,7 +370,7 @@ async def _compare_with_start(run: Run) -> Observed:
     touched, protected = run.state.touched, set(run.state.protected)
     for change in await asyncio.to_thread(run.workspace.changes, run.state.snapshot):
         path = as_text(change.path)
-        if "." in touched or path in touched or path in protected or not in_tool_folder(path):
+        if "." in touched or path in touched or path in protected or not is_made_by_tools(path):
             paths[change.kind if change.kind in paths else "changed"].append(path)
     state = await asyncio.to_thread(run.workspace.tree_state)
     return Observed(**paths, not_captured=state.not_captured)

@@ -194,7 +194,7 @@ def stopped(
 def _diagnosis(
     state: RunState, observed: Observed, verdict: Verdict, reason: str, error: SurefootError | None
 ) -> Diagnosis:
-    failed = _failed_step(state)
+    failed = state.failed_step
     last = failed.failures[-1] if failed is not None and failed.failures else None
     root_cause = evidence = cause = remedy = ""
     if error is not None:
@@ -233,12 +233,6 @@ def _repair_set_up(state: RunState, cause: str, remedy: str) -> Iterable[str]:
     yield f"then continue from here: surefoot resume {state.run_id}{other}"
 
 
-def _failed_step(state: RunState) -> StepRun | None:
-    """Return the step that recovery last worked on, unless it recovered: then something else ended the run."""
-    step_run = state.steps.get(state.recovering)
-    return step_run if step_run is not None and step_run.status is StepStatus.FAILED else None
-
-
 def _files_left_behind(state: RunState, paths: Sequence[str]) -> Iterable[str]:
     yield from paths[:MAX_LISTED]
     if len(paths) > MAX_LISTED:
@@ -252,7 +246,7 @@ def _tried(state: RunState) -> Iterable[str]:
 
 
 def _next_steps(state: RunState, verdict: Verdict) -> Iterable[str]:
-    failed = _failed_step(state)
+    failed = state.failed_step
     match verdict:
         case Verdict.BUDGET:
             yield "give it more: --max-tokens, --max-cost, or a smaller task"

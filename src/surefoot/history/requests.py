@@ -11,12 +11,12 @@ from surefoot.core.transitions import WORKING, Stage
 from surefoot.engine.planner.plan_toml import revision
 from surefoot.engine.refusal import refuse_secret_answer
 from surefoot.errors import PlanError, UsageError
-from surefoot.history.status import is_plan
 from surefoot.journal.events import ControlCommand, PlanRevised
 from surefoot.journal.messages import AnswerMessage, ControlMessage, answered_in
 from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_values import redacted_for_storage
 from surefoot.journal.reducers import fold
+from surefoot.journal.run_status import is_plan
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 
@@ -33,7 +33,7 @@ def resolve_step(name: str, ids: list[str]) -> str:
     return ids[int(name) - 1] if name not in ids and name.isdecimal() and 0 < int(name) <= len(ids) else name
 
 
-def require_control(state: RunState, step_id: str = "") -> str:
+def step_to_control(state: RunState, step_id: str = "") -> str:
     """The id of the step that a control is about. Raises UsageError if the run takes no controls or lacks the step."""
     run_id = state.run_id
     if state.outcome is None and state.stage is Stage.WAITING:

@@ -1,99 +1,23 @@
-"""The status of a run, from its journal and from whether a process drives it now.
+"""The statuses of the runs in a list, and which runs a process drives now.
 
-Commands, the server and the report all use this module, so they agree on the status. A process is found by the lock of
-the workspace, or by its lease if the journal is in a database. Imports little, because `surefoot list` needs it.
+A process is found by the lock of the workspace, or by its lease if the journal is in a database. Imports little,
+because `surefoot list` needs it.
 """
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
-from surefoot.core.transitions import Stage, Verdict
+from surefoot.core.transitions import RunStatus, Stage, Verdict
+from surefoot.journal.run_status import StatusFacts, status_from
 from surefoot.journal.store.base import Reader, RunSummary
 from surefoot.workspace.lock import running_in
 
 if TYPE_CHECKING:
     from surefoot.config.storage import Storage
-    from surefoot.journal.state import RunState
-
-RunStatus: TypeAlias = Literal[
-    "running", "waiting", "paused", "interrupted", "queued", "plan", "done", "failed", "undone"
-]
-"""`running`: a process drives it. `waiting`: it has an open question. `paused`: a person stopped it. `interrupted`: its
-process ended before the run did. `queued`: a remote run that no worker drives yet. `plan`: only a plan was asked for,
-and it is made. `undone`: all or some of its changes were undone."""
 
 _OPEN_KINDS = ("run_created", "run_resumed", "run_interrupted", "question_asked", "question_answered")
-
-
-class _Facts(NamedTuple):
-    """The facts that determine the status."""
-
-    stage: Stage
-    verdict: Verdict | None
-    """None if the run has not ended."""
-    live: bool
-    is_undone: bool = False
-    is_plan: bool = False
-    asks: bool = False
-    is_interrupted: bool = False
-    as_asked: bool = False
-    is_remote: bool = False
-
-
-def _status(facts: _Facts) -> RunStatus:
-    if facts.is_plan:
-        # A plan changes no files, so an undo does not change its status.
-        return "plan"
-    if facts.is_undone:
-        return "undone"
-    if facts.verdict is not None:
-        return "done" if facts.verdict in (Verdict.VERIFIED, Verdict.UNVERIFIED) else "failed"
-    if facts.asks:
-        return "waiting"
-    if facts.live and not facts.is_interrupted:
-        return "running"
-    if facts.stage is Stage.WAITING or facts.as_asked:
-        return "paused"
-    return "queued" if facts.is_remote else "interrupted"
-
-
-def status_of(state: "RunState", *, live: bool, answered: Collection[str] = ()) -> RunStatus:
-    """The status of a run. `answered` are the ids of questions whose answers the run has not read yet."""
-    interruption = state.interruption
-    return _status(
-        _Facts(
-            stage=state.stage,
-            verdict=state.outcome.verdict if state.outcome else None,
-            live=live,
-            is_undone=state.undone is not None,
-            is_plan=is_plan(state),
-            asks=any(question.id not in answered for question in state.open_questions),
-            is_interrupted=interruption is not None,
-            as_asked=interruption is not None and interruption.as_asked,
-            is_remote=state.remote,
-        )
-    )
-
-
-def is_plan(state: "RunState") -> bool:
-    """Whether only a plan was asked for, and it is made. Every other completed run was validated."""
-    return (
-        state.outcome is not None
-        and state.outcome.verdict is Verdict.UNVERIFIED
-        and state.stage is Stage.COMPLETED
-        and state.validation is None
-        and state.plan is not None
-    )
-
-
-def has_halted(state: "RunState") -> bool:
-    """Whether the journal says that the run was interrupted or paused. Its process may need a moment to end.
-
-    A run that asks a question is not halted: its process may be waiting for the answer.
-    """
-    return state.interruption is not None or (state.stage is Stage.WAITING and not state.open_questions)
 
 
 def listed_statuses(runs: Sequence[RunSummary], reader: Reader, live: Collection[str]) -> list[RunStatus]:
@@ -111,10 +35,12 @@ def listed_statuses(runs: Sequence[RunSummary], reader: Reader, live: Collection
     found = []
     for run in runs:
         verdict = run.verdict if has_ended(run) else None
-        facts = _Facts(run.stage, verdict, run.run_id in live, is_undone=bool(run.undone), is_plan=run.run_id in plans)
+        facts = StatusFacts(
+            run.stage, verdict, run.run_id in live, is_undone=bool(run.undone), is_plan=run.run_id in plans
+        )
         if run.run_id in events:
             facts = _with_events(facts, run.run_id, events[run.run_id], reader)
-        found.append(_status(facts))
+        found.append(status_from(facts))
     return found
 
 
@@ -122,7 +48,7 @@ def has_ended(run: RunSummary) -> bool:
     return run.verdict not in (None, Verdict.INTERRUPTED)
 
 
-def _with_events(facts: _Facts, run_id: str, events: Iterable[tuple[str, bytes]], reader: Reader) -> _Facts:
+def _with_events(facts: StatusFacts, run_id: str, events: Iterable[tuple[str, bytes]], reader: Reader) -> StatusFacts:
     """The facts, completed from some events in the same way as the reducers do it."""
     asked: set[str] = set()
     interrupted = as_asked = remote = False

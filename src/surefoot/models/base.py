@@ -65,7 +65,8 @@ class Usage(Value):
     cache_write_tokens: int = 0
     """Prompt tokens that the server wrote to its cache, if it reports them."""
     reasoning_tokens: int = 0
-    """Output tokens that the model spent on reasoning, if the server reports them."""
+    """Output tokens that the model spent on reasoning, if the server reports them. For programs that call a model
+    themselves: a run records only `output_tokens`, which include these."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
@@ -118,7 +119,8 @@ class ModelReply(Value):
     usage: Usage = Field(default_factory=Usage)
     model: str = ""
     constrained: bool = False
-    """True if the server enforced the schema while decoding."""
+    """True if the server enforced the schema while decoding. For programs that call a model themselves: a run reads
+    every answer as if it had not."""
     turn: AssistantTurn | None = None
     """The answer as an item for the next request. Set if the request had tools or was a conversation."""
 

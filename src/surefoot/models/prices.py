@@ -23,7 +23,9 @@ class Family(NamedTuple):
     """The models of one provider."""
 
     source: str
+    """The page of the provider that lists the prices."""
     as_of: str
+    """The day on which they were read there. docs/models.md names both, and a test compares them."""
     names: tuple[str, ...]
     """Prefixes of the specs of these models."""
     hosts: tuple[str, ...]

@@ -198,8 +198,7 @@ def approach_text(state: RunState) -> str:
 
 def step_to_replan(state: RunState) -> StepRun | None:
     """Return the failed step that made a new plan necessary. Once that plan is made, the step is no longer in it."""
-    step_run = state.steps.get(state.recovering)
-    return step_run if step_run is not None and step_run.status is StepStatus.FAILED else None
+    return state.failed_step
 
 
 def progress_text(state: RunState) -> str:

@@ -20,7 +20,7 @@ from surefoot.view.conversation import Transcript
 from surefoot.view.details import step_artifacts, step_log, step_proofs
 from surefoot.view.documents import FileDiff, Message
 from surefoot.view.fold import snapshot, view_of
-from surefoot.view.patches import file_diffs
+from surefoot.view.patches import file_diffs, without_tool_files
 from surefoot.view.state import RunView
 
 
@@ -72,6 +72,8 @@ class _Builder:
         checks = clean.value(facts.final_checks(state, clean.redactor))
         steps = clean.value({step_id: document for step_id, document in self._steps() if any(document.values())})
         step_diffs = dict(self._step_diffs()) if not problem else {}
+        files = facts.changed_files(state.outcome)
+        self.omissions.add("tool_files", count=files["tool_files"])
         blobs = self._outputs((row["output_hash"] for row in checks), steps)
         return {
             "v": REPORT_VERSION,
@@ -84,7 +86,7 @@ class _Builder:
             "rows": clean.value(snapshot(view, MAX_ACTIONS)),
             "checks": checks,
             "tests": clean.value(facts.suite(state)),
-            "files": facts.changed_files(state.outcome),
+            "files": files,
             "notes": clean.value(facts.notes(state)),
             "unproven_steps": list(state.outcome.unproven_steps) if state.outcome else [],
             "undone": clean.value(state.undone.as_object()) if state.undone else None,
@@ -92,7 +94,7 @@ class _Builder:
             "commits": [commit.commit for commit in state.commits],
             "pushes": clean.value(facts.pushes(state)),
             "recoveries": clean.value(facts.recoveries(view)),
-            "usage": facts.usage(state, self.shown),
+            "usage": facts.usage(self.shown),
             "environment": clean.value(facts.environment(state, self.shown)),
             "diff": diff,
             "diff_problem": problem,
@@ -124,7 +126,7 @@ class _Builder:
                 yield step_id, files
 
     def _files(self, step_id: str) -> list[FileDiff]:
-        text = diff_between(self.original, self.timeline, self.source.home, step_id)
+        text, _ = without_tool_files(diff_between(self.original, self.timeline, self.source.home, step_id))
         return self.cleaner.patches(file_diffs(self.cleaner.redactor.redact(text)))
 
     def _fitting(self, files: list[FileDiff]) -> list[FileDiff]:

@@ -60,6 +60,8 @@ class ChangedFiles(TypedDict):
     added: list[str]
     modified: list[str]
     deleted: list[str]
+    tool_files: int
+    """How many more files of version control and of tools were changed, which are in none of the lists."""
 
 
 class SuiteRow(TypedDict):
@@ -103,6 +105,7 @@ Omitted: TypeAlias = Literal[
     "patches",
     "actions",
     "texts",
+    "tool_files",
 ]
 
 

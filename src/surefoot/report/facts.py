@@ -3,18 +3,19 @@
 from collections.abc import Iterable
 from typing import Any
 
+from surefoot.config.flat_price import FlatPrice, cost_of_call
 from surefoot.core.outcome import CheckResult, Outcome
-from surefoot.core.transitions import StepStatus
+from surefoot.core.transitions import HAS_RESULT
 from surefoot.journal import events as e
 from surefoot.journal.redact import Redactor
 from surefoot.journal.state import RunState
 from surefoot.report.document import ChangedFiles, Environment, FinalCheck, Push, Recovery, SuiteRow, Usage
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.details import proof_row
 from surefoot.view.questions import open_points, other_warnings
 from surefoot.view.rows import Colour
 from surefoot.view.state import RunView, Try, Used
 
-_GOOD = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
 _ALWAYS = ("approve", "network", "sandbox")
 """Settings that are always listed."""
 
@@ -74,12 +75,14 @@ def pushes(state: RunState) -> list[Push]:
 
 
 def changed_files(outcome: Outcome | None) -> ChangedFiles:
+    """The files that the run changed. Those of version control and of tools are only counted."""
     if outcome is None:
-        return {"added": [], "modified": [], "deleted": []}
+        return {"added": [], "modified": [], "deleted": [], "tool_files": 0}
     return {
-        "added": list(outcome.generated_files),
-        "modified": list(outcome.modified_files),
-        "deleted": list(outcome.deleted_files),
+        "added": [path for path in outcome.generated_files if is_listed(path)],
+        "modified": [path for path in outcome.modified_files if is_listed(path)],
+        "deleted": [path for path in outcome.deleted_files if is_listed(path)],
+        "tool_files": sum(not is_listed(path) for path in outcome.changed_files),
     }
 
 
@@ -122,7 +125,7 @@ def _recovery(view: RunView, step_id: str, tried: Try) -> Recovery:
         "root_cause": tried.reflection.root_cause if tried.reflection else "",
         "rung": tried.rung,
         "rolled_back": tried.rolled_back,
-        "healed": step_run is not None and step_run.status in _GOOD,
+        "healed": step_run is not None and step_run.status in HAS_RESULT,
         "seconds": round(ended - tried.started_at + tried.recovery_seconds, 3),
         "calls": tried.used.calls,
         "tokens": tried.used.tokens,
@@ -130,12 +133,17 @@ def _recovery(view: RunView, step_id: str, tried: Try) -> Recovery:
     }
 
 
-def usage(state: RunState, records: Iterable[e.Record]) -> list[Usage]:
+def usage(records: Iterable[e.Record]) -> list[Usage]:
     """The use of the model by purpose, in the order of the first calls."""
     used: dict[str, Used] = {}
+    flat: FlatPrice | None = None
     for record in records:
-        if isinstance(record.event, e.ModelAnswered):
-            used.setdefault(str(record.event.purpose), Used()).add(record.event, state.cost_of(record.event))
+        match record.event:
+            case e.RunCreated(config=config) | e.RunResumed(config=config) if config is not None:
+                flat = config.budget.flat_rates
+            case e.ModelAnswered() as call:
+                cost = cost_of_call(call.cost_usd, call.prompt_tokens, call.output_tokens, flat)
+                used.setdefault(str(call.purpose), Used()).add(call, cost)
     return [
         {
             "purpose": purpose,

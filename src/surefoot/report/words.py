@@ -36,6 +36,7 @@ _OMITTED = {
     "patches": "the ends of {n} ({size} lines)",
     "actions": "{n}, the oldest",
     "texts": "the middle of {n} ({size} characters)",
+    "tool_files": "{n} of version control and of tools, such as caches",
 }
 _NOUNS = {
     "outputs": "output",
@@ -48,6 +49,7 @@ _NOUNS = {
     "patches": "difference",
     "actions": "action",
     "texts": "long text",
+    "tool_files": "changed file",
 }
 
 

@@ -18,9 +18,9 @@ from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.history import requests
 from surefoot.history.fork import Point, fork
 from surefoot.history.restoring import who
-from surefoot.history.status import has_halted, is_plan
 from surefoot.history.undo import undo
 from surefoot.journal.messages import answered_in
+from surefoot.journal.run_status import has_halted, is_plan
 from surefoot.journal.store.base import Journal
 from surefoot.journal.store.opening import open_journal
 from surefoot.models.select import reusable_spec
@@ -39,7 +39,7 @@ TAKEN_UP_SECONDS = 3.0
 """How long to wait until the process of a run has taken up a command. It checks four times a second."""
 BEGIN_SECONDS = 30.0
 """How long to wait for the start of a process that continues a run."""
-Outcome: TypeAlias = Callable[[RunView], dict[str, Any] | None]
+FindAnswer: TypeAlias = Callable[[RunView], dict[str, Any] | None]
 """Finds the answer to a command in the view of its run; None if there is none yet."""
 
 
@@ -74,9 +74,13 @@ class Commands:
         self._hub, self._cwd, self._model = hub, cwd, model
         self._answers = Answers(hub.home / "server" / "commands.jsonl")
         self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        """By key of a command: its execution, so that the same command is joined and not executed twice."""
         self._drivers: list[Driver] = []
+        """All processes that were started here and are not reaped yet, also those whose run is not known yet."""
         self._driving: dict[str, Driver] = {}
+        """By run: the newest process that was started here for it. It may have ended."""
         self._answering: dict[str, asyncio.Lock] = {}
+        """By run: held while an answer is given to it."""
 
     async def start(self, request: StartRequest) -> dict[str, Any]:
         """Start a run. Returns {"run": its id}, or a refusal."""
@@ -105,7 +109,7 @@ class Commands:
             return await self._verb(await self._hub.view(run_id), request)
 
         async def looking(before: int) -> dict[str, Any]:
-            return await self._wait_for(run_id, self._outcome(request, before))
+            return await self._wait_for(run_id, self._finder(request, before))
 
         return cast(Answer, await self._once(f"{run_id}:{request.commandId}", executing, looking))
 
@@ -149,11 +153,20 @@ class Commands:
         return await asyncio.shield(task)
 
     async def _verb(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
-        verbs = {"retry": self._retry, "resume": self._resume, "answer": self._answer, "edit": self._edit}
-        verbs |= {"undo": self._undo, "fork": self._fork}
-        return await verbs.get(request.command, self._control)(view, request)
+        verbs = {
+            "pause": self._control,
+            "cancel": self._control,
+            "skip": self._control,
+            "retry": self._retry,
+            "resume": self._resume,
+            "answer": self._answer,
+            "edit": self._edit,
+            "undo": self._undo,
+            "fork": self._fork,
+        }
+        return await verbs[request.command](view, request)
 
-    def _outcome(self, request: CommandRequest, before: int) -> Outcome:
+    def _finder(self, request: CommandRequest, before: int) -> FindAnswer:
         """The function that finds the answer to a command that was sent after this event."""
         match request.command:
             case "answer":
@@ -164,11 +177,11 @@ class Commands:
                 return lambda view: answers.taken_up(view, request.commandId) or answers.resumed(view, before)
         return lambda view: answers.taken_up(view, request.commandId)
 
-    async def _wait_for(self, run_id: str, outcome: Outcome, seconds: float = TAKEN_UP_SECONDS) -> dict[str, Any]:
+    async def _wait_for(self, run_id: str, find: FindAnswer, seconds: float = TAKEN_UP_SECONDS) -> dict[str, Any]:
         """Wait until the run has taken up a command. After `seconds`, the answer is that it is queued."""
-        await self._hub.wait_for(run_id, lambda view: outcome(view) is not None, seconds)
+        await self._hub.wait_for(run_id, lambda view: find(view) is not None, seconds)
         view = await self._hub.view(run_id)
-        return outcome(view) or answers.queued(view)
+        return find(view) or answers.queued(view)
 
     # -- the verbs --------------------------------------------------------------------------------------------------
 
@@ -176,13 +189,13 @@ class Commands:
         state = view.state
         if request.command == "skip" and not request.step:
             raise UsageError("a step is needed", remedy="name it")
-        step_id = requests.require_control(state, request.step)
+        step_id = requests.step_to_control(state, request.step)
         if not view.live:
             raise UsageError("no process is driving the run now", remedy="resume it first")
         command = cast(Literal["pause", "cancel", "skip", "retry"], request.command)
         arguments = (command, step_id, request.why, request.commandId)
         await self._with_journal(lambda j: requests.send_control(j, state.run_id, *arguments))
-        return await self._wait_for(state.run_id, self._outcome(request, state.seq))
+        return await self._wait_for(state.run_id, self._finder(request, state.seq))
 
     async def _retry(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         view = await self._when_halted(view)
@@ -232,16 +245,16 @@ class Commands:
         # The view is redacted, so the answer is redacted before the comparison.
         wanted = self._hub.redactor.redact_known(answer)
 
-        def outcome(view: RunView) -> dict[str, Any] | None:
+        def find(view: RunView) -> dict[str, Any] | None:
             return answers.answered(view, request.question, wanted)
 
         while True:
             view, driver = await self._hub.view(run_id), self._driving.get(run_id)
             if not view.live and (driver is None or driver.process.poll() is not None):
                 await self._continue(view, ["resume", run_id], request)
-                return await self._wait_for(run_id, outcome)
+                return await self._wait_for(run_id, find)
             # A process that has just asked and is about to end does not read the answer.
-            found = await self._wait_for(run_id, outcome)
+            found = await self._wait_for(run_id, find)
             if "queued" not in found or (await self._hub.view(run_id)).live:
                 return found
 
@@ -268,8 +281,8 @@ class Commands:
             seq = await self._with_journal(lambda j: asyncio.run(requests.revise_plan(j, *arguments)))
             return answers.accepted(seq)
         await self._with_journal(lambda j: requests.send_edit(j, state.run_id, *edit, command_id))
-        outcome = self._outcome(request, state.seq)
-        return await self._wait_for(state.run_id, outcome, TAKEN_UP_SECONDS if view.live else 0)
+        find = self._finder(request, state.seq)
+        return await self._wait_for(state.run_id, find, TAKEN_UP_SECONDS if view.live else 0)
 
     async def _undo(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         if view.live:

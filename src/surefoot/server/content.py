@@ -15,7 +15,7 @@ from surefoot.server.hub import Hub
 from surefoot.view.conversation import Transcript
 from surefoot.view.details import step_detail
 from surefoot.view.documents import Message, StepDetail
-from surefoot.view.patches import file_diffs
+from surefoot.view.patches import file_diffs, without_tool_files
 from surefoot.view.state import RunView
 from surefoot.workspace.worktrees import worktree_origins
 
@@ -37,7 +37,8 @@ class Content:
     async def diff(self, run_id: str, step: str) -> dict[str, Any]:
         records = list(self._hub.reader.read(run_id, 0))
         text = await asyncio.to_thread(diff_of, records, self._hub.home, step)
-        return {"files": file_diffs(self._hub.redactor.redact_known(text))}
+        text, others = without_tool_files(text)
+        return {"files": file_diffs(self._hub.redactor.redact_known(text)), "tool_files": len(others)}
 
     async def step(self, view: RunView, step_id: str) -> StepDetail:
         return step_detail(view, step_id, self._hub.redactor)

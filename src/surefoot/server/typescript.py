@@ -1,10 +1,13 @@
 """Writes the types of the protocol as TypeScript: `python -m surefoot.server.typescript > web/src/lib/protocol.ts`."""
 
 import types
+from enum import StrEnum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from typing_extensions import is_typeddict
 
+from surefoot.core.phases import PhaseStatus
+from surefoot.core.transitions import RunStatus, StepStatus
 from surefoot.report import document
 from surefoot.view import documents, rows
 
@@ -12,7 +15,11 @@ _HEAD = "// Written by `python -m surefoot.server.typescript` from src/surefoot/
 _NAMES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "unknown"}
 _MODULES = (rows, documents, document)
 _ALIASES: dict[str, Any] = {
-    **{name: getattr(rows, name) for name in ("RunStatus", "PhaseStatusName", "StepStatusName", "Colour", "Row")},
+    "RunStatus": RunStatus,
+    "PhaseStatusName": PhaseStatus,
+    "StepStatusName": StepStatus,
+    "Colour": rows.Colour,
+    "Row": rows.Row,
     "Omitted": document.Omitted,
 }
 
@@ -42,6 +49,8 @@ def _type(hint: Any, *, top: bool = False) -> str:
             if hint == alias:
                 return name
     origin, arguments = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return " | ".join(_literal(member.value) for member in hint)
     if origin is Literal:
         return " | ".join(_literal(value) for value in arguments)
     if origin in (Union, types.UnionType):

@@ -5,6 +5,7 @@ from typing import Any
 
 from surefoot.core.transitions import Rung, StepStatus
 from surefoot.journal import events as e
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.rows import ActionRow, RedLook
 from surefoot.view.state import RunView, Try
 from surefoot.view.steps import action_title
@@ -142,7 +143,8 @@ def _action_finished(view: RunView, event: e.ActionFinished, at: float) -> set[s
     if row is None:
         return set()
     ended: ActionRow = {**row, "status": "ok" if event.ok else "failed", "ended_at": at}
-    ended["summary"], ended["changed"], ended["output_blob"] = event.summary, list(event.changed), event.output or None
+    ended["summary"], ended["output_blob"] = event.summary, event.output or None
+    ended["changed"] = [path for path in event.changed if is_listed(path)]
     view.actions[row["key"]] = ended
     if event.output:
         view.blobs.add(event.output)

@@ -7,26 +7,21 @@ changed in between, however many events there were. `changed_since` returns thes
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from surefoot.core.transitions import Stage
+from surefoot.core.transitions import PHASE_NAMES, Stage
 from surefoot.journal import events as e
 from surefoot.journal.reducers import apply
 from surefoot.view import attempts
 from surefoot.view.attempts import end_wait, one_step
+from surefoot.view.labels import PHASE_ACTIVITIES
 from surefoot.view.making import build, reason_for_plan
 from surefoot.view.messages import add_messages
 from surefoot.view.rows import Row
-from surefoot.view.state import PHASES, Given, RunView, Span, Taken
+from surefoot.view.state import Given, RunView, Span, Taken
 from surefoot.view.steps import step_row
 
 SNAPSHOT_ACTIONS = 200
 """How many of the newest actions a snapshot has. Older ones are fetched with their step."""
 _PHASE_OF = {Stage.RECOVERY: "execution"}
-_ACTIVITIES = {
-    "understanding": "reading the task",
-    "approach": "choosing an approach",
-    "planning": "making the plan",
-    "validation": "validating the result",
-}
 
 
 def advance(view: RunView, record: e.Record) -> set[str]:
@@ -78,7 +73,7 @@ def _sorted(view: RunView, keys: list[str]) -> list[str]:
     """Sort keys into the order in which a page shows the rows: by kind, phases and steps by their sequence."""
     if len(keys) == 1:
         return keys
-    ranks = {f"phase:{name}": number for number, name in enumerate(PHASES)}
+    ranks = {f"phase:{name}": number for number, name in enumerate(PHASE_NAMES)}
     ranks |= {f"step:{step_id}": number for number, step_id in enumerate((*view.state.steps, *view.gone))}
     return sorted(keys, key=lambda key: (_KINDS.index(key.partition(":")[0]), ranks.get(key, 0)))
 
@@ -105,7 +100,7 @@ def _before_removal(view: RunView, event: e.Event) -> dict[str, Any]:
 
 
 def _all_phases() -> set[str]:
-    return {f"phase:{name}" for name in PHASES}
+    return {f"phase:{name}" for name in PHASE_NAMES}
 
 
 def _created(view: RunView, event: e.RunCreated, at: float) -> set[str]:
@@ -129,7 +124,7 @@ def _entered(view: RunView, event: e.StageEntered, at: float) -> set[str]:
     for other, span in view.phases.items():
         if other != name and span.ended is None:
             span.ended = at
-    if name in PHASES:
+    if name in PHASE_NAMES:
         view.phases.setdefault(name, Span(at)).ended = None
     if event.stage is Stage.WAITING:
         view.now = {"step": None, "action": None, "text": event.reason, "since": at}
@@ -140,7 +135,7 @@ def _entered(view: RunView, event: e.StageEntered, at: float) -> set[str]:
 
 def _phase_started(view: RunView, event: e.PhaseStarted, at: float) -> set[str]:
     view.phases.setdefault(event.phase, Span(at)).ended = None
-    text = _ACTIVITIES.get(event.phase, event.phase)
+    text = PHASE_ACTIVITIES.get(event.phase, event.phase)
     view.now = {"step": None, "action": None, "text": text, "since": at}
     return {f"phase:{event.phase}"}
 

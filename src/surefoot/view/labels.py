@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from surefoot.core.outcome import IN_PART, NOTHING_DONE, Verdict
 from surefoot.core.proof import ProofLevel
-from surefoot.core.transitions import Rung, StepStatus
-from surefoot.history.status import RunStatus
+from surefoot.core.transitions import Rung, RunStatus, StepStatus
 
 VERDICT_LABELS: dict[Verdict, str] = {
     Verdict.VERIFIED: "Verified",
@@ -73,6 +72,14 @@ STEP_LABELS: dict[StepStatus, str] = {
     StepStatus.DEGRADED: "done with a fallback",
     StepStatus.BLOCKED: "blocked",
 }
+PHASE_ACTIVITIES = {
+    "understanding": "reading the task",
+    "approach": "choosing an approach",
+    "planning": "making the plan",
+    "validation": "validating the result",
+}
+"""What happens during a phase. In the execution, its steps are shown instead."""
+
 UNPROVEN = "done, unproven"
 """The label of a step that is done, but that no check could prove."""
 

@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 from surefoot.core.phases import PhaseResult, PhaseStatus
-from surefoot.core.transitions import Stage, StepStatus
-from surefoot.history.status import RunStatus, status_of
+from surefoot.core.transitions import PHASE_NAMES, RunStatus, Stage, StepStatus
+from surefoot.journal.run_status import status_of
 from surefoot.journal.state import RunState
 from surefoot.view.questions import question_row
 from surefoot.view.rows import (
@@ -15,7 +15,7 @@ from surefoot.view.rows import (
     RunRow,
     StepCounts,
 )
-from surefoot.view.state import PHASES, RunView
+from surefoot.view.state import RunView
 from surefoot.view.steps import is_healed, step_row, try_row
 
 
@@ -60,11 +60,11 @@ def run_row(view: RunView) -> RunRow:
         "model": state.model,
         "strategy": "conversation" if state.conversations else None,
         "stage": str(state.stage),
-        "state": cast(Any, str(state.orchestration)),
+        "state": state.orchestration,
         "status": status,
         "verdict": str(outcome.verdict) if outcome else None,
         "exit_code": (0 if status == "plan" else outcome.exit_code) if outcome else None,
-        "proof": cast(Any, outcome.proof.letter) if outcome else None,
+        "proof": outcome.proof.letter if outcome else None,
         "summary": outcome.summary if outcome else "",
         "reason": state.stage_reason,
         "started_at": state.started_at,
@@ -150,7 +150,7 @@ def phase_row(view: RunView, name: str) -> PhaseRow:
         "key": f"phase:{name}",
         "kind": "phase",
         "name": cast(Any, name),
-        "status": cast(Any, str(_phase_status(state, name, result))),
+        "status": _phase_status(state, name, result),
         "confidence": validation.confidence if validation and judged else None,
         "messages": [*(validation.messages if validation else ()), *refused],
         "warnings": list(validation.warnings) if validation else [],
@@ -196,7 +196,7 @@ def _phase_status(state: RunState, name: str, result: PhaseResult[Any] | None) -
     if result is not None and result.status is PhaseStatus.SKIPPED:
         return PhaseStatus.SKIPPED
     current = current_phase(state)
-    position = PHASES.index(name) - PHASES.index(current)
+    position = PHASE_NAMES.index(name) - PHASE_NAMES.index(current)
     if position > 0:
         return PhaseStatus.PENDING
     if position < 0:

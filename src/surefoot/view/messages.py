@@ -10,6 +10,7 @@ from surefoot.core.phases import Artifact
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.rows import PROTOCOL
 from surefoot.view.state import RunView
 
@@ -202,5 +203,11 @@ def _result(step_id: str, artifact: Artifact) -> tuple[str, dict[str, Any]]:
 def _artifact(
     step_id: str, artifact_id: str, kind: str, summary: str, blob: str, files: tuple[str, ...]
 ) -> tuple[str, dict[str, Any]]:
-    artifact = {"id": artifact_id, "type": kind, "title": summary[:200], "hash": blob or None, "files": list(files)}
+    artifact = {
+        "id": artifact_id,
+        "type": kind,
+        "title": summary[:200],
+        "hash": blob or None,
+        "files": [f for f in files if is_listed(f)],
+    }
     return ("tool:artifact", {"messageId": message_id(step_id), "showInCanvas": True, "artifact": artifact})

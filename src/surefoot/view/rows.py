@@ -8,7 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from surefoot.history.status import RunStatus
+from surefoot.core.phases import PhaseStatus
+from surefoot.core.proof import ProofLetter
+from surefoot.core.transitions import OrchestrationState, RunStatus, StepStatus
 
 PROTOCOL = 1
 """The version of the protocol. Fields may be added to a version; anything else needs a new one."""
@@ -87,10 +89,6 @@ class DiagnosisRow(TypedDict):
     next_steps: list[str]
 
 
-PhaseStatusName: TypeAlias = Literal["pending", "running", "success", "failed", "skipped", "awaiting_confirmation"]
-StepStatusName: TypeAlias = Literal[
-    "pending", "running", "succeeded", "partial", "failed", "skipped", "degraded", "blocked"
-]
 Colour: TypeAlias = Literal["red", "green"]
 """A check that fails is red, one that passes is green."""
 
@@ -105,11 +103,11 @@ class RunRow(TypedDict):
     model: str
     strategy: str | None
     stage: str
-    state: Literal["INTAKE", "PLANNING", "EXECUTING", "RECOVERING", "VERIFYING", "BLOCKED", "DONE"]
+    state: OrchestrationState
     status: RunStatus
     verdict: str | None
     exit_code: int | None
-    proof: Literal["A", "B", "C"] | None
+    proof: ProofLetter | None
     summary: str
     reason: str
     started_at: float
@@ -140,7 +138,7 @@ class PhaseRow(TypedDict):
     key: str
     kind: Literal["phase"]
     name: Literal["understanding", "approach", "planning", "execution", "validation"]
-    status: PhaseStatusName
+    status: PhaseStatus
     confidence: float | None
     messages: list[str]
     warnings: list[str]
@@ -172,7 +170,7 @@ class StepRow(TypedDict):
     name: str
     description: str
     type: str
-    status: StepStatusName
+    status: StepStatus
     ready: bool
     """Whether it may start now: it is pending, and every step that it needs has ended."""
     needs: list[str]
@@ -186,6 +184,8 @@ class StepRow(TypedDict):
     ended_at: float | None
     reason: str
     files: list[str]
+    tool_files: int
+    """How many more files of version control and of tools were changed, which are not in `files`."""
     expected_outputs: list[str]
     milestone: str | None
     estimated_minutes: int
@@ -234,7 +234,7 @@ class TryRow(TypedDict):
     kind: Literal["try"]
     step: str
     number: int
-    status: StepStatusName
+    status: StepStatus
     started_at: float
     ended_at: float | None
     failure: FailureRow | None
@@ -257,6 +257,7 @@ class _ActionFields(TypedDict):
     ended_at: float | None
     summary: str
     changed: list[str]
+    """Without files of version control and of tools, which the row of the step counts."""
     output_blob: str | None
 
 

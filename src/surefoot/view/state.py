@@ -9,8 +9,6 @@ from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.view.rows import ActionRow, NextTry, Now, RedLook, RevisionRow, StepRow, Tokens
 
-PHASES = ("understanding", "approach", "planning", "execution", "validation")
-
 
 @dataclass(slots=True)
 class Used:

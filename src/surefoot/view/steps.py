@@ -1,17 +1,17 @@
 """Makes the rows of steps and of their attempts. Pure."""
 
-from typing import Any, cast
+from typing import Any
 
 from surefoot.core.outcome import decisive
 from surefoot.core.plan import Check
-from surefoot.core.transitions import SETTLED, StepStatus
+from surefoot.core.transitions import HAS_RESULT, SETTLED, StepStatus
 from surefoot.journal.state import StepRun
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.rows import Bar, CheckRow, Colour, StepRow, TryRow
 from surefoot.view.state import RunView, Try
 
 TITLE_CHARS = 100
 _TITLE_ARGUMENTS = ("command", "path", "pattern", "query", "url")
-_GOOD = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
 
 
 def action_title(tool: str, arguments: dict[str, Any]) -> str:
@@ -22,7 +22,7 @@ def action_title(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def is_healed(step_run: StepRun) -> bool:
-    return bool(step_run.failures) and step_run.status in _GOOD
+    return bool(step_run.failures) and step_run.status in HAS_RESULT
 
 
 def step_row(view: RunView, step_id: str) -> StepRow:
@@ -31,6 +31,7 @@ def step_row(view: RunView, step_id: str) -> StepRow:
     step, limits, output = step_run.step, state.config.reflection, step_run.output
     milestones = state.plan.milestones if state.plan else ()
     needs = list(state.depends_on.get(step_id, ()))
+    files = _files(step_run)
     return {
         "key": f"step:{step_id}",
         "kind": "step",
@@ -39,7 +40,7 @@ def step_row(view: RunView, step_id: str) -> StepRow:
         "name": step.name,
         "description": step.description,
         "type": str(step.step_type),
-        "status": cast(Any, str(step_run.status)),
+        "status": step_run.status,
         "ready": step_run.status is StepStatus.PENDING and all(state.steps[n].status in SETTLED for n in needs),
         "needs": needs,
         "critical": step.critical,
@@ -52,7 +53,8 @@ def step_row(view: RunView, step_id: str) -> StepRow:
         if tries and step_run.status not in (StepStatus.PENDING, StepStatus.RUNNING)
         else None,
         "reason": _reason(step_run),
-        "files": _files(step_run),
+        "files": [path for path in files if is_listed(path)],
+        "tool_files": sum(not is_listed(path) for path in files),
         "expected_outputs": list(step.expected_outputs),
         "milestone": next((m.name for m in milestones if step_id in m.step_ids), None),
         "estimated_minutes": step.estimated_duration,
@@ -62,7 +64,7 @@ def step_row(view: RunView, step_id: str) -> StepRow:
         "bars": _bars(view, step_id, tries),
         "rungs": [str(rung) for rung in step_run.rungs],
         "degraded": step_run.status is StepStatus.DEGRADED or bool(output and output.degraded),
-        "proven": output.proven if output and step_run.status in _GOOD else None,
+        "proven": output.proven if output and step_run.status in HAS_RESULT else None,
     }
 
 
@@ -109,7 +111,7 @@ def _bars(view: RunView, step_id: str, tries: list[Try]) -> list[Bar]:
         if tried.ended_at is None:
             bars.append({"from": tried.started_at, "to": None, "outcome": "running"})
         else:
-            good = tried.status in (*_GOOD, StepStatus.SKIPPED)
+            good = tried.status in HAS_RESULT | {StepStatus.SKIPPED}
             bars.append({"from": tried.started_at, "to": tried.ended_at, "outcome": "ok" if good else "failed"})
     bars += [{"from": wait.began, "to": wait.ended, "outcome": "waiting"} for wait in view.waits.get(step_id, ())]
     return sorted(bars, key=lambda bar: bar["from"])
@@ -123,7 +125,7 @@ def try_row(view: RunView, step_id: str, number: str) -> TryRow:
         "kind": "try",
         "step": step_id,
         "number": tried.number,
-        "status": cast(Any, str(tried.status)),
+        "status": tried.status,
         "started_at": tried.started_at,
         "ended_at": tried.ended_at,
         "failure": {"category": str(failure.kind), "message": failure.message} if failure else None,

@@ -109,9 +109,12 @@ def test_caches_of_tools_are_counted_and_not_listed(surefoot: Surefoot) -> None:
     shown, stat = surefoot("diff"), surefoot("diff", "--stat")
     assert shown.out.startswith("diff --git a/adder.py b/adder.py")
     assert "hypothesis" not in shown.out
-    assert shown.err == "3 paths in caches of tools left out\n"
+    assert "b/.hypothesis/a" in surefoot("diff", "--everything").out
+    of_run = surefoot("show", "--diff")
+    assert (of_run.out, of_run.err) == (shown.out, shown.err)
+    assert shown.err == f"3 paths in caches left out; to see all: surefoot diff {run_id_of(surefoot)} --everything\n"
     assert "1 change, 2 lines added" in stat.out
     undone = surefoot("undo", "last", "--yes")
     assert "+ adder.py" not in undone.out
-    assert "- adder.py\n  and 3 paths in caches of tools\n" in undone.out
+    assert "- adder.py\n  and 3 paths in caches\n" in undone.out
     assert not (surefoot.workspace / ".hypothesis").exists(), "they are restored too"

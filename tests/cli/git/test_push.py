@@ -117,6 +117,8 @@ def test_nothing_is_pushed_without_a_yes_and_once_with_it(upstream: Upstream) ->
     assert upstream.branches() == {**before, event.branch: event.commit}
     shown = upstream.surefoot("show", RUN).out.split()
     assert shown[shown.index("pushed") + 1] == event.commit[:10]
+    at = shown.index("cloned") + 1
+    assert shown[at : at + 4] == [f"{upstream.address},", "main", "at", upstream.base[:10]]
 
 
 def test_json_and_the_reports_say_what_was_pushed_and_where(upstream: Upstream) -> None:

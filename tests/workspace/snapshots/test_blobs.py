@@ -27,7 +27,9 @@ def test_put_and_get(blobs: BlobStore) -> None:
 def test_stored_file_is_independent_of_the_original(folder: Path, blobs: BlobStore, size: int) -> None:
     file = folder / "file"
     file.write_bytes(b"x" * size)
-    digest = blobs.put_file(file)
+    with file.open("rb") as source:
+        digest, stored = blobs.put_open(source.fileno())
+    assert stored == size
     assert file.stat().st_nlink == 1
     with file.open("r+b") as open_file:
         open_file.write(b"changed in place")

@@ -109,24 +109,24 @@ def test_change_with_a_reset_mtime_is_detected(root: Path, workspace: Workspace)
     assert [change.path for change in workspace.changes(before)] == ["file"]
 
 
-def test_id_and_tree_hash_depend_on_the_right_attributes(root: Path, workspace: Workspace) -> None:
+def test_id_and_hash_of_the_tree_depend_on_the_right_attributes(root: Path, workspace: Workspace) -> None:
     (root / "folder").mkdir()
     (root / "file").write_text("content")
-    first, content = workspace.snapshot(), workspace.tree_hash()
+    first, content = workspace.snapshot(), workspace.tree_state().tree
     (root / "folder/scratch").write_text("")
     (root / "folder/scratch").unlink()
     assert workspace.snapshot() == first, "the time of a folder is not part of the id"
     os.utime(root / "file", ns=(1, 1))
     assert workspace.snapshot() != first, "the time of a file is restored, so it is part of the id"
     assert workspace.changes(first) == []
-    assert workspace.tree_hash() == content
+    assert workspace.tree_state().tree == content
     (root / "file").chmod(0o600)
-    assert workspace.tree_hash() != content
+    assert workspace.tree_state().tree != content
 
 
-def test_tree_hash_stores_nothing(folder: Path, root: Path, workspace: Workspace) -> None:
+def test_the_state_of_the_tree_stores_nothing(folder: Path, root: Path, workspace: Workspace) -> None:
     (root / "file").write_text("not stored")
-    workspace.tree_hash()
+    workspace.tree_state()
     assert not any(path.is_file() for path in (folder / "home/blobs").rglob("*"))
     entry = workspace.manifest(workspace.snapshot()).entries["file"]
     assert workspace.blobs.get(entry.digest) == b"not stored"

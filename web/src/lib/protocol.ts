@@ -155,6 +155,7 @@ export interface StepRow {
   ended_at: number | null;
   reason: string;
   files: string[];
+  tool_files: number;
   expected_outputs: string[];
   milestone: string | null;
   estimated_minutes: number;
@@ -433,6 +434,7 @@ export interface ChangedFiles {
   added: string[];
   modified: string[];
   deleted: string[];
+  tool_files: number;
 }
 
 export interface SuiteRow {
@@ -522,4 +524,4 @@ export type Colour = "red" | "green";
 
 export type Row = RunRow | PhaseRow | StepRow | TryRow | ActionRow | QuestionRow | RevisionRow;
 
-export type Omitted = "outputs" | "output_middles" | "binary_outputs" | "lost_outputs" | "messages" | "message_ends" | "diffs" | "patches" | "actions" | "texts";
+export type Omitted = "outputs" | "output_middles" | "binary_outputs" | "lost_outputs" | "messages" | "message_ends" | "diffs" | "patches" | "actions" | "texts" | "tool_files";

@@ -14,7 +14,7 @@ import { fixture, web } from './paths';
 const environment = { surefoot: ['0'], system: [], model: ['scripted'], traits: {}, sandbox: [], starts: 1, settings: {} };
 const limits = { file_bytes: 10_000_000, log_end_chars: 65_536, message_chars: 20_000, patch_lines: 2_000 };
 const report = (name: string): Report => ({
-  ...fixture(name).end, v: 1, generated_at: 0, version: '0', locale: 'en', ended: true, checks: [], tests: null, files: { added: [], modified: [], deleted: [] }, notes: [], unproven_steps: [], undone: null, branch: '', commits: [], pushes: [],
+  ...fixture(name).end, v: 1, generated_at: 0, version: '0', locale: 'en', ended: true, checks: [], tests: null, files: { added: [], modified: [], deleted: [], tool_files: 0 }, notes: [], unproven_steps: [], undone: null, branch: '', commits: [], pushes: [],
   recoveries: [], usage: [], environment, diff: [], diff_problem: '', step_diffs: {}, steps: {}, conversation: [], blobs: {}, omitted: [], limits,
 });
 

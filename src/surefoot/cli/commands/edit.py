@@ -36,8 +36,8 @@ def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folder
     from surefoot.cli.session.runs import confirm_where, find_run
     from surefoot.engine.planner.plan_toml import as_text
     from surefoot.history.requests import require_editable, revise_plan, send_edit
-    from surefoot.history.status import is_plan
     from surefoot.journal.reducers import fold
+    from surefoot.journal.run_status import is_plan
 
     journal = open_journal()
     try:

@@ -12,7 +12,7 @@ from surefoot.errors import UsageError
 if TYPE_CHECKING:
     from surefoot.cli.report.details import Exchange
     from surefoot.cli.session.status import CurrentStatus
-    from surefoot.history.status import RunStatus
+    from surefoot.core.transitions import RunStatus
     from surefoot.journal.events import Record
     from surefoot.journal.state import RunState
     from surefoot.journal.store.base import Reader, RunSummary
@@ -299,14 +299,18 @@ def _as_json(state: "RunState", current: "CurrentStatus") -> None:
 
 
 def _print_diff(state: "RunState", records: "list[Record]", as_json: bool) -> None:
+    from surefoot.cli.report.diff import print_left_out
     from surefoot.cli.report.formatting import block
+    from surefoot.view.patches import without_tool_files
 
-    text = _diff(state, records)
+    text, others = without_tool_files(_diff(state, records))
     if as_json:
         import json
 
-        click.echo(json.dumps({"run": state.run_id, "diff": text}))
+        click.echo(json.dumps({"run": state.run_id, "diff": text, "left_out": len(others)}))
         return
+    if others:
+        print_left_out(others, state.run_id)
     # Files may contain control characters: neutralised on a terminal, unchanged in a pipe.
     click.echo(block(text, len(text)) if sys.stdout.isatty() else text, nl=False)
 

@@ -85,26 +85,30 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
 @click.argument("run_id", metavar="[RUN]", default="last")
 @click.argument("step", metavar="[STEP]", default="")
 @click.option("--stat", is_flag=True, help="Only the number of changed lines in each file.")
+@click.option("--everything", is_flag=True, help="Also files in .git and in folders of tools.")
 @all_option
-def diff(run_id: str, step: str, stat: bool, all_folders: bool) -> int:
+def diff(run_id: str, step: str, stat: bool, everything: bool, all_folders: bool) -> int:
     """Show what a run, or one step of it, changed: in colour on a terminal, as a patch in a pipe.
 
     RUN is the beginning of its id; the default is the newest run of the current folder. STEP is an id, or its number
-    in `surefoot show`. Caches of tools, such as .mypy_cache, are left out and counted.
+    in `surefoot show`. Files in .git and in folders of tools, such as .mypy_cache and node_modules, are left out and
+    counted.
     """
     from surefoot.cli.remote.starting import bring_remote
-    from surefoot.cli.report import formatting as fmt
-    from surefoot.cli.report.diff import print_diff, stat_lines, without_caches
+    from surefoot.cli.report.diff import print_diff, print_left_out, stat_lines
     from surefoot.cli.report.stdout import print_lines
     from surefoot.cli.session.runs import load_run
     from surefoot.config import paths
     from surefoot.history.timeline import diff_of
+    from surefoot.view.patches import without_tool_files
 
     stored = load_run(run_id, all_folders=all_folders)
     bring_remote(stored.records)
-    text, caches = without_caches(diff_of(stored.records, paths.state_home(), step))
-    if caches:
-        click.echo(f"{fmt.count(caches, 'path')} in caches of tools left out", err=True)
+    text, others = diff_of(stored.records, paths.state_home(), step), list[str]()
+    if not everything:
+        text, others = without_tool_files(text)
+    if others:
+        print_left_out(others, stored.run_id)
     elif not text:
         subject = f"step {step} of run" if step else "run"
         click.echo(f"{subject} {stored.run_id} changed nothing", err=True)

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from surefoot.cli.session.signals import on_stop_signals
 from surefoot.config import paths
 from surefoot.config.storage import Storage
 from surefoot.errors import SurefootError
@@ -64,10 +64,7 @@ class Stage:
 async def play(speed: float, *, open_page: bool, exit_after: bool) -> int:
     """Play the demo until a signal ends it, or with `exit_after` until the run ends. Returns the run's exit code."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop.set)
-    with _stage(speed) as stage:
+    with on_stop_signals(lambda _: stop.set()), _stage(speed) as stage:
         click.echo(f"Everything of this demo is in {stage.folder}, which is removed at the end.", err=True)
         click.echo(f"The model's answers come at {speed:g} times the speed at which they were recorded.", err=True)
         problem = no_page()

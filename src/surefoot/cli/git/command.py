@@ -29,9 +29,10 @@ def review(run_id: str, only_list: bool, undo: tuple[str, ...], all_folders: boo
     """
     import asyncio
 
-    from surefoot.cli.git.reviewing import exit_code_of, print_summary, require_terminal, review_run
+    from surefoot.cli.git.reviewing import print_summary, require_terminal, review_run
     from surefoot.cli.git.whole import whole_diff
     from surefoot.cli.report.stdout import print_lines
+    from surefoot.cli.session.ending import exit_code_of
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import confirm_where, find_run
     from surefoot.config import paths

@@ -128,12 +128,3 @@ def print_summary(state: RunState) -> None:
     from surefoot.cli.report.summary import summary
 
     print_lines(summary(state, stdout_marks()))
-
-
-def exit_code_of(state: RunState) -> int:
-    from surefoot.core.outcome import EXIT_CODES, Verdict
-
-    if state.outcome is None:
-        return EXIT_CODES[Verdict.UNVERIFIED]
-    gone = state.undone is not None and state.outcome.verdict is Verdict.VERIFIED
-    return EXIT_CODES[Verdict.UNVERIFIED] if gone else state.outcome.exit_code

@@ -74,12 +74,14 @@ def _checks(outcome: Outcome | None) -> Iterator[Text]:
 
 
 def _files(outcome: Outcome | None) -> Iterator[Text]:
-    listed, _ = fmt.changed_files(outcome) if outcome else ((), "")
+    listed, hidden = fmt.changed_files(outcome) if outcome else ((), "")
     styles = {"+": "green", "~": "yellow", "-": "red"}
     for sign, path in listed[:MAX_FILES]:
         yield Text.assemble("  ", (f"{sign} ", styles[sign]), path)
     if len(listed) > MAX_FILES:
         yield Text(f"  and {fmt.count(len(listed) - MAX_FILES, 'more file')}", style="dim")
+    if hidden:
+        yield Text(f"  {'and ' if listed else ''}{hidden}", style="dim")
 
 
 def _questions(state: RunState) -> Iterator[Text]:

@@ -13,11 +13,11 @@ from surefoot.cli.report.summary import summary
 from surefoot.cli.report.symbols import Marks
 from surefoot.core.outcome import count_checks
 from surefoot.core.phases import ExecutionStatus, PhaseResult, PhaseStatus
-from surefoot.core.transitions import READY, Rung, StepStatus
+from surefoot.core.transitions import READY, Rung, RunStatus, StepStatus
 from surefoot.errors import JournalError
-from surefoot.history.status import RunStatus, status_of
 from surefoot.journal import events as e
 from surefoot.journal.redacted_values import redacted_for_display
+from surefoot.journal.run_status import status_of
 from surefoot.journal.state import RunState, StepRun
 from surefoot.view.questions import open_points
 
@@ -152,7 +152,7 @@ def _step(
         if reflection is not None:
             yield Text(f"       why: {fmt.reflection(reflection)}", style="dim")
     for candidate in step_run.candidates:
-        yield Text(f"     {fmt.candidate(candidate, marks.of_check(fmt.candidate_passed(candidate))[0])}", style="dim")
+        yield Text(f"     {fmt.candidate(candidate, marks.of_check(candidate.passed)[0])}", style="dim")
     for result in step_run.results:
         check_mark, check_style = marks.of_check(result.passed)
         yield Text.assemble("     ", (f"{check_mark} ", check_style), fmt.line(result.check.label))

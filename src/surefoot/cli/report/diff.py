@@ -9,16 +9,14 @@ from rich.text import Text
 
 from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.stdout import print_lines
-from surefoot.engine.verifier.deciding.names import is_cache
 from surefoot.journal.redact import neutralise
+from surefoot.tools.fs.tool_files import is_listed, places_of
+from surefoot.view.patches import diff_parts, is_in_hunk, name_of
 from surefoot.workspace.errors import printable
 from surefoot.workspace.snapshots.diff import Change
 
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red")}
 _MAX_LISTED = 40
-_HEADERS = ("old mode ", "new mode ", "new file mode ", "deleted file mode ", "owner ", "--- ", "+++ ", "Binary files ",
-            "Files ")  # fmt: skip
-"""Lines that belong to the `diff --git` line before them."""
 _NOTES = {
     "Binary files ": "binary",
     "Files ": "too long to show",
@@ -39,23 +37,18 @@ def print_diff(text: str) -> None:
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
 
 
-def without_caches(text: str) -> tuple[str, int]:
-    """The diff without the caches of tools, and the number of paths left out."""
-    parts = list(_parts(text.split("\n")[:-1]))
-    kept = [part for part in parts if not is_cache(_name(part[0]).removeprefix("Folder "))]
-    return "".join(f"{line}\n" for part in kept for line in part), len(parts) - len(kept)
+def print_left_out(paths: Sequence[str], run_id: str) -> None:
+    """Say on stderr how many changed paths a diff leaves out, and how to see them."""
+    where = f"{fmt.count(len(paths), 'path')} in {places_of(paths)}"
+    print(f"{where} left out; to see all: surefoot diff {run_id} --everything", file=sys.stderr)
 
 
 def diff_lines(text: str) -> Iterator[Text]:
     in_hunk = False
     for line in text.split("\n")[:-1]:
-        in_hunk = _is_in_hunk(line, in_hunk)
+        in_hunk = is_in_hunk(line, in_hunk)
         # Other line separators are part of the line; they are made visible.
         yield Text(neutralise(line).replace("\t", "    "), style=_style(line, in_hunk))
-
-
-def _is_in_hunk(line: str, before: bool) -> bool:
-    return line.startswith("@@ ") or (before and line[:1] in (" ", "+", "-", "\\"))
 
 
 def _style(line: str, in_hunk: bool) -> str:
@@ -66,7 +59,7 @@ def _style(line: str, in_hunk: bool) -> str:
 
 def stat_lines(text: str) -> Iterator[Text]:
     """One line for each file with the numbers of added and removed lines, and one with the totals."""
-    return count_lines([_count(part) for part in _parts(text.split("\n")[:-1])])
+    return count_lines([_count(part) for part in diff_parts(text)])
 
 
 class Count(NamedTuple):
@@ -91,23 +84,9 @@ def count_lines(counts: Sequence[Count]) -> Iterator[Text]:
         yield Text(f"{fmt.count(len(counts), 'change')}, {fmt.count(added, 'line')} added, {removed:,} removed")
 
 
-def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The lines of a diff, grouped by path."""
-    part: list[str] = []
-    in_hunk = False
-    for line in lines:
-        in_hunk = _is_in_hunk(line, in_hunk)
-        if part and not in_hunk and not line.startswith(_HEADERS):
-            yield part
-            part = []
-        part.append(line)
-    if part:
-        yield part
-
-
 def _count(part: list[str]) -> Count:
     head = neutralise(part[0])
-    name = fmt.line(_name(head))
+    name = fmt.line(name_of(head))
     if not head.startswith("diff --git "):
         return Count(name, note=fmt.line(head.partition(": ")[2]))
     start = next((number for number, line in enumerate(part) if line.startswith("@@ ")), len(part))
@@ -116,21 +95,15 @@ def _count(part: list[str]) -> Count:
     return Count(name, sum(line[0] == "+" for line in part[start:]), sum(line[0] == "-" for line in part[start:]))
 
 
-def _name(head: str) -> str:
-    """The path that the first line of a part names."""
-    if not head.startswith("diff --git "):
-        return head.partition(": ")[0]  # a change that git cannot express, such as a folder
-    return head.rpartition(" b/")[2] if " b/" in head else head.removeprefix("diff --git ")
-
-
 def _note(line: str) -> str:
     return next((note for prefix, note in _NOTES.items() if line.startswith(prefix)), "")
 
 
 def change_lines(changes: Iterable[Change], limit: int = _MAX_LISTED) -> Iterator[Text]:
-    """The files and folders that will change, each with a sign. Caches are only counted."""
+    """The files and folders that will change, each with a sign. Files of version control and of tools are only
+    counted."""
     found = [change for change in changes if change.path != "."]
-    listed = [change for change in found if not is_cache(change.path)]
+    listed = [change for change in found if is_listed(change.path)]
     for change in listed[:limit]:
         sign, style = _SIGNS.get(change.kind, ("~", "yellow"))
         note = "  (mode)" if change.kind == "mode" else ""
@@ -138,5 +111,5 @@ def change_lines(changes: Iterable[Change], limit: int = _MAX_LISTED) -> Iterato
         yield Text.assemble(f"  {sign} ", (fmt.line(name, 300), style), (note, "dim"))
     if len(listed) > limit:
         yield Text(f"  and {len(listed) - limit} more", style="dim")
-    if caches := len(found) - len(listed):
-        yield Text(f"  and {fmt.count(caches, 'path')} in caches of tools", style="dim")
+    if others := [change.path for change in found if not is_listed(change.path)]:
+        yield Text(f"  and {fmt.count(len(others), 'path')} in {places_of(others)}", style="dim")

@@ -24,16 +24,15 @@ from surefoot.core.outcome import (
     StepReflection,
     Verdict,
     count_checks,
-    decisive,
 )
 from surefoot.core.phases import PhaseResult, StepExecutionOutput
 from surefoot.core.plan import ExecutionStep, Milestone
 from surefoot.core.proof import ProofLevel
-from surefoot.core.transitions import SETTLED, Rung, Stage, StepStatus
+from surefoot.core.transitions import HAS_RESULT, SETTLED, Rung, Stage, StepStatus
 from surefoot.core.values import join_limited as join_limited
 from surefoot.journal import events as e
 from surefoot.journal.state import RunState, StepRun
-from surefoot.tools.fs.walk import REPOSITORIES, in_tool_folder
+from surefoot.tools.fs.tool_files import is_listed, places_of
 from surefoot.view.figures import duration as duration
 from surefoot.view.labels import RUNG_LABELS as RUNG_LABELS
 from surefoot.view.labels import STEP_LABELS as STEP_LABELS
@@ -112,17 +111,16 @@ class ChangedFiles(NamedTuple):
     listed: list[tuple[str, str]]
     """A sign (+ new, ~ modified, - deleted) and the path."""
     hidden: str
-    """How many files of version control and of tool caches are not listed; empty if there are none."""
+    """How many files of version control and of tools are not listed; empty if there are none."""
 
 
 def changed_files(result: Outcome | StepExecutionOutput) -> ChangedFiles:
-    """The changed files with their signs. Files in folders of tools are only counted."""
+    """The changed files with their signs. Files of version control and of tools are only counted."""
     by_sign = (("+", result.generated_files), ("~", result.modified_files), ("-", result.deleted_files))
     files = [(sign, name) for sign, names in by_sign for name in names]
-    listed = [(sign, path(name)) for sign, name in files if not in_tool_folder(name, or_repository=True)]
-    hidden = [name.split("/") for _, name in files if in_tool_folder(name, or_repository=True)]
-    where = {next((part for part in parts if part in REPOSITORIES), "caches") for parts in hidden}
-    return ChangedFiles(listed, f"{len(hidden):,} in {' and '.join(sorted(where))}" if hidden else "")
+    listed = [(sign, path(name)) for sign, name in files if is_listed(name)]
+    others = [name for _, name in files if not is_listed(name)]
+    return ChangedFiles(listed, f"{len(others):,} in {places_of(others)}" if others else "")
 
 
 def changed_files_line(result: Outcome | StepExecutionOutput, limit: int = 6) -> str:
@@ -197,9 +195,8 @@ def milestones_at(step_id: str, state: RunState) -> list[str]:
 
 def is_reached(milestone: Milestone, state: RunState) -> bool:
     """Whether all steps of a milestone are done."""
-    done = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
     steps = [state.steps[step_id] for step_id in milestone.step_ids if step_id in state.steps]
-    return bool(steps) and all(step_run.status in done for step_run in steps)
+    return bool(steps) and all(step_run.status in HAS_RESULT for step_run in steps)
 
 
 def step_facts(step_run: StepRun) -> list[str]:
@@ -281,10 +278,6 @@ def reflection(result: StepReflection) -> str:
     """The root cause, its category, and whether rules or the model found it."""
     author = "rules" if result.decided_by == "rules" else "the model"
     return f"{line(result.root_cause)} ({result.category.replace('_', ' ')}, by {author})"
-
-
-def candidate_passed(candidate: e.CandidateTried) -> bool:
-    return not candidate.unusable and all(result.passed for result in decisive(candidate.results))
 
 
 def candidate(tried: e.CandidateTried, mark: str) -> str:

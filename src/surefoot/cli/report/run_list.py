@@ -11,8 +11,7 @@ import click
 
 from surefoot.cli.report import text as fmt
 from surefoot.cli.report.hiding import redactor
-from surefoot.core.transitions import Verdict
-from surefoot.history.status import RunStatus
+from surefoot.core.transitions import RunStatus, Verdict
 from surefoot.journal.store.base import RunSummary
 
 _FOLDER_CELLS = 32

@@ -10,7 +10,8 @@ from surefoot.cli.report.usage import usage_of_state
 from surefoot.core.outcome import CheckResult, Outcome, distinct_checks
 from surefoot.core.plan import DetailedPlan
 from surefoot.core.questions import times_out_at
-from surefoot.history.status import RunStatus, status_of
+from surefoot.core.transitions import RunStatus
+from surefoot.journal.run_status import status_of
 from surefoot.journal.state import RunState
 from surefoot.models.spec import to_name_again
 from surefoot.view.labels import STATUS_LABELS, proof_label
@@ -213,7 +214,10 @@ def _not_captured(outcome: Outcome) -> Iterator[Text]:
 
 
 def _git(state: RunState) -> Iterator[Text]:
-    """The branch that was made for the run, the commits with its changes, and where they were pushed."""
+    """The repository that was cloned, the branch that was made for the run, its commits, and where they were pushed."""
+    if (cloned := state.cloned) is not None:
+        where = f"{fmt.line(cloned.address)}, {fmt.line(cloned.ref or 'default branch')} at {cloned.commit[:10]}"
+        yield _row("cloned", Text(where))
     if state.branch:
         yield _row("branch", Text(f"{fmt.line(state.branch)}, made from {fmt.line(state.branched_from)}"))
     for index, commit in enumerate(state.commits[:_MAX_CHECKS]):

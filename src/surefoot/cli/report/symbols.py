@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from surefoot.core.outcome import Verdict
-from surefoot.core.transitions import StepStatus
-from surefoot.history.status import RunStatus
+from surefoot.core.transitions import RunStatus, StepStatus
 
 
 @dataclass(frozen=True, slots=True)

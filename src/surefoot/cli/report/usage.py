@@ -2,8 +2,9 @@
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from surefoot.config.flat_price import FlatPrice, cost_of_call, flat_price_of
 from surefoot.view.figures import format_cost
 
 if TYPE_CHECKING:
@@ -48,16 +49,28 @@ def usage_of(journal: "Reader", run_ids: "Collection[str]") -> dict[str, RunUsag
     calls: dict[str, list[dict[str, Any]]] = {run_id: [] for run_id in run_ids}
     for run_id, _, body in journal.bodies(run_ids, ["model_answered"]):
         calls[run_id].append(json.loads(body))
-    unpriced = [run_id for run_id, own in calls.items() if any(call.get("cost_usd") is None for call in own)]
-    prices = _flat_prices(journal, unpriced) if unpriced else {}
-    return {run_id: _sum(own, prices.get(run_id)) for run_id, own in calls.items()}
+    if unpriced := [run_id for run_id, own in calls.items() if any(call.get("cost_usd") is None for call in own)]:
+        calls |= _priced(journal, unpriced)
+    return {run_id: _sum(own) for run_id, own in calls.items()}
 
 
-def _sum(calls: "Sequence[dict[str, Any]]", price: "_FlatPrice | None") -> RunUsage:
+def _priced(journal: "Reader", run_ids: "Collection[str]") -> dict[str, list[dict[str, Any]]]:
+    """The model calls of these runs, each with its cost by the flat price of the run at that time."""
+    calls: dict[str, list[dict[str, Any]]] = {run_id: [] for run_id in run_ids}
+    flat: dict[str, FlatPrice | None] = {}
+    for run_id, kind, body in journal.bodies(run_ids, ["run_created", "run_resumed", "model_answered"]):
+        event = json.loads(body)
+        if kind == "model_answered":
+            tokens = event.get("prompt_tokens", 0), event.get("output_tokens", 0)
+            cost = cost_of_call(event.get("cost_usd"), *tokens, flat.get(run_id))
+            calls[run_id].append({**event, "cost_usd": cost})
+        elif config := event.get("config"):
+            flat[run_id] = flat_price_of(config)
+    return calls
+
+
+def _sum(calls: "Sequence[dict[str, Any]]") -> RunUsage:
     costs = [call.get("cost_usd") for call in calls]
-    if price is not None:
-        # Calls recorded by older versions have no cost. The flat price of the run applies to them, as in the reducer.
-        costs = [price.cost_usd(call) if cost is None else cost for call, cost in zip(calls, costs, strict=True)]
     return RunUsage(
         prompt_tokens=sum(call.get("prompt_tokens", 0) for call in calls),
         cached_tokens=sum(call.get("cached_tokens", 0) for call in calls),
@@ -66,28 +79,6 @@ def _sum(calls: "Sequence[dict[str, Any]]", price: "_FlatPrice | None") -> RunUs
         cost_usd=sum(cost for cost in costs if cost is not None),
         unpriced_calls=costs.count(None),
     )
-
-
-class _FlatPrice(NamedTuple):
-    """`BudgetConfig.flat_price`, without importing all settings."""
-
-    prompt: float
-    output: float
-
-    def cost_usd(self, call: dict[str, Any]) -> float:
-        tokens = call.get("prompt_tokens", 0) * self.prompt + call.get("output_tokens", 0) * self.output
-        return float(tokens) / 1_000_000
-
-
-def _flat_prices(journal: "Reader", run_ids: "Collection[str]") -> dict[str, _FlatPrice]:
-    """The flat prices of those runs that have one, whatever their model."""
-    found = {}
-    for run_id, _, body in journal.bodies(run_ids, ["run_created"]):
-        budget = json.loads(body)["config"].get("budget", {})
-        prices = [float(budget.get(f"usd_per_million_{kind}_tokens") or 0) for kind in ("prompt", "output")]
-        if any(prices):
-            found[run_id] = _FlatPrice(*prices)
-    return found
 
 
 def usage_of_state(state: "RunState") -> RunUsage:

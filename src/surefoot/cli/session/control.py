@@ -10,7 +10,7 @@ from surefoot.cli.session.resources import open_journal
 from surefoot.cli.session.runs import find_run
 from surefoot.config import paths
 from surefoot.errors import UsageError
-from surefoot.history.requests import require_control, send_control
+from surefoot.history.requests import send_control, step_to_control
 from surefoot.history.status import live_runs
 from surefoot.journal.reducers import fold
 
@@ -32,7 +32,7 @@ def request_control(
         found = find_run(journal, run_id, all_folders=all_folders)
         run_id = found.run_id
         state = fold(journal.read(run_id))
-        step_id = require_control(state, step_id)
+        step_id = step_to_control(state, step_id)
         assert state.task is not None
         driven = state.remote or bool(live_runs({run_id: state.task.folder}, paths.state_home()))
         if command == "pause" and not driven:

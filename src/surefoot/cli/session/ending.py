@@ -18,7 +18,7 @@ from surefoot.cli.views.jsonl import JsonLines, outcome_object
 from surefoot.cli.views.watcher import Watcher
 from surefoot.core.outcome import EXIT_CODES, Verdict
 from surefoot.core.transitions import Stage
-from surefoot.history.status import is_plan
+from surefoot.journal.run_status import is_plan
 from surefoot.journal.state import RunState
 from surefoot.models.spec import to_name_again
 
@@ -39,20 +39,29 @@ class Display:
     """Returns the lines to print instead of the summary."""
 
 
-def report_end(state: RunState, watcher: Watcher, display: Display, *, at_least: int = 0) -> int:
-    """Print the result. Returns the exit code: that of the run, or `at_least` if that is 0."""
-    if state.outcome is not None:
-        verdict = state.outcome.verdict
-    else:
-        verdict = Verdict.WAITING if state.stage is Stage.WAITING else Verdict.UNVERIFIED
-    if state.undone is not None and verdict is Verdict.VERIFIED:
-        verdict = Verdict.UNVERIFIED  # The verified changes are no longer there.
-    ended = state.outcome is not None and state.outcome.verdict is verdict
-    code = state.outcome.exit_code if ended and state.outcome else EXIT_CODES[verdict]
-    # A run that was asked only for a plan succeeds when it has made one, although a plan proves nothing.
-    code = 0 if is_plan(state) else code
-    code = code or at_least
-    _print_result(state, verdict, code, watcher, display)
+def verdict_of(state: RunState) -> Verdict:
+    """The verdict on a run as it is now. After an undo, the changes that were verified are no longer there."""
+    if state.outcome is None:
+        return Verdict.WAITING if state.stage is Stage.WAITING else Verdict.UNVERIFIED
+    gone = state.undone is not None and state.outcome.verdict is Verdict.VERIFIED
+    return Verdict.UNVERIFIED if gone else state.outcome.verdict
+
+
+def exit_code_of(state: RunState) -> int:
+    """The exit code for a run as it is now."""
+    if is_plan(state):
+        # A run that was asked only for a plan succeeds when it has made one, although a plan proves nothing.
+        return 0
+    verdict = verdict_of(state)
+    if state.outcome is not None and state.outcome.verdict is verdict:
+        return state.outcome.exit_code
+    return EXIT_CODES[verdict]
+
+
+def report_end(state: RunState, watcher: Watcher, display: Display, *, if_zero: int = 0) -> int:
+    """Print the result. Returns the exit code: that of the run, or `if_zero` if that is 0."""
+    code = exit_code_of(state) or if_zero
+    _print_result(state, verdict_of(state), code, watcher, display)
     return code
 
 

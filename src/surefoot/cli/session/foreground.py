@@ -18,6 +18,7 @@ from surefoot.cli.session.ending import Display, report_end, report_interruption
 from surefoot.cli.session.hang import end_process
 from surefoot.cli.session.person import TerminalPerson
 from surefoot.cli.session.resources import open_journal
+from surefoot.cli.session.signals import on_stop_signals
 from surefoot.cli.session.watching import choose_watcher, subscribe
 from surefoot.cli.views.watcher import Watcher
 from surefoot.config import paths
@@ -107,7 +108,7 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
         if display.as_json:
             for record in settled.records:
                 watcher.on_record(record)
-        code = report_end(settled.state, watcher, display, at_least=settled.exit_code)
+        code = report_end(settled.state, watcher, display, if_zero=settled.exit_code)
     if prepared.after is not None and watcher.follower.state.run_id:
         prepared.after()
     return code
@@ -176,7 +177,7 @@ def _recording(model: LanguageModel, path: Path) -> LanguageModel:
 @contextlib.contextmanager
 def _cancel_on_signals(watcher: Watcher) -> Iterator[None]:
     """Cancel the current task on the first Ctrl-C, SIGTERM or SIGHUP, and kill the process on the second."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    task = asyncio.current_task()
     assert task is not None
     received = 0
 
@@ -191,11 +192,5 @@ def _cancel_on_signals(watcher: Watcher) -> Iterator[None]:
         by = "with Ctrl-C" if number is signal.SIGINT else f"by the signal {number.name}"
         task.cancel(StopReason(f"stopped {by}"))
 
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in signals:
-        loop.add_signal_handler(number, stop, number)
-    try:
+    with on_stop_signals(stop):
         yield
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)

@@ -20,7 +20,7 @@ from surefoot.history.timeline import workspace_of
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import LAST
 from surefoot.models.select import reusable_spec
-from surefoot.tools.fs.walk import in_tool_folder
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.workspace.errors import as_text
 
 _EXCLUSIVE = {"based_on": "--based-on", "given": "--given", "from_phase": "--from-phase", "phases": "--phases"}
@@ -108,7 +108,7 @@ def _folder_notes(state: RunState, folder: Path, made_for: str, *, is_clone: boo
     changed = [
         f"{signs.get(change.kind, '~')} {fmt.path(name)}"
         for change in changes
-        if not in_tool_folder(name := as_text(change.path), or_repository=True)
+        if is_listed(name := as_text(change.path))
     ]
     if not changed:
         return [other] if other else []

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from surefoot.cli.report import text as fmt
 from surefoot.cli.session.runs import open_run_list
 from surefoot.config import paths
+from surefoot.core.transitions import RunStatus
 from surefoot.errors import UsageError, WorkspaceLocked
-from surefoot.history.status import RunStatus, has_halted, is_plan, live_runs, status_of, unread_answers
+from surefoot.history.status import live_runs, unread_answers
+from surefoot.journal.run_status import has_halted, is_plan, status_of
 from surefoot.journal.state import RunState
 from surefoot.workspace.lock import current_holder
 

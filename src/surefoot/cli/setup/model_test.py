@@ -1,7 +1,6 @@
 """`model test`: tries a model with three small tasks."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,6 @@ from surefoot.cli.commands.model import model as model_group
 from surefoot.cli.options import limit_options, model_option
 
 if TYPE_CHECKING:
-    import asyncio
-
     from surefoot.cli.setup.model_trial import Limits, TaskResult
     from surefoot.config.layers import Settings
     from surefoot.config.model import ExecutionConfig
@@ -143,6 +140,7 @@ async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any]
     import os
 
     from surefoot.cli.report.hiding import hide_with
+    from surefoot.cli.session.signals import on_stop_signals
     from surefoot.cli.setup.model_trial import Limits
     from surefoot.config.model import ExecutionConfig
     from surefoot.journal.redact import Redactor
@@ -157,7 +155,7 @@ async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any]
         trial = Trial(model, Limits.of(model.name, config, given))
         _say(f"{model.name} gets three small tasks. {trial.limits} Ctrl-C stops it.")
         work = asyncio.create_task(_work(trial, model, config, scratch))
-        with _cancelled_by_signals(work):
+        with on_stop_signals(lambda _: work.cancel()):
             try:
                 await work
             except asyncio.CancelledError:
@@ -182,21 +180,6 @@ async def _work(trial: Trial, model: "LanguageModel", config: "ExecutionConfig",
                 _say(f"        {VERDICT_LABELS[step.verdict]} after {duration(step.seconds)}")
             else:
                 _say(f"{len(trial.results) + 1} of {len(TASKS)}: {step.name} ...")
-
-
-@contextmanager
-def _cancelled_by_signals(work: "asyncio.Task[None]") -> Iterator[None]:
-    import asyncio
-    import signal
-
-    loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in signals:
-        loop.add_signal_handler(number, work.cancel)
-    try:
-        yield
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
 
 
 def _say(text: str) -> None:

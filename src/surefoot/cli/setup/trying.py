@@ -16,10 +16,10 @@ from surefoot.config.model import ExecutionConfig
 from surefoot.core.task import Task
 from surefoot.engine.verifier.scratch import MAX_BYTES, Place, Scratch
 from surefoot.engine.verifier.suite.project_commands import ProjectCommand
-from surefoot.engine.verifier.suite.running import SuiteRunner
+from surefoot.engine.verifier.suite.running import SuiteRunner, run_on_copy
 from surefoot.errors import SnapshotOverQuota
 from surefoot.journal.state import RunState
-from surefoot.workspace.process.process import Limits, ProcessResult, command_env, run_process, shell_argv
+from surefoot.workspace.process.process import ProcessResult
 from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
 from surefoot.workspace.sandbox.sandbox import choose_sandbox
 from surefoot.workspace.snapshots.snapshot import Workspace
@@ -77,7 +77,7 @@ async def try_commands(
                 yield Tried(found, "skipped", f"not tried: {place}")
                 continue
             on_start(found)
-            tried = _judge(found, await _run(found.command, place, config, seconds), seconds)
+            tried = _judge(found, await run_on_copy(place, found.command, config, seconds), seconds)
             if tried.result == "works":
                 working[found.kind, found.tool] = working[found.kind] = found.command
             yield tried
@@ -111,17 +111,6 @@ def _without_history(place: Place) -> Place:
     for link in (path for path in place.root.rglob(HISTORY) if path.is_symlink()):
         link.unlink()
     return place
-
-
-async def _run(command: str, place: Place, config: ExecutionConfig, seconds: float) -> ProcessResult:
-    return await run_process(
-        shell_argv(command),
-        cwd=place.root,
-        env=command_env(),
-        limits=Limits(timeout=seconds, memory_bytes=config.command_memory_bytes, processes=config.command_processes),
-        sandbox=place.sandbox,
-        network=config.network,
-    )
 
 
 def _judge(found: ProjectCommand, done: ProcessResult, limit: float) -> Tried:

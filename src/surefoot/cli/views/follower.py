@@ -8,16 +8,10 @@ from surefoot.core.transitions import Stage
 from surefoot.journal import events as e
 from surefoot.journal.reducers import apply
 from surefoot.journal.state import RunState
+from surefoot.view.labels import PHASE_ACTIVITIES
 
 TAIL_CHARS = 2_000
 ACTIVITY_CHARS = 100
-
-_PHASE_ACTIVITIES = {
-    "understanding": "reading the task",
-    "approach": "choosing an approach",
-    "planning": "making the plan",
-    "validation": "validating the result",
-}
 
 
 class Follower:
@@ -61,7 +55,7 @@ class Follower:
             self.tail = ""
         match event:
             case e.PhaseStarted():
-                self.activity, self.tail, self.thought = _PHASE_ACTIVITIES[event.phase], "", ""
+                self.activity, self.tail, self.thought = PHASE_ACTIVITIES[event.phase], "", ""
             case e.StageEntered(stage=Stage.WAITING):
                 self.activity = "waiting for an answer"
             case e.StepStarted():
@@ -70,7 +64,7 @@ class Follower:
                 self.activity = "deciding what to do next"
             case e.ChecksRan(when="final"):
                 self.final_checks = event.results
-                self.activity = _PHASE_ACTIVITIES["validation"]
+                self.activity = PHASE_ACTIVITIES["validation"]
             case e.StepFinished():
                 earlier = self.seconds.get(event.step_id, 0.0)
                 self.seconds[event.step_id] = earlier + event.duration_ms / 1000

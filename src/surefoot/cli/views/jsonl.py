@@ -10,9 +10,9 @@ from surefoot.cli.views.error_line import problem_schema
 from surefoot.cli.views.watcher import LineWatcher
 from surefoot.core.outcome import Outcome, Verdict, count_checks
 from surefoot.core.questions import times_out_at
-from surefoot.history.status import is_plan, status_of
 from surefoot.journal import events as e
 from surefoot.journal.events.aliases import alias_fields
+from surefoot.journal.run_status import is_plan, status_of
 from surefoot.journal.state import RunState
 from surefoot.view.questions import open_points
 

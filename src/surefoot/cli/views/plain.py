@@ -42,7 +42,7 @@ class PlainLines(LineWatcher):
         if self._asking and isinstance(record.event, e.QuestionAsked):
             lines = lines[:1]
         if self._verbose:
-            lines += verbose_lines(record.event)
+            lines += verbose_lines(record.event, state)
         if isinstance(record.event, e.RunCreated | e.RunResumed) and self._isolation:
             lines.append(self._isolation)
         clock = fmt.elapsed(state.active_seconds)
@@ -65,7 +65,7 @@ def event_lines(event: e.Event, state: RunState, marks: Marks) -> list[str]:
     return formatter(event, state, marks) if formatter else []
 
 
-def verbose_lines(event: e.Event) -> list[str]:
+def verbose_lines(event: e.Event, state: RunState) -> list[str]:
     """The additional lines with --verbose."""
     match event:
         case e.RunCreated():
@@ -73,7 +73,8 @@ def verbose_lines(event: e.Event) -> list[str]:
         case e.Decided() if event.thought:
             return [f"  thinks: {fmt.line(event.thought, 400)} ({event.decision})"]
         case e.ModelAnswered():
-            cost = format_cost(event.cost_usd or 0.0, event.cost_usd is None)
+            known = state.cost_of(event)
+            cost = format_cost(known or 0.0, known is None)
             size = f"{event.prompt_tokens:,} tokens in, {event.output_tokens:,} out, {cost}"
             return [f"  model answered ({event.purpose}): {size}, {fmt.duration(event.duration_ms / 1000)}"]
         case e.ActionFinished(ok=True):
@@ -235,7 +236,7 @@ def _work_kept(event: e.WorkKept, state: RunState, marks: Marks) -> list[str]:
 
 
 def _candidate(event: e.CandidateTried, state: RunState, marks: Marks) -> list[str]:
-    return [f"  {fmt.candidate(event, marks.of_check(fmt.candidate_passed(event))[0])}"]
+    return [f"  {fmt.candidate(event, marks.of_check(event.passed)[0])}"]
 
 
 def _compensated(event: e.CompensationFinished, state: RunState, marks: Marks) -> list[str]:

@@ -7,7 +7,6 @@ from pydantic import Field
 from surefoot._version import __version__
 from surefoot.config.model import AlertOccasion
 from surefoot.core.outcome import Diagnosis, Outcome, Verdict
-from surefoot.core.transitions import StepStatus
 from surefoot.core.values import FreeText, Value, Wording
 from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_values import exported
@@ -100,8 +99,8 @@ def alert_document(
 
 
 def _failed_step(state: RunState) -> FailedStep | None:
-    step_run = state.steps.get(state.recovering)
-    if step_run is None or step_run.status is not StepStatus.FAILED or not step_run.failures:
+    step_run = state.failed_step
+    if step_run is None or not step_run.failures:
         return None
     failure = step_run.failures[-1]
     return FailedStep(

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from surefoot.core.phases import Artifact
 from surefoot.core.plan import ExecutionStep
-from surefoot.core.transitions import StepStatus
+from surefoot.core.transitions import HAS_RESULT
 from surefoot.errors import MissingArtifact
 from surefoot.journal.state import RunState, StepRun
 from surefoot.journal.store.base import Journal
@@ -24,8 +24,6 @@ from surefoot.prompting.context import summarise_outputs
 INLINE_BYTES = 4_096
 """Outputs up to this size stay in the event itself."""
 IN_MEMORY = 10
-
-_HAND_ON = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED})
 
 
 class Artifacts(Mapping[str, Any]):
@@ -110,7 +108,7 @@ class Artifacts(Mapping[str, Any]):
         needed = []
         for dependency in self._state.depends_on.get(step_id, ()):
             step_run = self._state.steps[dependency]
-            if step_run.status in _HAND_ON:
+            if step_run.status in HAS_RESULT:
                 self._require(dependency, step_run)
                 needed.append(step_run)
         return needed
@@ -121,7 +119,7 @@ class Artifacts(Mapping[str, Any]):
         for dependency in self._state.depends_on.get(step_id, ()):
             step_run = self._state.steps[dependency]
             try:
-                if step_run.status in _HAND_ON:
+                if step_run.status in HAS_RESULT:
                     self._require(dependency, step_run)
             except MissingArtifact as error:
                 missing[dependency] = error

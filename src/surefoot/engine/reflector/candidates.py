@@ -71,7 +71,7 @@ async def choose_candidate(run: Run, step_run: StepRun, checks: Sequence[Check])
     judged_texts: set[str] = set()
     while True:
         tried = _of_this_attempt(step_run)
-        if any(_passes(c) for c in tried):
+        if any(c.passed for c in tried):
             break
         if tried and not tried[-1].made_of and (better := await _merge(run, step_run, checks, judged_texts)):
             await run.record(better)
@@ -80,7 +80,7 @@ async def choose_candidate(run: Run, step_run: StepRun, checks: Sequence[Check])
         else:
             break
     usable = _best_first(run, tried)
-    if not usable or (usable[0].conversation and not _passes(usable[0])):
+    if not usable or (usable[0].conversation and not usable[0].passed):
         return []
     best = usable[0]
     why = f"{best.label}: the best by the checks"
@@ -167,7 +167,7 @@ async def _merge(
     best, tries = start, 0
     pairs = ((source, text) for source, other in pool for text in _both_ways(_body(run, best), other))
     for source, text in pairs:
-        if _passes(best) or tries >= MAX_MERGES:
+        if best.passed or tries >= MAX_MERGES:
             break
         if text in judged_texts:
             continue
@@ -226,10 +226,6 @@ async def _judge(
                 problem = f"{name} is an input that does not exist; the program invented its content"
                 raise ToolError(problem, tool=tool.name)
         return await run.verifier.check_at(checks, place)
-
-
-def _passes(candidate: e.CandidateTried) -> bool:
-    return not candidate.unusable and all(result.passed for result in decisive(candidate.results))
 
 
 def _score(run: Run, results: Sequence[CheckResult]) -> tuple[int, int, int]:

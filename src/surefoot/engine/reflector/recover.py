@@ -48,8 +48,8 @@ def _interrupted_recovery(run: Run) -> StepRun | None:
     That rung is carried out first.
     """
     state = run.state
-    step_run = state.steps.get(state.recovering)
-    if step_run is None or step_run.status is not StepStatus.FAILED or state.recovering in state.failed:
+    step_run = state.failed_step
+    if step_run is None or state.recovering in state.failed:
         return None
     # A step with a failure branch stays failed, and needs no further recovery.
     return None if step_run.rungs[-1] == Rung.FAILURE_BRANCH and state.failed else step_run

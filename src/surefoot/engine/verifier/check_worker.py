@@ -14,7 +14,7 @@ from typing import Any
 
 
 def problem_of(request: dict[str, Any]) -> str:
-    """Return why the content fails the check; empty if it passes."""
+    """Return why the content fails the check; empty if it passes. Raises ValueError for an unknown kind of check."""
     text = request["text"]
     try:
         match request["kind"]:
@@ -23,10 +23,11 @@ def problem_of(request: dict[str, Any]) -> str:
                 return "" if found else f"nothing in {request['path']} matches /{request['pattern']}/"
             case "json_schema":
                 return _schema_problem(json.loads(text), request["schema"])
-            case _:
+            case "parses":
                 return _parse(PurePath(request["path"]), text)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
+    raise ValueError(f"there is no check of the kind {request['kind']!r}")
 
 
 def _parse(name: PurePath, text: str) -> str:

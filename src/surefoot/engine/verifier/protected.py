@@ -14,7 +14,7 @@ from surefoot.engine.verifier.deciding.scripts import scripts_of
 from surefoot.project.asked_changes import asks_to_change
 from surefoot.project.folder import files_before_folders, list_files, protected_files
 from surefoot.project.task_text import is_named_in
-from surefoot.tools.fs.walk import SKIPPED_FOLDERS
+from surefoot.tools.fs.tool_files import SKIPPED_FOLDERS
 from surefoot.workspace.snapshots.snapshot import Workspace
 
 

@@ -16,7 +16,6 @@ from surefoot.core.transitions import Stage, StepStatus
 from surefoot.core.values import join_limited
 from surefoot.engine.loop import start_run
 from surefoot.engine.runtime.services import Services
-from surefoot.engine.verifier.deciding.names import is_cache
 from surefoot.errors import SurefootError
 from surefoot.history.git.message import said_at_end
 from surefoot.history.timeline import build_timeline, snapshot_storage, workspace_of
@@ -27,6 +26,7 @@ from surefoot.journal.store.base import first_line
 from surefoot.models.items import dump_item
 from surefoot.project.folder import list_files
 from surefoot.prompting.conversation.earlier import conversation_of
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.workspace.errors import as_text
 
 MAX_BEFORE = 6
@@ -171,11 +171,11 @@ def _step(step_run: StepRun, remark: str) -> str:
 
 
 def _files(state: RunState) -> list[str]:
-    """The files that a run changed, without caches."""
+    """The files that a run changed. Files of version control and of tools are left out."""
     if (outcome := state.outcome) is not None:
         signs = (("+", outcome.generated_files), ("~", outcome.modified_files), ("-", outcome.deleted_files))
-        return [f"{sign} {path}" for sign, paths in signs for path in paths if not is_cache(path)]
-    touched = {path for step_run in state.steps.values() for path in step_run.touched if not is_cache(path)}
+        return [f"{sign} {path}" for sign, paths in signs for path in paths if is_listed(path)]
+    touched = {path for step_run in state.steps.values() for path in step_run.touched if is_listed(path)}
     return [f"~ {path}" for path in sorted(touched)]
 
 

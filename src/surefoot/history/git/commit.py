@@ -12,7 +12,6 @@ from pathlib import Path
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import StepStatus
 from surefoot.core.values import join_limited
-from surefoot.engine.verifier.deciding.names import CACHE
 from surefoot.errors import GitError, NothingToCommit, UsageError
 from surefoot.history.git.message import account_of, message_of
 from surefoot.history.restoring import who
@@ -21,6 +20,7 @@ from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
+from surefoot.tools.fs.tool_files import in_repository, is_cache
 from surefoot.workspace.errors import as_text, printable
 from surefoot.workspace.git.commit import Made, Part, adopt, changed_before, commit_parts, has_all, take_back
 from surefoot.workspace.git.hooks import COMMIT_HOOKS, active_hooks, changed_hook_files
@@ -160,8 +160,8 @@ class Work:
             change.path
             for change in changed
             if not _is_folder(change.before, change.after)
-            and ".git" not in change.path.split("/")
-            and not CACHE.search(change.path)
+            and not in_repository(change.path)
+            and not is_cache(change.path)
         ]
         places = {prefix + path: path for path in files}
         inner = nested(repository, places)
@@ -214,7 +214,7 @@ class Work:
     def _parts(self, by_step: bool, hide: Callable[[str], str]) -> Iterator[Part]:
         own = set(self._states(self.after))
         others = {change.path for change in changes_of_user(self.repository, self.repository.top, all_files=True)}
-        also = sorted(path for path in others - own if not CACHE.search(path))
+        also = sorted(path for path in others - own if not is_cache(path))
         account = account_of(self.state, self.records, hide)
         if not by_step:
             yield Part(hide(message_of(self.state, account, also_changed=also)), self._states(self.after))
@@ -257,8 +257,8 @@ class Work:
 
     def _put_back(self, top: Workspace, before: str) -> list[str]:
         """Undo the changes of hooks to files that git does not ignore. Returns the paths of these files."""
-        found = [change.path for change in top.changes(before) if ".git" not in change.path.split("/")]
-        files = [path for path in found if path != "." and not CACHE.search(path)]
+        found = [change.path for change in top.changes(before) if not in_repository(change.path)]
+        files = [path for path in found if path != "." and not is_cache(path)]
         skipped = ignored(self.repository, files)
         paths = [path for path in files if path not in skipped]
         changed = [path for path in paths if not (top.root / path).is_dir()]

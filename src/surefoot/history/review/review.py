@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from surefoot.engine.verifier.deciding.names import CACHE
 from surefoot.errors import UsageError
 from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, who
 from surefoot.history.review.parts import Hunk, TextChange
@@ -15,6 +14,7 @@ from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
+from surefoot.tools.fs.tool_files import in_repository, is_cache
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.diff import MAX_DIFF_BYTES, Change
@@ -74,8 +74,8 @@ def changed_files(records: list[e.Record], home: Path) -> list[ChangedFile]:
     return [
         ChangedFile(change.path, change.kind, _text(change, workspace))
         for change in workspace.changes(start, end)
-        if is_own(change.path) and _is_file(change) and ".git" not in change.path.split("/")
-        if not CACHE.search(change.path)
+        if is_own(change.path) and _is_file(change) and not in_repository(change.path)
+        if not is_cache(change.path)
     ]
 
 

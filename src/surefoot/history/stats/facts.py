@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic_core import from_json
 
-from surefoot.config.model import BudgetConfig, Price
+from surefoot.config.flat_price import FlatPrice, cost_of_call, flat_price_of
 from surefoot.core.outcome import Verdict
 from surefoot.core.proof import ProofLevel
-from surefoot.core.transitions import Rung, Stage, StepStatus
+from surefoot.core.transitions import HAS_RESULT, Rung, Stage
 from surefoot.journal.store.base import RunSummary, Scanned
 
 Result: TypeAlias = Literal[
@@ -38,7 +38,6 @@ BODIES = frozenset({
 
 _IDLE_BEFORE = frozenset({"run_resumed", "question_answered"})
 _AFTER_RUN = frozenset({"undo_incomplete", "applied", "alert_finished"})
-_DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED})
 _NEW_PLAN = frozenset({Rung.REPLAN_TASK, Rung.NEXT_APPROACH, Rung.FAILURE_BRANCH})
 """Rungs after which other steps do the work, so that the end of the run shows whether they helped."""
 _ENDINGS: dict[Verdict, Result] = {
@@ -105,7 +104,7 @@ def facts_of(summary: RunSummary, events: Iterable[Scanned]) -> RunFacts:
 class _Collector:
     def __init__(self, facts: RunFacts) -> None:
         self._facts = facts
-        self._flat_price: Price | None = None
+        self._flat_price: FlatPrice | None = None
         self._copied = 0
         self._plan_only = False
         self._proof = ""
@@ -176,11 +175,13 @@ class _Collector:
         config = body.get("config", {})
         self._copied = body.get("copied", 0)
         self._plan_only = config.get("phases") == "plan"
-        self._flat_price = BudgetConfig.model_validate(config["budget"]).flat_price if "budget" in config else None
+        self._flat_price = flat_price_of(config)
 
     def _run_resumed(self, body: dict[str, Any]) -> None:
         self._facts.model = body["model"]
         self._ended = False
+        if config := body.get("config"):
+            self._flat_price = flat_price_of(config)
 
     def _run_ended(self, body: dict[str, Any]) -> None:
         self._proof = body["outcome"].get("proof", "")
@@ -188,9 +189,7 @@ class _Collector:
 
     def _model_answered(self, body: dict[str, Any]) -> None:
         prompt, output = body.get("prompt_tokens", 0), body.get("output_tokens", 0)
-        cost = body.get("cost_usd")
-        if cost is None and self._flat_price:
-            cost = self._flat_price.cost_usd(prompt, output)
+        cost = cost_of_call(body.get("cost_usd"), prompt, output, self._flat_price)
         count = UsageCount(prompt, body.get("cached_tokens", 0), output, 1, cost or 0.0, int(cost is None))
         self._facts.usage.setdefault(self._facts.model, UsageCount()).add(count)
 
@@ -202,7 +201,7 @@ class _Collector:
         if failure := body.get("failure"):
             self._facts.kinds[failure["kind"]] += 1
         rung = self._chosen.pop(body["step_id"], "")
-        if rung and body["status"] in _DONE:
+        if rung and body["status"] in HAS_RESULT:
             self._facts.healed[rung] += 1
 
     def _checks_ran(self, body: dict[str, Any]) -> None:

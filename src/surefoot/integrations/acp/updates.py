@@ -13,6 +13,7 @@ from surefoot.journal.bus import Source
 from surefoot.journal.redact import Redactor
 from surefoot.journal.reducers import apply
 from surefoot.journal.state import RunState
+from surefoot.tools.fs.tool_files import is_listed, places_of
 from surefoot.tools.registry import Toolbox
 
 MAX_DIFF_CHARS = 200_000
@@ -91,7 +92,9 @@ class Updates:
     def say_outcome(self, outcome: Outcome) -> None:
         lines = [f"**{outcome.verdict.value.capitalize()}**: {outcome.summary}", ""]
         lines += [f"- {'✓' if check.passed else '✗'} {check.check.label}" for check in outcome.checks]
-        lines += [f"- {path}" for path in outcome.changed_files]
+        lines += [f"- {path}" for path in outcome.changed_files if is_listed(path)]
+        if others := [path for path in outcome.changed_files if not is_listed(path)]:
+            lines.append(f"- and {len(others):,} in {places_of(others)}")
         if outcome.diagnosis:
             lines += ["", outcome.diagnosis.as_text()]
         run_id = self.state.run_id

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from typing_extensions import TypedDict
 
 from surefoot.core.questions import Question, expected
-from surefoot.core.transitions import StepStatus
+from surefoot.core.transitions import HAS_RESULT
 from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_values import exported
 from surefoot.journal.state import RunState
@@ -14,7 +14,6 @@ from surefoot.view.state import RunView
 
 KEPT_ARTIFACTS = 10
 """How many artifacts stay in the state. Older ones are in the journal."""
-_HAND_ON = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
 
 
 class ArtifactItem(TypedDict):
@@ -111,7 +110,7 @@ def update_of(state: RunState, redactor: Redactor) -> dict[str, Any]:
 def _artifacts(state: RunState) -> list[ArtifactItem]:
     items: list[ArtifactItem] = []
     for step_id, step_run in state.steps.items():
-        artifact = step_run.artifact if step_run.status in _HAND_ON else None
+        artifact = step_run.artifact if step_run.status in HAS_RESULT else None
         if artifact is None:
             continue
         items.append(

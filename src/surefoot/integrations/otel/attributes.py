@@ -17,7 +17,7 @@ def tool_attributes(tool: str, call_id: str, arguments: dict[str, Any], content:
     }
 
 
-def call_attributes(event: e.ModelAnswered, content: Content) -> dict[str, Any]:
+def call_attributes(event: e.ModelAnswered, cost_usd: float | None, content: Content) -> dict[str, Any]:
     """The attributes of one model call, except for the names of the model and the run."""
     return {
         n.TEMPERATURE: event.temperature,
@@ -27,7 +27,7 @@ def call_attributes(event: e.ModelAnswered, content: Content) -> dict[str, Any]:
         n.CACHED_TOKENS: event.cached_tokens,
         n.PURPOSE: str(event.purpose),
         n.READABLE: not event.unreadable,
-        **({n.COST: event.cost_usd} if event.cost_usd is not None else {}),
+        **({n.COST: cost_usd} if cost_usd is not None else {}),
         **({n.STEP: event.step_id} if event.step_id else {}),
         **content.messages(event.prompt, event.answer, event.finish_reason),
     }

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from surefoot._version import __version__
+from surefoot.config.flat_price import cost_of_call
+from surefoot.config.model import ExecutionConfig
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import WORKING, Stage, StepStatus
 from surefoot.integrations.otel import names as n
@@ -61,7 +63,9 @@ class RunTrace:
         self._phase_name = ""
         self._usage = [0, 0]
         self._cost = 0.0
-        stage, resumed = _stage_and_resumes(earlier, record.seq)
+        stage, resumed, config = _before(earlier, record.seq)
+        config = event.config or config
+        self._flat_price = config.budget.flat_rates if config is not None else None
         self._run = self._start_run(event, resumed)
         if isinstance(event, e.RunCreated):
             stage = event.starts_at
@@ -265,15 +269,16 @@ class RunTrace:
         from opentelemetry.trace import SpanKind
 
         seconds = event.duration_ms / 1000
+        cost = cost_of_call(event.cost_usd, event.prompt_tokens, event.output_tokens, self._flat_price)
         common: dict[str, Any] = {n.OPERATION: n.CHAT, n.PROVIDER: self._provider, n.MODEL: self._model}
-        attributes = {**common, n.CONVERSATION: self._run_id, **call_attributes(event, self._kit.content)}
+        attributes = {**common, n.CONVERSATION: self._run_id, **call_attributes(event, cost, self._kit.content)}
         parent = self._around(event.step_id)
         name = f"{n.CHAT} {self._model}"
         opened = self._start(name, parent, attributes, kind=SpanKind.CLIENT, since=self._at - seconds)
         self._end(opened, {})
         self._usage[0] += event.prompt_tokens
         self._usage[1] += event.output_tokens
-        self._cost += event.cost_usd or 0.0
+        self._cost += cost or 0.0
         self._kit.metrics.model_call(seconds, event.prompt_tokens, event.output_tokens, common)
 
     # -- spans -------------------------------------------------------------------------------------------------------
@@ -334,16 +339,16 @@ _HANDLERS: dict[type, Callable[[RunTrace, Any], None]] = {
 }
 
 
-def _stage_and_resumes(earlier: Iterable[e.Record], seq: int) -> tuple[Stage | None, int]:
-    """The stage of a run before an event, and how often it was resumed up to and including this event."""
-    stage, resumed = None, 0
+def _before(earlier: Iterable[e.Record], seq: int) -> tuple[Stage | None, int, ExecutionConfig | None]:
+    """The stage of a run before an event, how often it was resumed up to and including this event, and its settings."""
+    stage, resumed, config = None, 0, None
     for record in earlier:
         if record.seq > seq:
             break
         if isinstance(record.event, e.StageEntered):
             stage = record.event.stage
         elif isinstance(record.event, e.RunCreated):
-            stage = record.event.starts_at
+            stage, config = record.event.starts_at, record.event.config
         elif isinstance(record.event, e.RunResumed):
-            resumed += 1
-    return stage, resumed
+            resumed, config = resumed + 1, record.event.config or config
+    return stage, resumed, config

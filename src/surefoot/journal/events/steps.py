@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from surefoot.core.outcome import CheckResult, Failure, StepReflection
+from surefoot.core.outcome import CheckResult, Failure, StepReflection, decisive
 from surefoot.core.phases import Artifact, StepExecutionOutput
 from surefoot.core.plan import StepKind
 from surefoot.core.transitions import Rung, StepStatus
@@ -68,6 +68,11 @@ class CandidateTried(Value):
         answers = [str(number) for number in self.made_of if number != ORIGINAL_FILE]
         candidates = f"candidate{'s' if len(answers) > 1 else ''} {', '.join(answers)}"
         return f"{candidates}{' and what was there' if ORIGINAL_FILE in self.made_of else ''} put together"
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is usable and all its decisive checks pass."""
+        return not self.unusable and all(result.passed for result in decisive(self.results))
 
 
 class StepFinished(Value):

@@ -1,13 +1,11 @@
 """An object store in a folder, which may be on a disk that several machines share."""
 
-import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from surefoot.errors import JournalError
 from surefoot.journal.objects.base import is_digest, require_digest
-from surefoot.journal.store.fsync import sync_folder
+from surefoot.journal.store.fsync import store_synced
 
 
 class FileObjects:
@@ -22,21 +20,7 @@ class FileObjects:
             return
         # Processes of other machines may have the same id.
         unfinished = path.with_name(f".{digest}.{secrets.token_hex(8)}.tmp")
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                _write_synced(unfinished, data)
-                unfinished.replace(path)
-            except BaseException:
-                unfinished.unlink(missing_ok=True)
-                raise
-            for folder in (path.parent, self._folder):
-                sync_folder(folder)
-        except OSError as error:
-            raise JournalError(
-                f"{len(data):,} bytes of content could not be stored in {self._folder}: {error.strerror}",
-                remedy="free some space, or check the owner and mode of that folder; then resume",
-            ) from error
+        store_synced(path, data, unfinished, (path.parent, self._folder))
 
     def get(self, digest: str) -> bytes | None:
         try:
@@ -57,10 +41,3 @@ class FileObjects:
 
     def _path(self, digest: str) -> Path:
         return self._folder / require_digest(digest)[:2] / digest
-
-
-def _write_synced(path: Path, data: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from surefoot.config.flat_price import cost_of_call
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.outcome import CheckResult, Outcome
 from surefoot.core.phases import (
@@ -172,12 +173,15 @@ class RunState:
     def tokens(self) -> int:
         return self.prompt_tokens + self.output_tokens
 
+    @property
+    def failed_step(self) -> StepRun | None:
+        """The step that recovery last worked on, unless it recovered. None if something else ended the run."""
+        step_run = self.steps.get(self.recovering)
+        return step_run if step_run is not None and step_run.status is StepStatus.FAILED else None
+
     def cost_of(self, call: e.ModelAnswered) -> float | None:
         """Return the cost of a model call in dollars; None if its price is unknown."""
-        if call.cost_usd is None and (price := self.config.budget.flat_price):
-            # The event was written before calls recorded their cost.
-            return price.cost_usd(call.prompt_tokens, call.output_tokens)
-        return call.cost_usd
+        return cost_of_call(call.cost_usd, call.prompt_tokens, call.output_tokens, self.config.budget.flat_rates)
 
     @property
     def undone(self) -> Undone | None:

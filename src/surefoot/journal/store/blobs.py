@@ -5,8 +5,7 @@ import os
 import zlib
 from pathlib import Path
 
-from surefoot.errors import JournalError
-from surefoot.journal.store.fsync import sync_folder
+from surefoot.journal.store.fsync import store_synced
 
 LARGE = 64 * 1024
 """Blobs with more bytes than this (compressed) are files, so that the database stays small and quick to copy."""
@@ -49,21 +48,7 @@ class BlobFiles:
         """
         path = self._path(digest, codec)
         unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                _write_synced(unfinished, body)
-                unfinished.replace(path)
-            except BaseException:
-                unfinished.unlink(missing_ok=True)
-                raise
-            for folder in (path.parent, self._folder, self._folder.parent):
-                sync_folder(folder)
-        except OSError as error:
-            raise JournalError(
-                f"{len(body):,} bytes of content could not be stored in {self._folder}: {error.strerror}",
-                remedy="free some space, or check the owner and mode of that folder; then resume",
-            ) from error
+        store_synced(path, body, unfinished, (path.parent, self._folder, self._folder.parent))
 
     def read(self, digest: str, codec: str) -> bytes | None:
         try:
@@ -77,10 +62,3 @@ class BlobFiles:
 
     def _path(self, digest: str, codec: str) -> Path:
         return self._folder / digest[:2] / f"{digest}.{codec}"
-
-
-def _write_synced(path: Path, body: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(body)
-        file.flush()
-        os.fsync(file.fileno())

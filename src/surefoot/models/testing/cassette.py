@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, TextIO
 
+from surefoot.core.values import common_prefix
 from surefoot.errors import CassetteMiss, UsageError
 from surefoot.models.base import LanguageModel, Live, ModelReply, ModelRequest, ModelTraits, OnText
 from surefoot.models.items import AssistantTurn, Item, Message, ToolResultMessage
@@ -179,18 +180,13 @@ class ReplayModel:
         if _is_plain(request):
             nearest = max(prompts, key=lambda other: SequenceMatcher(None, other[-2000:], prompt[-2000:]).quick_ratio())
         else:
-            nearest = max(prompts, key=lambda other: _common_prefix(other, prompt))
+            nearest = max(prompts, key=lambda other: common_prefix(other, prompt))
         if nearest == prompt:
             return f"the same prompt was recorded, but {_other_settings(request, prompts[nearest])}"
         for line, other in zip(prompt.splitlines(), nearest.splitlines(), strict=False):
             if line != other:
                 return f"requested {line[:120]!r}, recorded {other[:120]!r}"
         return "one prompt is longer than the recorded one"
-
-
-def _common_prefix(one: str, other: str) -> int:
-    """The length of the common prefix of two texts."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _other_settings(request: ModelRequest, recorded: ModelRequest) -> str:

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from surefoot.history.status import RunStatus
+from surefoot.core.transitions import RunStatus
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.labels import proof_label
 from surefoot.view.making import run_row, step_counts
 from surefoot.view.questions import question_row
@@ -117,6 +118,8 @@ class RunResult(BaseModel):
     created: list[str] = []
     modified: list[str] = []
     deleted: list[str] = []
+    tool_files: int = 0
+    """How many more files of version control and of tools, such as caches, were changed."""
     warnings: list[str] = []
     left_outside: list[str] = []
     """Effects outside the folder that were not undone."""
@@ -129,6 +132,8 @@ class DiffResult(BaseModel):
     run: str
     diff: str
     truncated: bool = False
+    tool_files: int = 0
+    """How many files of version control and of tools, such as caches, are left out."""
 
 
 class ListedRun(BaseModel):
@@ -164,9 +169,10 @@ def run_result(view: RunView) -> RunResult:
         steps_done=step_counts(state)["done"],
         steps=[StepRow(id=s, name=r.step.name, status=str(r.status)) for s, r in state.steps.items()],
         checks=[CheckRow(check=c.check.label, passed=c.passed) for c in outcome.checks] if outcome else [],
-        created=list(outcome.generated_files) if outcome else [],
-        modified=list(outcome.modified_files) if outcome else [],
-        deleted=list(outcome.deleted_files) if outcome else [],
+        created=[path for path in outcome.generated_files if is_listed(path)] if outcome else [],
+        modified=[path for path in outcome.modified_files if is_listed(path)] if outcome else [],
+        deleted=[path for path in outcome.deleted_files if is_listed(path)] if outcome else [],
+        tool_files=sum(not is_listed(path) for path in outcome.changed_files) if outcome else 0,
         warnings=row["warnings"],
         left_outside=list(outcome.left_outside) if outcome else [],
         questions=[

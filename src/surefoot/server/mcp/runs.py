@@ -13,6 +13,7 @@ from surefoot.history.timeline import diff_of
 from surefoot.server.commands import CommandRequest, Commands, StartRequest
 from surefoot.server.hub import Hub
 from surefoot.view.making import run_status, step_counts
+from surefoot.view.patches import without_tool_files
 from surefoot.view.state import RunView
 from surefoot.workspace.worktrees import worktree_origins
 
@@ -89,12 +90,14 @@ class Runs:
     async def undo(self, run_id: str, step: str) -> None:
         await self._execute(run_id, "undo", step=step)
 
-    async def diff(self, run_id: str, step: str) -> tuple[str, bool]:
-        """The diff of a run or a step without known secrets, and whether it is cut off."""
+    async def diff(self, run_id: str, step: str) -> tuple[str, bool, int]:
+        """The diff of a run or a step without known secrets, whether it is cut off, and how many files of version
+        control and of tools it leaves out."""
         records = list(self._hub.reader.read(run_id, 0))
         text = await asyncio.to_thread(diff_of, records, self._hub.home, step)
+        text, others = without_tool_files(text)
         text = self._hub.redactor.redact_known(text)
-        return text[:MAX_DIFF], len(text) > MAX_DIFF
+        return text[:MAX_DIFF], len(text) > MAX_DIFF, len(others)
 
     async def listed(self, limit: int) -> list[RunView]:
         summaries = self._hub.summaries(limit, self._workspaces())

@@ -154,8 +154,8 @@ class Door:
 
     async def _diff(self, _: "Context", params: object, given: d.DiffArguments) -> d.DiffResult:
         view = await self._runs.view(given.run)
-        text, truncated = await self._runs.diff(view.state.run_id, given.step)
-        return d.DiffResult(run=view.state.run_id, diff=text, truncated=truncated)
+        text, truncated, tool_files = await self._runs.diff(view.state.run_id, given.step)
+        return d.DiffResult(run=view.state.run_id, diff=text, truncated=truncated, tool_files=tool_files)
 
     async def _undo(self, _: "Context", params: object, given: d.UndoArguments) -> d.RunResult:
         view = await self._runs.view(given.run)

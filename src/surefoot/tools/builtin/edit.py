@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
+from surefoot.core.values import common_prefix
 from surefoot.errors import ToolError
 from surefoot.tools.context import ToolContext
 from surefoot.tools.fs.fileio import read_bytes, refuse_binary, refuse_lost_secrets, write_bytes
@@ -90,8 +91,8 @@ def _read_edits(edits: str, search: str, replace: str) -> list[Edit]:
 def describe_change(name: str, before: str, after: str, ways: Sequence[str] = (), verb: str = "edited") -> str:
     """Return the change as a diff, so that the model need not read the file again, and how its lines were found."""
     old, new = before.replace("\r\n", "\n").split("\n"), after.replace("\r\n", "\n").split("\n")
-    start = _common_prefix(old, new)
-    end = _common_prefix(old[start:][::-1], new[start:][::-1])
+    start = common_prefix(old, new)
+    end = common_prefix(old[start:][::-1], new[start:][::-1])
     first = max(0, start - CONTEXT)
     found = f" (matched {'; '.join(ways)})" if ways else ""
     old, new = old[first : len(old) - end + CONTEXT], new[first : len(new) - end + CONTEXT]
@@ -101,10 +102,3 @@ def describe_change(name: str, before: str, after: str, ways: Sequence[str] = ()
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
     return "\n".join([f"{verb} {name} (+{added} -{removed} lines){found}, from line {first + 1}:", *lines])
-
-
-def _common_prefix(first: list[str], second: list[str]) -> int:
-    """Return the number of leading lines that both have in common."""
-    return next(
-        (index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
-    )

@@ -8,22 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from surefoot.tools.fs.tool_files import SKIPPED_FOLDERS
 from surefoot.workspace.sandbox.secret_files import secrets_below
 
-SKIPPED_FOLDERS = frozenset(
-    {".git", ".hg", ".svn", ".surefoot", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache"}
-    | {".ruff_cache", ".pytest_cache", ".hypothesis", ".eggs", ".idea"}
-)
-REPOSITORIES = frozenset({".git", ".hg", ".svn"})
-TOOL_FOLDERS = SKIPPED_FOLDERS - {".surefoot"}
-"""Folders that tools make for themselves. `.surefoot` can have a project's own settings."""
 MAX_ENTRIES = 20_000
 MAX_DEPTH = 60
-
-
-def in_tool_folder(path: str, *, or_repository: bool = False) -> bool:
-    """Whether a path is in a folder that tools make for themselves, such as `__pycache__`, or optionally in `.git`."""
-    return not (TOOL_FOLDERS if or_repository else TOOL_FOLDERS - REPOSITORIES).isdisjoint(path.split("/"))
 
 
 class Entry(NamedTuple):

@@ -44,14 +44,6 @@ class BlobStore:
         with translate_os_errors("store a file's content"):
             return self._put(data)
 
-    def put_file(self, path: Path) -> str:
-        with translate_os_errors("store a file's content"):
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                return self.put_open(fd)[0]
-            finally:
-                os.close(fd)
-
     def put_open(self, source: int) -> tuple[str, int]:
         """Store the content of an open file; return hash and size of the stored content."""
         with translate_os_errors("store a file's content"):

@@ -224,10 +224,6 @@ class Workspace:
         with self._operation("store a snapshot"):
             return self._manifests.save(entries, excludes, excluded)
 
-    def tree_hash(self) -> str:
-        """Return a hash of the current tree, without times. Stores nothing."""
-        return self.tree_state().tree
-
     def changed_after(self, path: str, moment: float) -> bool:
         """Whether a path changed after a moment, by the kernel's change time, which no program can set.
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
+from surefoot.tools.fs.tool_files import CACHE as CACHE
+
 TEST_FOLDERS = frozenset({"tests", "test", "spec", "__tests__", "__mocks__", "e2e"})
 _TEST_NAMES = (
     "test_*.py", "*_test.py", "tests.py", "test.py", "*_test.go", "*_test.rs", "*_test.dart", "*_test.exs", "*_spec.rb",
@@ -99,18 +101,8 @@ _ENVIRONMENTS = frozenset({
 _NOT_SEARCHED = _ENVIRONMENTS | {"build", "dist", "CVS", "_darcs", "__pycache__"}
 """Folders in which runners do not look for tests. They do not look in hidden folders either."""
 _METADATA = re.compile(r"(?:^|/)[^/]+\.(?:dist-info|egg-info)(?:/|$)|\.(?:pth|egg-link)$")
-CACHE = re.compile(
-    r"(?:^|/)(?:__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.turbo|\.parcel-cache|\.nyc_output"
-    r"|node_modules/\.(?:cache|vite|vitest|bin/\.cache)[\w-]*)/|\.(?:py[co]|tsbuildinfo)$|(?:^|/)\.(?:eslintcache|coverage)$"
-)
-"""Bytecode and results of earlier runs, which tools use instead of the sources."""
 UNREAD_CACHE = re.compile(r"(?:^|/)\.(?:pytest|mypy|ruff)_cache/")
 """Caches that change no result: pytest and ruff do not use them in checks, mypy only before the final checks."""
-
-
-def is_cache(path: str) -> bool:
-    """Whether a path is a cache, or the folder of one."""
-    return CACHE.search(path) is not None or CACHE.search(f"{path}/") is not None
 
 
 def suffix(path: str) -> str:

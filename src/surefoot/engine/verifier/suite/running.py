@@ -9,13 +9,15 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
+from surefoot.config.model import ExecutionConfig
 from surefoot.core.proof import SuiteEvidence
 from surefoot.engine.verifier.scratch import Place, Scratch
 from surefoot.engine.verifier.suite.report import SuiteReport, SuiteRun, read_junit, read_report
 from surefoot.journal.state import RunState
-from surefoot.workspace.process.process import Limits, command_env, run_process, shell_argv
+from surefoot.workspace.process.process import Limits, ProcessResult, command_env, run_process, shell_argv
 from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
 from surefoot.workspace.sandbox.sandbox import Sandbox
 
@@ -101,16 +103,7 @@ class SuiteRunner:
         config, place = self._state.config, copy.place
         seconds = config.command_timeout_seconds if seconds is None else seconds
         name = f"surefoot-report-{secrets.token_hex(4)}.xml"
-        done = await run_process(
-            shell_argv(naming_tests(command)),
-            cwd=place.root,
-            env={**command_env(), **environment(command, copy, name)},
-            limits=Limits(
-                timeout=seconds, memory_bytes=config.command_memory_bytes, processes=config.command_processes
-            ),
-            sandbox=place.sandbox,
-            network=config.network,
-        )
+        done = await run_on_copy(place, naming_tests(command), config, seconds, environment(command, copy, name))
         if done.timed_out:
             return SuiteRun(SuiteReport(), None, done.output, f"did not end within {seconds:.0f} s")
         if done.exit_code in (126, 127):
@@ -120,6 +113,20 @@ class SuiteRunner:
             last = next((line.strip() for line in reversed(done.output.splitlines()) if line.strip()), "no output")
             return SuiteRun(report, done.exit_code, done.output, f"no result of a test in its output: {last[:200]}")
         return SuiteRun(report, done.exit_code, done.output)
+
+
+async def run_on_copy(
+    place: Place, command: str, config: ExecutionConfig, seconds: float, env: Mapping[str, str] = MappingProxyType({})
+) -> ProcessResult:
+    """Run a command on a copy of the workspace, with the limits of the settings and this time limit."""
+    return await run_process(
+        shell_argv(command),
+        cwd=place.root,
+        env={**command_env(), **env},
+        limits=Limits(timeout=seconds, memory_bytes=config.command_memory_bytes, processes=config.command_processes),
+        sandbox=place.sandbox,
+        network=config.network,
+    )
 
 
 def naming_tests(command: str) -> str:

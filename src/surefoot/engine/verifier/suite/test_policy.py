@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from surefoot.core.proof import AlteredTest, TestFate
+from surefoot.core.proof import AlteredTest, TestFate, weakened_of
 from surefoot.engine.verifier.deciding.names import found_like, is_test_file
 from surefoot.engine.verifier.suite.block_tests import compare_blocks
 from surefoot.engine.verifier.suite.python_tests import SHARED, PythonTest, extended_tests, python_tests
@@ -49,7 +49,7 @@ class TestChanges:
 
     @property
     def weakened(self) -> tuple[AlteredTest, ...]:
-        return tuple(test for test in self.altered if test.fate != "moved" and not test.asked)
+        return weakened_of(self.altered)
 
 
 def compare_tests(before: Mapping[str, bytes], after: Mapping[str, bytes], task: str) -> TestChanges:
