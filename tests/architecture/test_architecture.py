@@ -30,7 +30,7 @@ ORDER = (
 
 PURE = (
     *("errors", "core", "journal.events", "journal.state", "journal.reducers", "journal.redact"),
-    *("project.task_text", "prompting.schemas", "prompting.small.outline", "prompting.small.missing_imports"),
+    *("project.task_text", "prompting.drafts", "prompting.small.outline", "prompting.small.missing_imports"),
     *("prompting.small.prefill", "engine.verdict", "engine.scheduler.graph", "engine.scheduler.conditions"),
     *("engine.reflector.ladder", "engine.reflector.diagnose", "engine.reflector.merge"),
     *("project.asked_changes", "engine.verifier.deciding", "engine.planner.criteria"),

@@ -14,9 +14,9 @@ from surefoot.models.base import Message, ModelReply, ModelRequest
 from surefoot.models.parsing.answer import read_json
 from surefoot.models.providers.messages import alternate
 from surefoot.models.providers.retry import RetryNotice, retries
+from surefoot.prompting.drafts.short import Draft, schema_of
 from surefoot.prompting.fit import after_overflow, fitted
 from surefoot.prompting.run_context import RunContext
-from surefoot.prompting.schemas import Draft, schema_of
 from surefoot.prompting.templates import render
 
 if TYPE_CHECKING:

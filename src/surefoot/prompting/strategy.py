@@ -12,10 +12,8 @@ from surefoot.core.outcome import CheckResult, Failure
 from surefoot.core.plan import ExecutionStep, StepKind
 from surefoot.journal.events import PhaseName
 from surefoot.journal.state import StepRun
-from surefoot.prompting.conversation.submissions import FullChangeDraft, FullPlanDraft
-from surefoot.prompting.profile import Profile
-from surefoot.prompting.proposal import Proposal
-from surefoot.prompting.schemas import (
+from surefoot.prompting.drafts.full import FullChangeDraft, FullPlanDraft
+from surefoot.prompting.drafts.short import (
     ApproachDraft,
     CallDraft,
     PlanDraft,
@@ -24,6 +22,8 @@ from surefoot.prompting.schemas import (
     StepDraft,
     UnderstandingDraft,
 )
+from surefoot.prompting.profile import Profile
+from surefoot.prompting.proposal import Proposal
 
 
 @dataclass(frozen=True, slots=True)

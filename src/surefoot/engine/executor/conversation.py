@@ -32,9 +32,9 @@ from surefoot.errors import PathProtected
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
 from surefoot.project.asked_for import missing_parts, parts_asked_for
-from surefoot.prompting.conversation.texts import failing_part, step_done
-from surefoot.prompting.conversation.verbs import Verb
+from surefoot.prompting.drafts.verbs import Verb
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.results import failing_part, step_done
 from surefoot.tools.context import NOT_WEAKENED
 from surefoot.tools.tool import Writes
 from surefoot.workspace.errors import as_text

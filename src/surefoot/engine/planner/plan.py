@@ -21,8 +21,8 @@ from surefoot.journal.state import RunState
 from surefoot.project.file_roles import needs_step, new_files_asked_for
 from surefoot.project.folder import list_files
 from surefoot.prompting.context import step_to_replan, understood
-from surefoot.prompting.conversation.submissions import FullPlanDraft
-from surefoot.prompting.schemas import PlanDraft
+from surefoot.prompting.drafts.full import FullPlanDraft
+from surefoot.prompting.drafts.short import PlanDraft
 
 
 async def make_plan(run: Run) -> None:

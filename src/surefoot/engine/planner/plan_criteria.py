@@ -12,8 +12,8 @@ from surefoot.engine.planner.subject import is_covered, is_placeholder, subject_
 from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanCycle
-from surefoot.prompting.conversation.submissions import FullCheckDraft, FullPlanDraft, FullStepDraft
-from surefoot.prompting.schemas import PlanDraft, StepDraft
+from surefoot.prompting.drafts.full import FullCheckDraft, FullPlanDraft, FullStepDraft
+from surefoot.prompting.drafts.short import PlanDraft, StepDraft
 
 
 @dataclass(frozen=True, slots=True)

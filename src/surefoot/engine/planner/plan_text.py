@@ -17,7 +17,7 @@ from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
 from surefoot.models.parsing.answer import read_json
-from surefoot.prompting.conversation.submissions import FullCheckDraft, FullStepDraft, MilestoneDraft
+from surefoot.prompting.drafts.full import FullCheckDraft, FullStepDraft, MilestoneDraft
 
 MAX_STEPS = 12
 

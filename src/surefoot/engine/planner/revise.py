@@ -13,8 +13,8 @@ from surefoot.errors import PlanError
 from surefoot.journal import events as e
 from surefoot.journal.reducers import revised
 from surefoot.prompting.context import plan_text
-from surefoot.prompting.conversation.submissions import FullChangeDraft, FullStepDraft, Revision
-from surefoot.prompting.schemas import StepDecision
+from surefoot.prompting.drafts.full import FullChangeDraft, FullStepDraft, Revision
+from surefoot.prompting.drafts.short import StepDecision
 
 UNCHANGED = "the plan was not changed"
 

@@ -12,8 +12,8 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from surefoot.project.task_text import files_named_in, is_named_in
-from surefoot.prompting.conversation.submissions import FullStepDraft
-from surefoot.prompting.schemas import StepDraft
+from surefoot.prompting.drafts.full import FullStepDraft
+from surefoot.prompting.drafts.short import StepDraft
 
 MIN_WORDS = 6
 """A task with fewer words can be rephrased without any of them, unless it names a file: names are repeated."""

@@ -11,7 +11,7 @@ from surefoot.core.plan import (
     TextCheck,
 )
 from surefoot.engine.planner.normalize import clean_path, distinct
-from surefoot.prompting.conversation.submissions import (
+from surefoot.prompting.drafts.full import (
     FullChangeDraft,
     FullCheckDraft,
     FullPlanDraft,

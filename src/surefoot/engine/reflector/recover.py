@@ -23,7 +23,7 @@ from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
 from surefoot.project.folder import list_files
 from surefoot.prompting.context import summarise_outputs
-from surefoot.prompting.conversation.submissions import FullChangeDraft
+from surefoot.prompting.drafts.full import FullChangeDraft
 from surefoot.prompting.proposal import fingerprint
 
 

@@ -1,4 +1,4 @@
-"""The drafts that a model is asked for: small shapes that even small models fill in well.
+"""The short drafts: shapes that even small models fill in well.
 
 Their fields are few and flat, kinds come from enumerations, and the model is not asked for what the engine can find out
 by itself. `engine/planner/normalize.py` turns drafts into the full values.

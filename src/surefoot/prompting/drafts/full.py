@@ -1,14 +1,11 @@
 """The drafts that a model submits during the survey, with every field that a plan and its steps can have."""
 
-from copy import deepcopy
-from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from surefoot.core.plan import StepType
-from surefoot.models.json_schema import map_schema, without_references
-from surefoot.prompting.schemas import (
+from surefoot.prompting.drafts.short import (
     AlternativeDraft,
     ApproachDraft,
     DecisionDraft,
@@ -126,38 +123,3 @@ class FullReflectionDraft(ReflectionDraft):
     parameters: dict[str, Any] = Field(
         default={}, description="for a step that names its tool", json_schema_extra=BRIEF
     )
-
-
-def tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a draft as the parameters of a tool, short because it is part of every request: without
-    references, and without constraints that the engine checks anyway."""
-    return deepcopy(_tool_schema(draft))
-
-
-@cache
-def _tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
-
-    def plain(node: dict[str, Any]) -> dict[str, Any]:
-        kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}
-        if not isinstance(fields := node.get("properties"), dict):
-            return kept
-        kept["properties"] = {key: value for key, value in fields.items() if not value.get("brief")}
-        kept.pop("description", None)
-        if seldom := [_named(key, value) for key, value in fields.items() if value.get("brief")]:
-            # Constrained decoding writes only the fields that a schema names, unless it allows others.
-            kept |= {"description": f"Also: {', '.join(seldom)}", "additionalProperties": True}
-        return kept
-
-    schema = map_schema(without_references(draft.model_json_schema()), plain)
-    assert isinstance(schema, dict)
-    schema.setdefault("properties", {})
-    return schema
-
-
-def _named(name: str, schema: dict[str, Any]) -> str:
-    """Describe a field in a few words: `rollback_steps[] (commands that undo effects outside the folder)`."""
-    about = f" ({schema['description']})" if "description" in schema else ""
-    return name + ("[]" if schema.get("type") == "array" else "") + about
-
-
-_LEFT_OUT = frozenset({"title", "default", "minLength", "minItems", "minimum", "additionalProperties"})
