@@ -12,14 +12,12 @@ from surefoot.core.outcome import CheckResult, Failure
 from surefoot.core.plan import ExecutionStep, StepKind
 from surefoot.journal.events import PhaseName
 from surefoot.journal.state import StepRun
-from surefoot.prompting.drafts.full import FullChangeDraft, FullPlanDraft
+from surefoot.prompting.drafts.full import AnyChangeDraft, AnyPlanDraft
 from surefoot.prompting.drafts.short import (
     ApproachDraft,
     CallDraft,
-    PlanDraft,
     ReflectionDraft,
     StepDecision,
-    StepDraft,
     UnderstandingDraft,
 )
 from surefoot.prompting.profile import Profile
@@ -58,7 +56,7 @@ class Strategy(Protocol):
         """Choose how to do it."""
         ...
 
-    def plan(self, refusal: Refusal) -> Awaitable[PlanDraft | FullPlanDraft]:
+    def plan(self, refusal: Refusal) -> Awaitable[AnyPlanDraft]:
         """Plan the steps, or what is left of them after a failure."""
         ...
 
@@ -98,7 +96,7 @@ class Strategy(Protocol):
         """Find the cause of a failure that rules could not explain."""
         ...
 
-    def repair_step(self, step_run: StepRun, failed: str) -> Awaitable[StepDraft | FullChangeDraft]:
+    def repair_step(self, step_run: StepRun, failed: str) -> Awaitable[AnyChangeDraft]:
         """Plan one failed step differently."""
         ...
 

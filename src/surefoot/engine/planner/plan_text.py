@@ -11,7 +11,6 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from surefoot.core.plan import DetailedPlan, ExecutionStep, Milestone, StepDependency, StepType
 from surefoot.core.values import what_is_wrong
 from surefoot.engine.planner.normalize import distinct
-from surefoot.engine.planner.plan_criteria import problem_with_check
 from surefoot.engine.planner.submitted import check_of, full_step
 from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
@@ -106,7 +105,7 @@ def _step(draft: _Step, step_id: str, sequence: int) -> ExecutionStep:
     name = draft.name.strip() or draft.description.strip()[:80]
     if not name:
         raise PlanError(f"step {step_id} says nothing", remedy="give it a name or a description")
-    if problem := problem_with(draft.when) or next(filter(None, map(problem_with_check, draft.checks)), ""):
+    if problem := problem_with(draft.when) or next(filter(None, (check.problem for check in draft.checks)), ""):
         raise PlanError(f"step {step_id}: {problem}")
     fields = draft.model_dump(exclude={"id", "after", "name"})
     return full_step(FullStepDraft(name=name, **fields), step_id, sequence)

@@ -9,7 +9,6 @@ from surefoot.core.phases import EXECUTION_STATUS, StepExecutionOutput
 from surefoot.core.plan import Check, Condition, ExecutionStep
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.planner.criteria import worth_keeping
-from surefoot.engine.planner.normalize import step_from
 from surefoot.engine.planner.submitted import changed_step
 from surefoot.engine.reflector.candidates import can_try_candidates
 from surefoot.engine.reflector.diagnose import diagnose_by_rules, diagnosed_by_model, lesson, tool_failed, weighed
@@ -23,7 +22,6 @@ from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
 from surefoot.project.folder import list_files
 from surefoot.prompting.context import summarise_outputs
-from surefoot.prompting.drafts.full import FullChangeDraft
 from surefoot.prompting.proposal import fingerprint
 
 
@@ -259,7 +257,7 @@ async def repair_step(run: Run, step_run: StepRun, failed: str) -> ExecutionStep
         call = await run.strategy.repair_call(step_run, failed)
         return step.with_(tool=call.tool, parameters=call.arguments) if call.tool in run.toolbox else step
     draft = await run.strategy.repair_step(step_run, failed)
-    return changed_step(draft, step) if isinstance(draft, FullChangeDraft) else step_from(draft, step, run.not_writable)
+    return changed_step(draft, step, run.not_writable)
 
 
 async def _end_without_result(run: Run, step_run: StepRun, status: StepStatus, reason: str) -> None:
