@@ -55,7 +55,7 @@ ONE_ACTION = "Not executed: the plan is static, and this step has had its one ac
 async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
     """Work on the step until its checks pass. Raises AttemptFailed if that does not happen."""
     if chooses_candidate(step_run):
-        await _take_candidate(run, step_run, checks)
+        await _take_candidate(run, step_run, checks, await choose_candidate(run, step_run, checks))
         return
     if run.strategy.was_told_done(step_run) and await _is_still_done(run, step_run, checks):
         return
@@ -76,9 +76,8 @@ async def _is_still_done(run: Run, step_run: StepRun, checks: Sequence[Check]) -
     return all_green(await run.verifier.check(checks or derived_checks(run, step_run), "after", step_run.step.id))
 
 
-async def _take_candidate(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
-    """Try candidates for the step in branches, and carry out the one whose checks pass."""
-    proposals = await choose_candidate(run, step_run, checks)
+async def _take_candidate(run: Run, step_run: StepRun, checks: Sequence[Check], proposals: Sequence[Proposal]) -> None:
+    """Carry out the candidate whose checks pass. Raises AttemptFailed if there is none, or they fail here."""
     if not proposals:
         tried = step_run.candidates[-1].results
         raise AttemptFailed(red_failure(tried, "none of the candidates passes its checks"))
