@@ -65,7 +65,7 @@ class Strategy(Protocol):
         ...
 
     def step_kind(self, step: ExecutionStep) -> StepKind:
-        """Decide how a step is carried out."""
+        """Decide how a step without a tool is carried out. The engine asks when an attempt starts, and records it."""
         ...
 
     def next_actions(self, step_run: StepRun, results: Sequence[CheckResult]) -> Awaitable[Turn]:

@@ -49,7 +49,6 @@ class ConversationStrategy:
         # No single result may take more than a sixth of the window. Code has up to 0.4 tokens for each character.
         room_chars = run.model.traits.context_tokens * 2 // 5
         self.profile = Profile(
-            "conversation",
             max_actions=50,
             repairs_plans=False,
             answers_in_refusal=True,

@@ -46,7 +46,7 @@ from surefoot.prompting.templates import render
 
 
 class JsonActions:
-    profile = Profile("json_actions")
+    profile = Profile()
 
     def __init__(self, run: RunContext) -> None:
         self.run = run
@@ -87,8 +87,6 @@ class JsonActions:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def step_kind(self, step: ExecutionStep) -> StepKind:
-        if step.tool:
-            return StepKind.CALL
         if is_computed_step(self.run, step):
             return StepKind.PROGRAM
         return StepKind.FILE if len(step.writes) == 1 else StepKind.ACTIONS

@@ -31,7 +31,6 @@ from surefoot.tools.text.missing import says_missing
 
 class SmallStrategy(JsonActions):
     profile = Profile(
-        "small",
         # A small model that is shown its own answer repeats it, so a fresh start helps more than a correction.
         red_rounds=1,
         # Its answers are cheap and often wrong.
