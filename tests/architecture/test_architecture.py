@@ -122,22 +122,6 @@ def test_heavy_libraries_are_imported_where_they_are_used(name: str) -> None:
     assert not {name.split(".")[0] for name in names} & HEAVY
 
 
-SIZE = re.compile(r"\.small\b|\bsmall=|traits\.(small|continues|inline_bodies)")
-
-
-def test_only_the_strategy_asks_how_large_a_model_is() -> None:
-    """What depends on the model's size is in the strategy and its profile; the engine reads plain data."""
-    allowed = ("prompting", "models")
-    found = [
-        f"{name}: {line.strip()}"
-        for name, path in MODULES.items()
-        if package(name) not in allowed
-        for line in path.read_text().splitlines()
-        if SIZE.search(line) and not line.lstrip().startswith(("from ", "import "))
-    ]
-    assert found == []
-
-
 READS = re.compile(r"\.(read_text|read_bytes|open)\(")
 READERS = {
     "prompting.templates": "the texts of prompts, which are part of the package",
