@@ -25,7 +25,7 @@ from surefoot.engine.reflector.recover import recover
 from surefoot.engine.reflector.restore import note_incidents
 from surefoot.engine.reflector.rollback import abandon_running
 from surefoot.engine.refusal import refuse_missing_commands, refuse_secrets
-from surefoot.engine.resume import pick_up, settle_conflict
+from surefoot.engine.resume import pick_up
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
 from surefoot.engine.runtime.stop import Stopped, reason_of
@@ -34,7 +34,7 @@ from surefoot.engine.verdict import Observed, conclude, stopped
 from surefoot.engine.verifier.before_run import check_before
 from surefoot.engine.verifier.protected import files_to_protect
 from surefoot.engine.verifier.validate import validate
-from surefoot.errors import LeaseLost, ModelError, RestoreConflict, SurefootError, TaskImpossible, UsageError
+from surefoot.errors import LeaseLost, ModelError, SurefootError, TaskImpossible, UsageError
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -48,19 +48,12 @@ Work: TypeAlias = Callable[[Run], Awaitable[None]]
 """A function that advances a run."""
 
 
-async def _recover(run: Run) -> None:
-    try:
-        await recover(run)
-    except RestoreConflict as conflict:
-        await settle_conflict(run, conflict)
-
-
 STAGES: dict[Stage, Work] = {
     Stage.UNDERSTANDING: understand,
     Stage.APPROACH: choose_approach,
     Stage.PLANNING: make_plan,
     Stage.EXECUTION: execute,
-    Stage.RECOVERY: _recover,
+    Stage.RECOVERY: recover,
     Stage.VALIDATION: validate,
 }
 
