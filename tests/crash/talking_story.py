@@ -19,7 +19,7 @@ from surefoot.journal import events as e
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.models.base import ModelReply, ModelRequest, OnText
 from surefoot.models.items import AssistantTurn, Item, ToolResultMessage
-from surefoot.prompting.conversation.dialogue import INTERRUPTED
+from surefoot.prompting.results import INTERRUPTED
 
 _write = os.write
 PROVEN = "grep -q 'a + b' lib/adder.py && grep -q two log.txt"

@@ -16,7 +16,7 @@ from surefoot.history.fork import Point, fork
 from surefoot.journal.reducers import fold
 from surefoot.models.base import ModelTraits
 from surefoot.models.testing.scripted import ScriptedModel
-from surefoot.prompting.schemas import StepDecision
+from surefoot.prompting.drafts.short import StepDecision
 
 NO_RETRIES = {"max_step_retries": 0, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}
 

@@ -11,6 +11,7 @@ from support.talk import CALC_TEST, submit
 from surefoot.core.outcome import Verdict
 from surefoot.core.plan import CommandCheck, ExecutionStep, FileCheck, StepType
 from surefoot.core.transitions import Rung, Stage
+from surefoot.engine.executor import step as step_module
 from surefoot.engine.loop import start_run
 from surefoot.engine.reflector import recover
 from surefoot.history.fork import Point, fork
@@ -134,6 +135,20 @@ async def test_first_divergence_is_named(calc: Bench, monkeypatch: pytest.Monkey
     assert result.divergence.step_id == "s"
     assert result.divergence.recorded == f"rung_chosen of s: rung {rung}"
     assert result.divergence.now == "rung_chosen of s: rung give_up"
+
+
+@pytest.mark.req("X3")
+async def test_call_without_a_kind_is_no_other_decision(calc: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older journals have no kind for a step that names its tool."""
+    started = step_module._started
+    plan = steps(ExecutionStep(id="s", name="List", tool="list_files"))
+    with monkeypatch.context() as patch:
+        patch.setattr(step_module, "_started", lambda **fields: started(**{**fields, "kind": None}))
+        state = await calc.run_plan(plan)
+    assert [event.kind for event in calc.events(e.StepStarted)] == [None]
+    result = await verified(calc, state, monkeypatch)
+    assert result.divergence is None
+    assert result.compared
 
 
 @pytest.mark.req("X3")

@@ -11,15 +11,16 @@ from pydantic import BaseModel
 
 from surefoot.models.json_schema import map_schema, schemas_in
 from surefoot.models.providers.wire.schema import fits_strict_mode
-from surefoot.prompting import schemas
-from surefoot.prompting.conversation.verbs import DRAFTS, specifications
-from surefoot.prompting.schemas import Draft, schema_of
+from surefoot.prompting.conversation.specifications import specifications
+from surefoot.prompting.drafts import short
+from surefoot.prompting.drafts.short import Draft, schema_of
+from surefoot.prompting.drafts.verbs import DRAFTS
 from surefoot.tools.registry import default_toolbox
 
 pytestmark = pytest.mark.slow
 
 VERBS = {spec.name: spec.parameters for spec in specifications(default_toolbox(), ()) if spec.name in DRAFTS}
-JSON_DRAFTS = [d for d in vars(schemas).values() if isinstance(d, type) and issubclass(d, Draft) and d is not Draft]
+JSON_DRAFTS = [d for d in vars(short).values() if isinstance(d, type) and issubclass(d, Draft) and d is not Draft]
 UNSUPPORTED = {
     *("default", "minLength", "maxLength", "pattern", "format", "oneOf", "allOf", "not", "if", "then", "else"),
     *("prefixItems", "patternProperties", "uniqueItems", "dependentRequired", "multipleOf", "$ref", "$defs"),

@@ -5,9 +5,8 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,7 +25,7 @@ from surefoot.engine.reflector.recover import recover
 from surefoot.engine.reflector.restore import note_incidents
 from surefoot.engine.reflector.rollback import abandon_running
 from surefoot.engine.refusal import refuse_missing_commands, refuse_secrets
-from surefoot.engine.resume import pick_up, settle_conflict
+from surefoot.engine.resume import pick_up
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
 from surefoot.engine.runtime.stop import Stopped, reason_of
@@ -35,7 +34,7 @@ from surefoot.engine.verdict import Observed, conclude, stopped
 from surefoot.engine.verifier.before_run import check_before
 from surefoot.engine.verifier.protected import files_to_protect
 from surefoot.engine.verifier.validate import validate
-from surefoot.errors import LeaseLost, ModelError, RestoreConflict, SurefootError, TaskImpossible, UsageError
+from surefoot.errors import LeaseLost, ModelError, SurefootError, TaskImpossible, UsageError
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -51,19 +50,12 @@ Work: TypeAlias = Callable[[Run], Awaitable[None]]
 """A function that advances a run."""
 
 
-async def _recover(run: Run) -> None:
-    try:
-        await recover(run)
-    except RestoreConflict as conflict:
-        await settle_conflict(run, conflict)
-
-
 STAGES: dict[Stage, Work] = {
     Stage.UNDERSTANDING: understand,
     Stage.APPROACH: choose_approach,
     Stage.PLANNING: make_plan,
     Stage.EXECUTION: execute,
-    Stage.RECOVERY: _recover,
+    Stage.RECOVERY: recover,
     Stage.VALIDATION: validate,
 }
 
@@ -261,21 +253,19 @@ def require_usable(task: Task | None) -> Task:
 
 async def drive(run: Run, last: Stage | None, begin: Work, work: Work | None = None) -> RunState:
     """Run stage after stage, or only `work`. However it ends, the end is recorded, and the run can be resumed."""
-    async with run.live_text.sending(run.bus):
-        with run.watchdog.watching():
-            await _drive_watched(run, begin, work or partial(_run_stages, last=last))
+    async with run.live_text.sending(run.bus), _watched(run):
+        await begin(run)
+        if work is not None:
+            await work(run)
+        while work is None and run.state.stage in STAGES:
+            stage = run.state.stage
+            await STAGES[stage](run)
+            if stage is last and run.state.stage is not stage:
+                if run.state.stage in STAGES:
+                    await run.record(e.RunInterrupted(reason=f"stopped after {stage}, as asked", as_asked=True))
+                break
     await send_after_end(run)
     return run.state
-
-
-async def _run_stages(run: Run, last: Stage | None) -> None:
-    while run.state.stage in STAGES:
-        stage = run.state.stage
-        await STAGES[stage](run)
-        if stage is last and run.state.stage is not stage:
-            if run.state.stage in STAGES:
-                await run.record(e.RunInterrupted(reason=f"stopped after {stage}, as asked", as_asked=True))
-            break
 
 
 async def run_stage(run: Run) -> None:
@@ -283,32 +273,37 @@ async def run_stage(run: Run) -> None:
     await STAGES[run.state.stage](run)
 
 
-async def _drive_watched(run: Run, begin: Work, work: Work) -> None:
-    watching = asyncio.create_task(run.inbox.watch(_current_task(), run.heartbeat))
-    try:
-        async with asyncio.timeout(run.budget.seconds_left()) as limit:
-            run.timeouts.limit_run(limit, run.watchdog.set_last_resort)
-            await begin(run)
-            await work(run)
-        if run.state.stage is Stage.COMPLETED:
-            await _complete(run)
-    except Stopped as stop:
-        await _stop(run, stop.verdict, stop.reason, next_steps=stop.next_steps)
-    except TimeoutError:
-        await _stop(run, Verdict.TIME, f"the time limit of {run.config.budget.max_seconds:g} seconds is reached")
-    except TaskImpossible as error:
-        await _stop(run, Verdict.BLOCKED, f"it cannot be done as asked: {error}")
-    except LeaseLost:
-        # Nothing here may be recorded or undone any more: another process goes on with the run.
-        raise
-    except SurefootError as error:
-        prefix = "the model could not be asked: " if isinstance(error, ModelError) else ""
-        await _stop(run, Verdict.FAILED, f"{prefix}{error}", error)
-    except BaseException as error:
-        await _cut_short(run, error)
-    finally:
-        watching.cancel()
-        run.timeouts.close()
+@asynccontextmanager
+async def _watched(run: Run) -> AsyncIterator[None]:
+    """Limit the time of a run, receive messages for it, and record how it ends.
+
+    It is a context, so that neither of its parts is on the stack of everything that the run calls.
+    """
+    with run.watchdog.watching():
+        watching = asyncio.create_task(run.inbox.watch(_current_task(), run.heartbeat))
+        try:
+            async with asyncio.timeout(run.budget.seconds_left()) as limit:
+                run.timeouts.limit_run(limit, run.watchdog.set_last_resort)
+                yield
+            if run.state.stage is Stage.COMPLETED:
+                await _complete(run)
+        except Stopped as stop:
+            await _stop(run, stop.verdict, stop.reason, next_steps=stop.next_steps)
+        except TimeoutError:
+            await _stop(run, Verdict.TIME, f"the time limit of {run.config.budget.max_seconds:g} seconds is reached")
+        except TaskImpossible as error:
+            await _stop(run, Verdict.BLOCKED, f"it cannot be done as asked: {error}")
+        except LeaseLost:
+            # Nothing here may be recorded or undone any more: another process goes on with the run.
+            raise
+        except SurefootError as error:
+            prefix = "the model could not be asked: " if isinstance(error, ModelError) else ""
+            await _stop(run, Verdict.FAILED, f"{prefix}{error}", error)
+        except BaseException as error:
+            await _cut_short(run, error)
+        finally:
+            watching.cancel()
+            run.timeouts.close()
 
 
 async def _cut_short(run: Run, error: BaseException) -> None:

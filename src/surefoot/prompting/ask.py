@@ -1,7 +1,8 @@
 """Ask the model one question, and again if the answer cannot be read. Every call is recorded in the journal."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,13 +11,13 @@ from surefoot.errors import ContextOverflow, UnreadableAnswer
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
 from surefoot.journal.redacted_stream import RedactedStream
-from surefoot.models.base import Message, ModelReply, ModelRequest
+from surefoot.models.base import Message, ModelReply, ModelRequest, OnText
 from surefoot.models.parsing.answer import read_json
 from surefoot.models.providers.messages import alternate
 from surefoot.models.providers.retry import RetryNotice, retries
+from surefoot.prompting.drafts.short import Draft, schema_of
 from surefoot.prompting.fit import after_overflow, fitted
 from surefoot.prompting.run_context import RunContext
-from surefoot.prompting.schemas import Draft, schema_of
 from surefoot.prompting.templates import render
 
 if TYPE_CHECKING:
@@ -78,19 +79,34 @@ async def ask(
     *,
     attempts: int = MAX_ATTEMPTS,
 ) -> T:
-    """Return what `read` makes of the answer. If it raises `UnreadableAnswer`, ask again with the problem."""
+    """Return what `read` makes of the answer. If it raises `UnreadableAnswer`, ask again with the problem.
+
+    A prompt that does not fit into the window is sent shorter.
+    """
     messages = [Message(role="user", content=prompt.text)]
-    for attempt in range(attempts):
-        request = _request(run, prompt, messages, prompt.temperature + 0.3 * attempt, schema)
+    for attempt in range(1, attempts + 1):
+        request = _request(run, prompt, messages, prompt.temperature + 0.3 * (attempt - 1), schema)
         run.budget.check()
         await run.budget.confirm(prompt.step_id)
         started = time.perf_counter()
-        request, reply = await _answer(run, request, prompt.step_id)
+        request = await fitted(run.tokens, request)
+        reply = _answered_before(run, request)
+        while reply is None:
+            try:
+                async for call in retries_of(run):
+                    with call, _shown(run, prompt.step_id) as on_text:
+                        reply = await run.model.complete(request, on_text)
+            except ContextOverflow as error:
+                request = _shorter(run, request, error)
+                reply = _answered_before(run, request)
+            else:
+                assert reply is not None
+                run.tokens.learn(request, reply)
         try:
             answer = read(_with_closed_fence(request, reply))
         except UnreadableAnswer as error:
             _note(run, prompt, request, reply, started, unreadable=error.problem)
-            if attempt == attempts - 1:
+            if attempt == attempts:
                 raise
             messages = [
                 messages[0],
@@ -103,31 +119,20 @@ async def ask(
     raise AssertionError("unreachable")
 
 
-async def _answer(run: RunContext, request: ModelRequest, step_id: str) -> tuple[ModelRequest, ModelReply]:
-    """Return the answer, and the request that was sent: a shorter one if the prompt does not fit into the window."""
-    request = await fitted(run.tokens, request)
-    while True:
-        if (reply := _answered_before(run, request)) is not None:
-            return request, reply
-        try:
-            async for call in retries_of(run):
-                with call:
-                    reply = await _complete(run, request, step_id)
-        except ContextOverflow as error:
-            shorter = after_overflow(run.tokens, request, error)
-            if shorter is None:
-                raise
-            request = shorter
-            continue
-        assert reply is not None
-        run.tokens.learn(request, reply)
-        return request, reply
+def _shorter(run: RunContext, request: ModelRequest, error: ContextOverflow) -> ModelRequest:
+    """Return a shorter request after one that was too long. Raises `error` if it cannot be shortened."""
+    shorter = after_overflow(run.tokens, request, error)
+    if shorter is None:
+        raise error
+    return shorter
 
 
-async def _complete(run: RunContext, request: ModelRequest, step_id: str) -> ModelReply:
+@contextmanager
+def _shown(run: RunContext, step_id: str) -> Iterator[OnText]:
+    """Show watchers the answer while it is written, without secrets."""
     stream = RedactedStream(run.redactor, run.bus.writer(Source("text", step_id)), by_word=True)
     try:
-        return await run.model.complete(request, stream.feed)
+        yield stream.feed
     finally:
         stream.flush()
 

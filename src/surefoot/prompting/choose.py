@@ -35,6 +35,11 @@ def strategy_name(traits: ModelTraits) -> StrategyName:
     return "json_actions" if traits.tools == "none" else "conversation"
 
 
+def writes_prose(traits: ModelTraits) -> bool:
+    """Whether the text of the model is meant for people. Otherwise it is a decision in JSON, or a file."""
+    return strategy_name(traits) == "conversation"
+
+
 def strategy_for(run: RunContext) -> Strategy:
     match strategy_name(run.model.traits):
         case "small":

@@ -58,6 +58,13 @@ def budget_chars(run: RunContext) -> int:
     return int(run.model.traits.context_tokens * _CHARS_PER_TOKEN * run.profile.file_share)
 
 
+def missing_sources(run: RunContext) -> set[str]:
+    """Return files that the task names, that did not exist before the run, and that no step of the plan writes."""
+    existing = run.files_before()
+    written = {path for other in run.state.steps.values() for path in other.step.writes}
+    return {name for name in files_named_in(run.task.text) if name not in existing and name not in written}
+
+
 def fits_in_prompt(run: RunContext, files: Sequence[str]) -> bool:
     """Whether all files can be shown at once, so that nothing has to be searched or planned. A preview of a long data
     file is enough, unless the task asks to change the file."""

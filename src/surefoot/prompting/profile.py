@@ -8,7 +8,6 @@ from typing import Literal
 class Profile:
     """The limits and habits of a strategy. The engine reads them and never asks how large the model is."""
 
-    name: str
     red_rounds: int = 2
     """How many actions of a one-answer step may leave its checks red before the attempt ends: then a fresh start
     helps more than another correction."""

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from surefoot.prompting.conversation.submissions import Revision
+from surefoot.prompting.drafts.full import Revision
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,16 @@ from surefoot.core.outcome import CheckResult, Failure
 from surefoot.core.plan import ExecutionStep, StepKind
 from surefoot.journal.events import PhaseName
 from surefoot.journal.state import StepRun
-from surefoot.prompting.conversation.submissions import FullChangeDraft, FullPlanDraft
-from surefoot.prompting.profile import Profile
-from surefoot.prompting.proposal import Proposal
-from surefoot.prompting.schemas import (
+from surefoot.prompting.drafts.full import AnyChangeDraft, AnyPlanDraft
+from surefoot.prompting.drafts.short import (
     ApproachDraft,
     CallDraft,
-    PlanDraft,
     ReflectionDraft,
     StepDecision,
-    StepDraft,
     UnderstandingDraft,
 )
+from surefoot.prompting.profile import Profile
+from surefoot.prompting.proposal import Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Strategy(Protocol):
         """Choose how to do it."""
         ...
 
-    def plan(self, refusal: Refusal) -> Awaitable[PlanDraft | FullPlanDraft]:
+    def plan(self, refusal: Refusal) -> Awaitable[AnyPlanDraft]:
         """Plan the steps, or what is left of them after a failure."""
         ...
 
@@ -67,7 +65,7 @@ class Strategy(Protocol):
         ...
 
     def step_kind(self, step: ExecutionStep) -> StepKind:
-        """Decide how a step is carried out."""
+        """Decide how a step without a tool is carried out. The engine asks when an attempt starts, and records it."""
         ...
 
     def next_actions(self, step_run: StepRun, results: Sequence[CheckResult]) -> Awaitable[Turn]:
@@ -98,7 +96,7 @@ class Strategy(Protocol):
         """Find the cause of a failure that rules could not explain."""
         ...
 
-    def repair_step(self, step_run: StepRun, failed: str) -> Awaitable[StepDraft | FullChangeDraft]:
+    def repair_step(self, step_run: StepRun, failed: str) -> Awaitable[AnyChangeDraft]:
         """Plan one failed step differently."""
         ...
 

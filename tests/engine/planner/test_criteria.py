@@ -19,8 +19,8 @@ from surefoot.engine.planner.criteria import (
 )
 from surefoot.engine.planner.evidence import Evidence, evaluate
 from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan
-from surefoot.prompting.conversation.submissions import FullPlanDraft
-from surefoot.prompting.schemas import ApproachDraft, PlanDraft, UnderstandingDraft
+from surefoot.prompting.drafts.full import FullPlanDraft
+from surefoot.prompting.drafts.short import ApproachDraft, PlanDraft, UnderstandingDraft
 
 TASK = "Write adder.py with add(a, b)"
 GOOD = {"understanding": "Write adder.py with add", "requirements": ["add adds"], "files": ["adder.py"]}

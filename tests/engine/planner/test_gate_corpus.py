@@ -6,8 +6,8 @@ import pytest
 
 from surefoot.engine.planner.criteria import judge_approach, judge_understanding
 from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan
-from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft
-from surefoot.prompting.schemas import ApproachDraft, PlanDraft, UnderstandingDraft
+from surefoot.prompting.drafts.full import FullApproachDraft, FullPlanDraft
+from surefoot.prompting.drafts.short import ApproachDraft, PlanDraft, UnderstandingDraft
 
 DEFAULT = 0.8
 EXISTING = ("calc.py", "src/app.py", "src/util.py", "tests/test_calc.py", "README.md", "data/sales.csv", "main.go")

@@ -18,7 +18,7 @@ from surefoot.core.plan import (
 )
 from surefoot.engine.planner.criteria import NOT_NAMED
 from surefoot.engine.planner.normalize import check_from, plan_from, simple_plan, step_from, understanding_from
-from surefoot.prompting.schemas import CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
+from surefoot.prompting.drafts.short import CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
 
 
 def draft(*steps: dict[str, Any]) -> PlanDraft:

@@ -13,8 +13,8 @@ from surefoot.core.transitions import StepStatus
 from surefoot.journal import events as e
 from surefoot.models.providers.families import family_of
 from surefoot.models.providers.wire.chat import chat_tools
-from surefoot.prompting.conversation.submissions import FullPlanDraft, FullStepDraft
-from surefoot.prompting.conversation.verbs import specifications
+from surefoot.prompting.conversation.specifications import specifications
+from surefoot.prompting.drafts.full import FullPlanDraft, FullStepDraft
 from surefoot.tools.context import ToolContext
 from surefoot.tools.registry import default_toolbox
 

@@ -32,9 +32,9 @@ from surefoot.errors import PathProtected
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
 from surefoot.project.asked_for import missing_parts, parts_asked_for
-from surefoot.prompting.conversation.texts import failing_part, step_done
-from surefoot.prompting.conversation.verbs import Verb
+from surefoot.prompting.drafts.verbs import Verb
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.results import failing_part, step_done
 from surefoot.tools.context import NOT_WEAKENED
 from surefoot.tools.tool import Writes
 from surefoot.workspace.errors import as_text
@@ -57,7 +57,7 @@ ONE_ACTION = "Not executed: the plan is static, and this step has had its one ac
 async def converse(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
     """Work on the step until its checks pass. Raises AttemptFailed if that does not happen."""
     if chooses_candidate(step_run):
-        await _take_candidate(run, step_run, checks)
+        await _take_candidate(run, step_run, checks, await choose_candidate(run, step_run, checks))
         return
     if run.strategy.was_told_done(step_run) and await _is_still_done(run, step_run, checks):
         return
@@ -87,9 +87,8 @@ async def _is_still_done(run: Run, step_run: StepRun, checks: Sequence[Check]) -
     return all_green(await run.verifier.check(checks or derived_checks(run, step_run), "after", step_run.step.id))
 
 
-async def _take_candidate(run: Run, step_run: StepRun, checks: Sequence[Check]) -> None:
-    """Try candidates for the step in branches, and carry out the one whose checks pass."""
-    proposals = await choose_candidate(run, step_run, checks)
+async def _take_candidate(run: Run, step_run: StepRun, checks: Sequence[Check], proposals: Sequence[Proposal]) -> None:
+    """Carry out the candidate whose checks pass. Raises AttemptFailed if there is none, or they fail here."""
     if not proposals:
         tried = step_run.candidates[-1].results
         raise AttemptFailed(red_failure(tried, "none of the candidates passes its checks"))

@@ -8,7 +8,7 @@ from surefoot.core.transitions import StepStatus
 from surefoot.engine.runtime.run import Run
 from surefoot.journal.state import StepRun
 from surefoot.project.asked_for import is_question
-from surefoot.prompting.conversation.verbs import Verb
+from surefoot.prompting.drafts.verbs import Verb
 
 
 def nothing_done(run: Run, step_run: StepRun) -> Failure | None:

@@ -9,7 +9,7 @@ from surefoot.engine.runtime.run import Run
 from surefoot.journal.state import StepRun
 from surefoot.project.folder import list_files
 from surefoot.project.task_text import fetched_from, is_source
-from surefoot.prompting.step_kind import missing_sources
+from surefoot.prompting.context import missing_sources
 
 
 def unreachable_source(run: Run, step_run: StepRun) -> str:

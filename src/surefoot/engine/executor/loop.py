@@ -18,8 +18,8 @@ from surefoot.engine.reflector.candidates import choose_candidate, chooses_candi
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
+from surefoot.prompting.drafts.short import StepDecision
 from surefoot.prompting.proposal import Proposal
-from surefoot.prompting.schemas import StepDecision
 from surefoot.tools.tool import Writes
 
 ROUNDS_AFTER_AN_ERROR = 2

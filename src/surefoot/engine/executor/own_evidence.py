@@ -14,7 +14,7 @@ from surefoot.engine.verifier.suite.project_commands import project_checks
 from surefoot.journal.state import StepRun
 from surefoot.project.asked_for import missing_parts, parts_asked_for
 from surefoot.project.folder import is_test
-from surefoot.prompting.conversation.verbs import Verb
+from surefoot.prompting.drafts.verbs import Verb
 from surefoot.workspace.errors import as_path
 
 CHANGES_SOMETHING = "the step changes something"

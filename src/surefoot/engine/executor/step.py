@@ -137,8 +137,7 @@ def _timed_out(limit: float) -> Failure:
 async def _begin(run: Run, step_id: str, checks: Sequence[Check]) -> None:
     step_run = run.state.steps[step_id]
     if step_run.status is not StepStatus.RUNNING:
-        kind = None if step_run.step.tool else run.strategy.step_kind(step_run.step)
-        start = _started(step_id=step_id, attempt=step_run.attempt + 1, kind=kind)
+        start = _started(step_id=step_id, attempt=step_run.attempt + 1, kind=run.decide_kind(step_run.step))
         if step_run.step.tool and not checks:
             # No check runs before the action, so the record of its intent makes both durable.
             run.note(start)

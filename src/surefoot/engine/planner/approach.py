@@ -9,7 +9,7 @@ from surefoot.engine.planner.normalize import approach_from
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.prompting.context import understood
-from surefoot.prompting.schemas import ApproachDraft
+from surefoot.prompting.drafts.short import ApproachDraft
 
 
 async def choose_approach(run: Run) -> None:

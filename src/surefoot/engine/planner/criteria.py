@@ -13,7 +13,7 @@ from surefoot.core.outcome import CheckResult, decisive
 from surefoot.core.phases import ValidationOutput, ValidationResult
 from surefoot.core.plan import CommandCheck, ExpressionCheck, FileCheck, ParsesCheck, TextCheck
 from surefoot.engine.planner.subject import impossible_path, is_placeholder, same_subject
-from surefoot.prompting.schemas import ApproachDraft, UnderstandingDraft
+from surefoot.prompting.drafts.short import ApproachDraft, UnderstandingDraft
 
 QUOTED_CHARS = 80
 """How much of a task is quoted in a suggestion."""

@@ -34,7 +34,7 @@ from surefoot.project.asked_changes import asks_for_tests
 from surefoot.project.file_roles import is_input, is_made_by_program, needs_step
 from surefoot.project.folder import is_test
 from surefoot.project.task_text import files_named_in, is_computed
-from surefoot.prompting.schemas import ApproachDraft, CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
+from surefoot.prompting.drafts.short import ApproachDraft, CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
 
 _PSEUDO_CODE = re.compile(r"^[A-Za-z_]\w*\(.*\)$")
 _WRITES_FILES = (StepType.CODE_GENERATION, StepType.CONFIGURATION, StepType.FILE_OPERATION)

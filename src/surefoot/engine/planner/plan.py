@@ -10,9 +10,9 @@ from surefoot.core.transitions import SETTLED, Stage
 from surefoot.engine.planner.criteria import REPAIRED
 from surefoot.engine.planner.fallback import fallback_plan
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
-from surefoot.engine.planner.normalize import plan_from, simple_plan
-from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan, problem_with_check
-from surefoot.engine.planner.submitted import joined, submitted_plan
+from surefoot.engine.planner.normalize import simple_plan
+from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan
+from surefoot.engine.planner.submitted import joined, runnable_plan
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import ModelError
@@ -21,17 +21,16 @@ from surefoot.journal.state import RunState
 from surefoot.project.file_roles import needs_step, new_files_asked_for
 from surefoot.project.folder import list_files
 from surefoot.prompting.context import step_to_replan, understood
-from surefoot.prompting.conversation.submissions import FullPlanDraft
-from surefoot.prompting.schemas import PlanDraft
+from surefoot.prompting.drafts.full import AnyPlanDraft
 
 
 async def make_plan(run: Run) -> None:
     repairs: list[str] = []
     required = _files_to_make(run)
 
-    def examine(draft: PlanDraft | FullPlanDraft, attempt: int) -> tuple[DetailedPlan | None, ValidationResult]:
+    def examine(draft: AnyPlanDraft, attempt: int) -> tuple[DetailedPlan | None, ValidationResult]:
         facts = _facts(run, required, draft, attempt)
-        plan, repairs[:] = _normalized(run, draft, facts)
+        plan, repairs[:] = runnable_plan(draft, facts, run.task.text)
         warnings = [f"{REPAIRED}{repair}" for repair in repairs]
         verdict = judge_plan(draft, facts, run.config.min_confidence_threshold, warnings)
         return plan and _continued(run.state, plan), verdict
@@ -80,12 +79,12 @@ def _files_to_make(run: Run) -> list[str]:
     return [path for path in targets if path not in done and needs_step(path, text, existing)]
 
 
-def _facts(run: Run, required: Sequence[str], draft: PlanDraft | FullPlanDraft, attempt: int) -> PlanFacts:
+def _facts(run: Run, required: Sequence[str], draft: AnyPlanDraft, attempt: int) -> PlanFacts:
     # The planner should condense the plan itself. Only if it does not, a small model's plan is cut, and the last steps
     # of another model's plan are joined into one.
     is_cut = run.profile.repairs_plans and attempt > 0
-    if isinstance(draft, FullPlanDraft) and attempt >= run.config.max_retries_per_phase:
-        is_cut = joined(draft, run.config.max_plan_steps) is not None
+    if attempt >= run.config.max_retries_per_phase:
+        is_cut = is_cut or joined(draft, run.config.max_plan_steps) is not None
     return PlanFacts(
         required=required,
         protected=run.not_writable,
@@ -94,22 +93,6 @@ def _facts(run: Run, required: Sequence[str], draft: PlanDraft | FullPlanDraft, 
         tools=run.usable_tools(),
         exists=lambda path: (run.root / path).exists(),
     )
-
-
-def _normalized(run: Run, draft: PlanDraft | FullPlanDraft, facts: PlanFacts) -> tuple[DetailedPlan | None, list[str]]:
-    """Return the plan that would be run, and the repairs that were made; None if one of its checks cannot be run."""
-    if isinstance(draft, FullPlanDraft):
-        checks = [*draft.checks, *(check for step in draft.steps for check in step.checks)]
-        if any(map(problem_with_check, checks)):
-            return None, []
-        too_long = len(draft.steps) > facts.max_steps and facts.is_cut
-        shorter = joined(draft, facts.max_steps) if too_long else None
-        plan, repairs = submitted_plan(shorter or draft)
-        note = f"steps {facts.max_steps} to {len(draft.steps)} became one: a plan has at most {facts.max_steps} steps"
-        return plan, [*([note] if shorter else []), *repairs]
-    if len(draft.steps) > facts.max_steps and not facts.is_cut:
-        return plan_from(draft, (), (), len(draft.steps))[0], []
-    return plan_from(draft, facts.required, facts.protected, facts.max_steps, run.task.text)
 
 
 def _steps_text(state: RunState) -> str:

@@ -12,8 +12,7 @@ from surefoot.engine.planner.subject import is_covered, is_placeholder, subject_
 from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanCycle
-from surefoot.prompting.conversation.submissions import FullCheckDraft, FullPlanDraft, FullStepDraft
-from surefoot.prompting.schemas import PlanDraft, StepDraft
+from surefoot.prompting.drafts.full import AnyPlanDraft, AnyStepDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +31,9 @@ class PlanFacts:
 
 
 def judge_plan(
-    draft: PlanDraft | FullPlanDraft, facts: PlanFacts, threshold: float, warnings: Sequence[str] = ()
+    draft: AnyPlanDraft, facts: PlanFacts, threshold: float, warnings: Sequence[str] = ()
 ) -> ValidationResult:
-    steps: Sequence[StepDraft | FullStepDraft] = draft.steps
+    steps: Sequence[AnyStepDraft] = draft.steps
     idle = [number for number, step in enumerate(steps, 1) if _says_nothing(step)]
     too_long = len(steps) > facts.max_steps
     missing = [path for path in facts.required if path not in facts.protected and not is_covered(path, steps)]
@@ -51,25 +50,25 @@ def judge_plan(
         Point(not missing or None, without, 3, suggestion=f"give {', '.join(missing)} a step"),
         Point(not idle, f"these steps do not say what to do: {_numbers(idle)}", 2),
         *_field_points(steps, facts),
-        *(_check_points(draft) if isinstance(draft, FullPlanDraft) else _small_points(draft, facts)),
+        *(_one_file_points(steps, facts) if draft.one_file_a_step else _check_points(draft)),
     ]
-    unchecked = [number for number, step in enumerate(steps, 1) if not _has_check(step)]
+    unchecked = [number for number, step in enumerate(steps, 1) if not step.has_check]
     proof = [f"give these steps a check of their own: {_numbers(unchecked)}"] if unchecked else []
     return judge(points, threshold, warnings, proof)
 
 
-def _small_points(draft: PlanDraft, facts: PlanFacts) -> Iterable[Point]:
+def _one_file_points(steps: Sequence[AnyStepDraft], facts: PlanFacts) -> Iterable[Point]:
     """Yield points about plans whose steps write one file each. They do not apply where a step may write several."""
-    paths = [clean_path(step.file) for step in draft.steps if step.file.strip()]
+    paths = [clean_path(path) for step in steps for path in step.paths]
     doubled = sorted({path for path in paths if path and paths.count(path) > 1})
     weakened = sorted({path for path in paths if path in facts.protected})
-    only_weakens = bool(weakened) and len(weakened) == len(draft.steps)
+    only_weakens = bool(weakened) and len(weakened) == len(steps)
     yield Point(not doubled or None, f"two steps write the same file: {', '.join(doubled)}", 2)
     rewritten = f"given tests may not be rewritten: {', '.join(weakened)}"
     yield Point(not weakened or (False if only_weakens else None), rewritten, 2, must=True)
 
 
-def _field_points(steps: Sequence[StepDraft | FullStepDraft], facts: PlanFacts) -> Iterable[Point]:
+def _field_points(steps: Sequence[AnyStepDraft], facts: PlanFacts) -> Iterable[Point]:
     numbered = list(enumerate(steps, 1))
     conditions = [f"step {n}: {problem}" for n, step in numbered if (problem := problem_with(step.when))]
     absent = list(_absent_files(steps, facts))
@@ -81,7 +80,7 @@ def _field_points(steps: Sequence[StepDraft | FullStepDraft], facts: PlanFacts) 
     yield Point(not unknown or None, f"there are no such tools: {', '.join(unknown)}", 1)
 
 
-def _absent_files(steps: Sequence[StepDraft | FullStepDraft], facts: PlanFacts) -> Iterable[str]:
+def _absent_files(steps: Sequence[AnyStepDraft], facts: PlanFacts) -> Iterable[str]:
     for number, step in enumerate(steps, 1):
         others = [other for other in steps if other is not step]
         for condition in step.preconditions:
@@ -90,42 +89,28 @@ def _absent_files(steps: Sequence[StepDraft | FullStepDraft], facts: PlanFacts) 
                     yield f"step {number}: {condition}"
 
 
-def _check_points(draft: FullPlanDraft) -> Iterable[Point]:
-    checks = [f"step {n}: {p}" for n, s in enumerate(draft.steps, 1) for c in s.checks if (p := problem_with_check(c))]
-    checks += [problem for check in draft.checks if (problem := problem_with_check(check))]
-    yield Point(not checks, f"checks that cannot be run: {'; '.join(checks)}", 2, must=True)
+def _check_points(draft: AnyPlanDraft) -> Iterable[Point]:
+    """Yield points about checks that the plan has to write out. What a short draft checks is normalized instead."""
+    problems = draft.check_problems
+    yield Point(not problems, f"checks that cannot be run: {'; '.join(problems)}", 2, must=True)
 
 
-def problem_with_check(check: FullCheckDraft) -> str:
-    """Return why a check cannot be run; empty if it can."""
-    if not check.value.strip():
-        return f"a check of the kind {check.kind} without a value"
-    if check.kind == "text_matches" and not check.path.strip():
-        return f"text_matches {check.value!r} names no file in `path`"
-    return ""
-
-
-def _says_nothing(step: StepDraft | FullStepDraft) -> bool:
-    files = step.files if isinstance(step, FullStepDraft) else [step.file]
+def _says_nothing(step: AnyStepDraft) -> bool:
     described = not is_placeholder(step.description) if step.description.strip() else False
     named = len(subject_words(step.name)) >= 2 and not is_placeholder(step.name)
-    return not described and not named and not any(path.strip() for path in files) and not _has_check(step)
-
-
-def _has_check(step: StepDraft | FullStepDraft) -> bool:
-    return bool(step.checks) if isinstance(step, FullStepDraft) else step.check.kind != "none"
+    return not described and not named and not any(path.strip() for path in step.paths) and not step.has_check
 
 
 def _numbers(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _acyclic(draft: PlanDraft | FullPlanDraft) -> tuple[bool, str]:
+def _acyclic(draft: AnyPlanDraft) -> tuple[bool, str]:
     """Return whether the plan as given has no cycle, and the problem if it has one.
 
     Dependencies on the step itself, or on a number that no step has, are slips and are ignored.
     """
-    steps: Sequence[StepDraft | FullStepDraft] = draft.steps
+    steps: Sequence[AnyStepDraft] = draft.steps
     count = len(steps)
     numbers = [
         (number, before)

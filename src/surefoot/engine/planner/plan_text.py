@@ -11,13 +11,12 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from surefoot.core.plan import DetailedPlan, ExecutionStep, Milestone, StepDependency, StepType
 from surefoot.core.values import what_is_wrong
 from surefoot.engine.planner.normalize import distinct
-from surefoot.engine.planner.plan_criteria import problem_with_check
 from surefoot.engine.planner.submitted import check_of, full_step
 from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
 from surefoot.models.parsing.answer import read_json
-from surefoot.prompting.conversation.submissions import FullCheckDraft, FullStepDraft, MilestoneDraft
+from surefoot.prompting.drafts.full import FullCheckDraft, FullStepDraft, MilestoneDraft
 
 MAX_STEPS = 12
 
@@ -108,7 +107,7 @@ def _step(draft: _Step, step_id: str, sequence: int) -> ExecutionStep:
         raise PlanError(
             f"step {step_id} has neither a name nor a description", remedy="give it a name or a description"
         )
-    if problem := problem_with(draft.when) or next(filter(None, map(problem_with_check, draft.checks)), ""):
+    if problem := problem_with(draft.when) or next(filter(None, (check.problem for check in draft.checks)), ""):
         raise PlanError(f"step {step_id}: {problem}")
     fields = draft.model_dump(exclude={"id", "after", "name"})
     return full_step(FullStepDraft(name=name, **fields), step_id, sequence)

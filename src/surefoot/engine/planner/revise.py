@@ -4,22 +4,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from surefoot.core.plan import Condition, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.core.transitions import StepStatus
-from surefoot.engine.planner.normalize import fresh_id, step_from, step_of
-from surefoot.engine.planner.plan_criteria import problem_with_check
-from surefoot.engine.planner.submitted import changed_step, full_step
+from surefoot.engine.planner.normalize import fresh_id
+from surefoot.engine.planner.submitted import changed_step, new_step
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
 from surefoot.journal import events as e
 from surefoot.journal.reducers import revised
 from surefoot.prompting.context import plan_text
-from surefoot.prompting.conversation.submissions import FullChangeDraft, FullStepDraft, Revision
-from surefoot.prompting.schemas import StepDecision
+from surefoot.prompting.drafts.full import AnyRevision, AnyStepDraft, FullChangeDraft
+from surefoot.prompting.drafts.short import ChangeDraft
 
 UNCHANGED = "the plan was not changed"
 
 
-async def revise(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
+async def revise(run: Run, step_id: str, draft: AnyRevision) -> str:
     """Carry out the changes that the model asks for, or record why not. An invalid change does not fail the step.
 
     Returns the result in words, for the model.
@@ -43,13 +42,13 @@ async def revise(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
     return f"the plan is now:\n{plan_text(run.state)}"
 
 
-def _refused(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
+def _refused(run: Run, step_id: str, draft: AnyRevision) -> str:
     config = run.config
-    drafts = [d for d in (*draft.add_steps, *draft.change_steps) if isinstance(d, FullStepDraft)]
-    if problem := next(filter(None, (problem_with_check(check) for d in drafts for check in d.checks)), ""):
-        return problem
-    current = [c for c in draft.change_steps if isinstance(c, FullChangeDraft) and _is_current(run, step_id, c)]
-    if any(not change.checks for change in current):
+    drafts: list[AnyStepDraft] = [*draft.add_steps, *draft.change_steps]
+    if problems := [problem for step in drafts for problem in step.check_problems]:
+        return problems[0]
+    current = [change for change in draft.change_steps if _corrects_current(run, step_id, change)]
+    if not all(change.has_check for change in current):
         return "this step has begun: only its checks can be replaced"
     if current and not draft.reason.strip():
         return "say in `reason` why the checks of this step are wrong"
@@ -62,17 +61,13 @@ def _refused(run: Run, step_id: str, draft: StepDecision | Revision) -> str:
     return ""
 
 
-def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision | Revision) -> e.PlanRevised:
+def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: AnyRevision) -> e.PlanRevised:
     removed = _removable(run, draft)
     known = {(step.name.lower(), step.writes) for step in plan.steps}
     taken = {step.id for step in plan.steps}
     added: list[ExecutionStep] = []
     for change in draft.add_steps:
-        new_id = fresh_id(taken)
-        if isinstance(change, FullStepDraft):
-            step = full_step(change, new_id)
-        else:
-            step = step_of(change, new_id, run.not_writable)
+        step = new_step(change, fresh_id(taken), run.not_writable)
         if (step.name.lower(), step.writes) not in known:
             added.append(step)
             taken.add(step.id)
@@ -90,38 +85,34 @@ def _revision(run: Run, plan: DetailedPlan, step_id: str, draft: StepDecision | 
     )
 
 
-def _removable(run: Run, draft: StepDecision | Revision) -> tuple[str, ...]:
+def _removable(run: Run, draft: AnyRevision) -> tuple[str, ...]:
     return tuple(step.id for name in dict.fromkeys(draft.remove_steps) if (step := _pending(run, name)))
 
 
-def _changed(
-    run: Run, step_id: str, draft: StepDecision | Revision, removed: tuple[str, ...]
-) -> tuple[ExecutionStep, ...]:
+def _changed(run: Run, step_id: str, draft: AnyRevision, removed: tuple[str, ...]) -> tuple[ExecutionStep, ...]:
     """Return the changed steps. Checks that do not come from the plan stay.
 
     Of the current step, a conversation can replace only the plan's checks, because the plan may be wrong about them.
     """
     changed: dict[str, ExecutionStep] = {}
     for change in draft.change_steps:
-        if isinstance(change, FullChangeDraft) and _is_current(run, step_id, change):
+        if _corrects_current(run, step_id, change):
             current = run.state.steps[step_id].step
-            new = changed_step(FullChangeDraft(step=step_id, checks=change.checks), current)
+            new = changed_step(change.only_checks(), current, run.not_writable)
             changed |= {step_id: new} if new != current else {}
             continue
         old = _pending(run, change.step)
         if old is not None and old.id not in removed:
             now = changed.get(old.id, old)
-            if isinstance(change, FullChangeDraft):
-                new = changed_step(change, now)
-            else:
-                new = step_from(change, now, run.not_writable)
+            new = changed_step(change, now, run.not_writable)
             changed |= {old.id: new} if new != old else {}
     return tuple(changed.values())
 
 
-def _is_current(run: Run, step_id: str, change: FullChangeDraft) -> bool:
-    """Whether a change is meant for the step that asks for it."""
-    return change.step.strip().lower() in (step_id.lower(), run.state.steps[step_id].step.name.lower())
+def _corrects_current(run: Run, step_id: str, change: ChangeDraft | FullChangeDraft) -> bool:
+    """Whether a change is meant for the checks of the step that asks for it."""
+    names = (step_id.lower(), run.state.steps[step_id].step.name.lower())
+    return change.corrects_checks and change.step.strip().lower() in names
 
 
 def _pending(run: Run, name: str) -> ExecutionStep | None:
@@ -138,7 +129,7 @@ def _dependencies(
     run: Run,
     plan: DetailedPlan,
     step_id: str,
-    draft: StepDecision | Revision,
+    draft: AnyRevision,
     added: list[str],
     removed: Collection[str],
 ) -> dict[str, list[StepDependency]]:
@@ -171,15 +162,13 @@ def _by_step(dependencies: Iterable[StepDependency]) -> dict[str, list[StepDepen
     return found
 
 
-def _reordered(run: Run, plan: DetailedPlan, draft: StepDecision | Revision) -> dict[str, list[StepDependency]]:
+def _reordered(run: Run, plan: DetailedPlan, draft: AnyRevision) -> dict[str, list[StepDependency]]:
     """Return the dependencies of the steps that a conversation puts after others. Existing conditions stay."""
     known = {(d.step_id, d.depends_on): d for d in plan.dependencies}
     found: dict[str, list[StepDependency]] = {}
     for change in draft.change_steps:
-        if not isinstance(change, FullChangeDraft) or "after" not in change.model_fields_set:
-            continue
-        if (step := _pending(run, change.step)) is not None:
-            before = [_numbered(plan, step.id, number) for number in dict.fromkeys(change.after)]
+        if (order := change.new_order) is not None and (step := _pending(run, change.step)) is not None:
+            before = [_numbered(plan, step.id, number) for number in dict.fromkeys(order)]
             found[step.id] = [known.get((step.id, b)) or StepDependency(step_id=step.id, depends_on=b) for b in before]
     return found
 

@@ -12,8 +12,7 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from surefoot.project.task_text import files_named_in, is_named_in
-from surefoot.prompting.conversation.submissions import FullStepDraft
-from surefoot.prompting.schemas import StepDraft
+from surefoot.prompting.drafts.full import AnyStepDraft
 
 MIN_WORDS = 6
 """A task with fewer words can be rephrased without any of them, unless it names a file: names are repeated."""
@@ -124,18 +123,9 @@ _GENERIC = _words(
 _MAX_PATH = 300
 
 
-def is_covered(path: str, steps: Sequence[StepDraft | FullStepDraft]) -> bool:
+def is_covered(path: str, steps: Sequence[AnyStepDraft]) -> bool:
     """Whether a step of a plan mentions a file: as a file to write, or anywhere in its text."""
-    return any(_mentions(path, step) for step in steps)
-
-
-def _mentions(path: str, step: StepDraft | FullStepDraft) -> bool:
-    if isinstance(step, FullStepDraft):
-        texts = [step.name, step.description, *step.files, *step.expected_outputs]
-        texts += [text for check in step.checks for text in (check.value, check.path)]
-    else:
-        texts = [step.name, step.description, step.file, step.check.value]
-    return any(is_named_in(path, text) for text in texts)
+    return any(is_named_in(path, text) for step in steps for text in step.texts)
 
 
 def impossible_path(path: str, task: str, root: str, existing: Collection[str]) -> bool:

@@ -1,4 +1,12 @@
-"""Turns a submitted plan, with all its fields, into the plan that is run. Steps are neither dropped nor added. Pure."""
+"""Turns drafts of plans and steps into what is run. Pure.
+
+A full draft, with all its fields, is taken as it is: steps are neither dropped nor added. A short draft goes through
+`normalize.py`, which repairs it. The two cannot be one type: a repair looks at the one file and the one check of a
+step, also at a check without a kind, which a full draft cannot express. So the form of a draft decides here how it is
+read, and nowhere else in the engine.
+"""
+
+from collections.abc import Collection
 
 from surefoot.core.plan import (
     Check,
@@ -10,8 +18,12 @@ from surefoot.core.plan import (
     StepDependency,
     TextCheck,
 )
-from surefoot.engine.planner.normalize import clean_path, distinct
-from surefoot.prompting.conversation.submissions import (
+from surefoot.engine.planner.normalize import clean_path, distinct, plan_from, step_from, step_of
+from surefoot.engine.planner.plan_criteria import PlanFacts
+from surefoot.prompting.drafts.full import (
+    AnyChangeDraft,
+    AnyPlanDraft,
+    AnyStepDraft,
     FullChangeDraft,
     FullCheckDraft,
     FullPlanDraft,
@@ -19,7 +31,32 @@ from surefoot.prompting.conversation.submissions import (
 )
 
 
-def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
+def runnable_plan(draft: AnyPlanDraft, facts: PlanFacts, task: str) -> tuple[DetailedPlan | None, list[str]]:
+    """Return the plan that would be run, and the repairs that were made; None if one of its checks cannot be run."""
+    if draft.check_problems:
+        return None, []
+    too_long = len(draft.steps) > facts.max_steps
+    if isinstance(draft, FullPlanDraft):
+        shorter = joined(draft, facts.max_steps) if too_long and facts.is_cut else None
+        plan, repairs = _submitted_plan(shorter or draft)
+        note = f"steps {facts.max_steps} to {len(draft.steps)} became one: a plan has at most {facts.max_steps} steps"
+        return plan, [*([note] if shorter else []), *repairs]
+    if too_long and not facts.is_cut:
+        return plan_from(draft, (), (), len(draft.steps))[0], []
+    return plan_from(draft, facts.required, facts.protected, facts.max_steps, task)
+
+
+def new_step(draft: AnyStepDraft, step_id: str, protected: Collection[str]) -> ExecutionStep:
+    """Return the step that a draft describes."""
+    return full_step(draft, step_id) if isinstance(draft, FullStepDraft) else step_of(draft, step_id, protected)
+
+
+def changed_step(draft: AnyChangeDraft, old: ExecutionStep, protected: Collection[str]) -> ExecutionStep:
+    """Return the step `old` with the changes of a draft. Checks that do not come from the plan stay."""
+    return _with_fields(draft, old) if isinstance(draft, FullChangeDraft) else step_from(draft, old, protected)
+
+
+def _submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
     """Return the plan, and the repairs that were made: references to steps that do not exist are dropped."""
     repairs: list[str] = []
     known = range(1, len(draft.steps) + 1)
@@ -55,12 +92,13 @@ def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
     return plan, repairs
 
 
-def joined(draft: FullPlanDraft, max_steps: int) -> FullPlanDraft | None:
+def joined(draft: AnyPlanDraft, max_steps: int) -> FullPlanDraft | None:
     """Return a plan that is too long with its last steps joined into one.
 
-    None if the plan is not too long, or an earlier step waits for one of the last.
+    None if the plan is not too long, an earlier step waits for one of the last, or the draft is short: a step of one
+    file cannot do the work of several.
     """
-    if len(draft.steps) <= max_steps:
+    if len(draft.steps) <= max_steps or not isinstance(draft, FullPlanDraft):
         return None
     kept, rest = draft.steps[: max_steps - 1], draft.steps[max_steps - 1 :]
     if any(number >= max_steps for step in kept for number in step.after):
@@ -112,8 +150,8 @@ def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> Executio
     )
 
 
-def changed_step(draft: FullChangeDraft, old: ExecutionStep) -> ExecutionStep:
-    """Return the step `old` with the fields that the draft sets. Checks that do not come from the plan stay."""
+def _with_fields(draft: FullChangeDraft, old: ExecutionStep) -> ExecutionStep:
+    """Return the step `old` with the fields that the draft sets."""
     new = full_step(draft, old.id, old.sequence)
     given = {_FIELDS.get(name, name) for name in draft.model_fields_set} & vars(new).keys()
     changes = {name: getattr(new, name) for name in given if name not in ("name", "checks") or getattr(new, name)}

@@ -17,7 +17,7 @@ from surefoot.project.file_roles import plain_targets
 from surefoot.project.folder import list_files
 from surefoot.project.task_text import files_named_in
 from surefoot.prompting.context import fits_in_prompt, understood
-from surefoot.prompting.schemas import UnderstandingDraft
+from surefoot.prompting.drafts.short import UnderstandingDraft
 
 
 async def understand(run: Run) -> None:

@@ -15,8 +15,8 @@ from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.scratch import Place
 from surefoot.errors import ToolError
 from surefoot.journal.state import StepRun
-from surefoot.prompting.conversation.texts import failing_part
 from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.results import failing_part
 from surefoot.tools.context import ToolContext
 from surefoot.tools.invoke import call
 from surefoot.tools.tool import Writes

@@ -22,7 +22,7 @@ from surefoot.core.transitions import Rung
 from surefoot.engine.executor.approval import refusal_of
 from surefoot.engine.executor.invention import invented_source
 from surefoot.engine.executor.repeats import IN_EARLIER_PLAN, failed_in_earlier_plans
-from surefoot.engine.reflector.branches import try_branch
+from surefoot.engine.reflector.branches import Branch, try_branch
 from surefoot.engine.reflector.merge import merged
 from surefoot.engine.runtime.run import Run
 from surefoot.errors import ToolError, UnreadableAnswer
@@ -75,10 +75,21 @@ async def choose_candidate(run: Run, step_run: StepRun, checks: Sequence[Check])
             break
         if tried and not tried[-1].made_of and (better := await _merge(run, step_run, checks, judged_texts)):
             await run.record(better)
-        elif (number := 1 + sum(not c.made_of for c in tried)) <= count:
-            await run.record(await _try(run, step_run, checks, number, count))
-        else:
+            continue
+        number = 1 + sum(not c.made_of for c in tried)
+        if number > count:
             break
+        if run.step_kind(step_run) is StepKind.CONVERSATION:
+            branch = await try_branch(run, step_run, checks, number, count)
+            await run.record(_judged_branch(run, step_run, branch, number, count))
+            continue
+        candidate = _next_candidate(step_run, number, count)
+        try:
+            proposals = await run.strategy.candidate(step_run, candidate.temperature)
+        except UnreadableAnswer as error:
+            await run.record(candidate.with_(unusable=error.problem))
+        else:
+            await run.record(await _judged(run, step_run, candidate, proposals, checks))
     usable = _best_first(run, tried)
     if not usable or (usable[0].conversation and not usable[0].passed):
         return []
@@ -94,18 +105,18 @@ def _of_this_attempt(step_run: StepRun) -> list[e.CandidateTried]:
     return [candidate for candidate in step_run.candidates if candidate.attempt == step_run.attempt]
 
 
-async def _try(run: Run, step_run: StepRun, checks: Sequence[Check], number: int, of: int) -> e.CandidateTried:
-    """Ask for a candidate and judge it."""
-    if run.step_kind(step_run) is StepKind.CONVERSATION:
-        return await _try_branch(run, step_run, checks, number, of)
+def _next_candidate(step_run: StepRun, number: int, of: int) -> e.CandidateTried:
+    """Return a candidate that the model has not been asked for yet, with the temperature to ask with."""
     temperature = round(min(FIRST_TEMPERATURE + TEMPERATURE_STEP * (number - 1), MAX_TEMPERATURE), 2)
-    tried = e.CandidateTried(
+    return e.CandidateTried(
         step_id=step_run.step.id, attempt=step_run.attempt, number=number, of=of, temperature=temperature
     )
-    try:
-        proposals = await run.strategy.candidate(step_run, temperature)
-    except UnreadableAnswer as error:
-        return tried.with_(unusable=error.problem)
+
+
+async def _judged(
+    run: Run, step_run: StepRun, tried: e.CandidateTried, proposals: Sequence[Proposal], checks: Sequence[Check]
+) -> e.CandidateTried:
+    """Return the candidate with the model's proposals and the results of the checks, or why it is not usable."""
     if proposals[0].decision != "act":
         return tried.with_(unusable=proposals[0].thought)
     whole = _as_one(proposals)
@@ -132,8 +143,7 @@ async def _try(run: Run, step_run: StepRun, checks: Sequence[Check], number: int
         return tried.with_(unusable=str(error))
 
 
-async def _try_branch(run: Run, step_run: StepRun, checks: Sequence[Check], number: int, of: int) -> e.CandidateTried:
-    branch = await try_branch(run, step_run, checks, number, of)
+def _judged_branch(run: Run, step_run: StepRun, branch: Branch, number: int, of: int) -> e.CandidateTried:
     packed = json.dumps([(p.tool, p.arguments, p.body) for p in branch.done])
     return e.CandidateTried(
         step_id=step_run.step.id,

@@ -9,37 +9,42 @@ from surefoot.core.phases import EXECUTION_STATUS, StepExecutionOutput
 from surefoot.core.plan import Check, Condition, ExecutionStep
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.planner.criteria import worth_keeping
-from surefoot.engine.planner.normalize import step_from
 from surefoot.engine.planner.submitted import changed_step
 from surefoot.engine.reflector.candidates import can_try_candidates
 from surefoot.engine.reflector.diagnose import diagnose_by_rules, diagnosed_by_model, lesson, tool_failed, weighed
 from surefoot.engine.reflector.flaky import passes_now
 from surefoot.engine.reflector.ladder import Facts, next_rung
 from surefoot.engine.reflector.rollback import roll_back
+from surefoot.engine.resume import settle_conflict
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import VERDICTS, Stopped
-from surefoot.errors import ModelError
+from surefoot.errors import ModelError, RestoreConflict
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, StepRun
 from surefoot.project.folder import list_files
 from surefoot.prompting.context import summarise_outputs
-from surefoot.prompting.conversation.submissions import FullChangeDraft
 from surefoot.prompting.proposal import fingerprint
 
 
 async def recover(run: Run) -> None:
-    """Take the run from RECOVERY to wherever the chosen rung leads."""
-    step_run = _interrupted_recovery(run)
-    if step_run is None:
-        step_run = run.state.steps[run.state.failed[0]]
-        if await passes_now(run, step_run):
-            return
-        await _choose_rung(run, step_run)
-    await roll_back(run, step_run)
-    while not await _carry_out(run, step_run, Rung(step_run.rungs[-1]), step_run.failures[-1]):
-        # The repair gave a call that has failed before, which must not be repeated unchanged.
-        await _choose_rung(run, step_run)
+    """Take the run from RECOVERY to wherever the chosen rung leads.
+
+    If the failed step cannot be undone, because someone changed its files meanwhile, a person decides.
+    """
+    try:
+        step_run = _interrupted_recovery(run)
+        if step_run is None:
+            step_run = run.state.steps[run.state.failed[0]]
+            if await passes_now(run, step_run):
+                return
+            await _choose_rung(run, step_run)
         await roll_back(run, step_run)
+        while not await _carry_out(run, step_run, Rung(step_run.rungs[-1]), step_run.failures[-1]):
+            # The repair gave a call that has failed before, which must not be repeated unchanged.
+            await _choose_rung(run, step_run)
+            await roll_back(run, step_run)
+    except RestoreConflict as conflict:
+        await settle_conflict(run, conflict)
 
 
 def _interrupted_recovery(run: Run) -> StepRun | None:
@@ -259,7 +264,7 @@ async def repair_step(run: Run, step_run: StepRun, failed: str) -> ExecutionStep
         call = await run.strategy.repair_call(step_run, failed)
         return step.with_(tool=call.tool, parameters=call.arguments) if call.tool in run.toolbox else step
     draft = await run.strategy.repair_step(step_run, failed)
-    return changed_step(draft, step) if isinstance(draft, FullChangeDraft) else step_from(draft, step, run.not_writable)
+    return changed_step(draft, step, run.not_writable)
 
 
 async def _end_without_result(run: Run, step_run: StepRun, status: StepStatus, reason: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.config.model import ExecutionConfig
-from surefoot.core.plan import StepKind
+from surefoot.core.plan import ExecutionStep, StepKind
 from surefoot.core.task import Task
 from surefoot.engine.executor.artifacts import Artifacts
 from surefoot.engine.runtime.active_steps import ActiveSteps
@@ -137,11 +137,20 @@ class Run:
 
     # -- steps and tools ---------------------------------------------------------------------------------------------
 
+    def decide_kind(self, step: ExecutionStep) -> StepKind:
+        """Decide how a step is carried out. That happens once for each attempt, when it starts, and is recorded."""
+        return StepKind.CALL if step.tool else self.strategy.step_kind(step)
+
     def step_kind(self, step_run: StepRun) -> StepKind:
-        """Return how a step is carried out: as recorded when it started, or as the strategy would decide now."""
-        if step_run.step.tool:
-            return StepKind.CALL
-        return step_run.kind or self.strategy.step_kind(step_run.step)
+        """Return how a step is carried out: as recorded when its attempt started.
+
+        Before the first attempt, and in journals without kinds, it is what would be decided now. A tool that the plan
+        has given to the step or taken from it since then counts at once.
+        """
+        is_call = step_run.kind is StepKind.CALL
+        if step_run.kind is None or is_call != bool(step_run.step.tool):
+            return self.decide_kind(step_run.step)
+        return step_run.kind
 
     def usable_tools(self) -> tuple[str, ...]:
         return self.toolbox.usable(self.tool_context)

@@ -17,6 +17,7 @@ from surefoot.core.values import join_limited
 from surefoot.engine.loop import start_run
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import SurefootError
+from surefoot.history.earlier.conversation import conversation_of
 from surefoot.history.git.message import said_at_end
 from surefoot.history.timeline import build_timeline, snapshot_storage, workspace_of
 from surefoot.journal import events as e
@@ -25,7 +26,6 @@ from surefoot.journal.state import RunState, StepRun
 from surefoot.journal.store.base import first_line
 from surefoot.models.items import dump_item
 from surefoot.project.folder import list_files
-from surefoot.prompting.conversation.earlier import conversation_of
 from surefoot.tools.fs.tool_files import is_listed
 from surefoot.workspace.errors import as_text
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 
 from surefoot.core.outcome import FailureKind, Verdict
+from surefoot.core.plan import StepKind
 from surefoot.core.transitions import Stage
 from surefoot.errors import ModelError
 from surefoot.journal import events as e
@@ -59,7 +60,8 @@ _COMPARED: dict[type[Any], Callable[[Any], dict[str, Any]]] = {
     },
     e.Validated: lambda v: {"status": v.result.status},
     e.StageEntered: lambda v: {"stage": v.stage},
-    e.StepStarted: lambda v: {"attempt": v.attempt, "kind": v.kind},
+    # Older journals have no kind for a call, which is no decision: the step names its tool.
+    e.StepStarted: lambda v: {"attempt": v.attempt, "kind": None if v.kind is StepKind.CALL else v.kind},
     e.ChecksRan: lambda v: {"when": v.when, "checks": sorted(r.check.label for r in v.results)},
     e.Decided: lambda v: {"decision": v.decision},
     e.ActionStarted: lambda v: {"tool": v.tool, "arguments": v.arguments, "body": v.body},

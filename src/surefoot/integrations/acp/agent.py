@@ -21,6 +21,7 @@ from surefoot.integrations.acp.person import EditorPerson
 from surefoot.integrations.acp.updates import Updates
 from surefoot.integrations.attach import attached, equipped
 from surefoot.journal.messages import ControlMessage
+from surefoot.prompting.choose import writes_prose
 from surefoot.results import SequentialExecutionPlan
 from surefoot.tools.registry import default_toolbox
 
@@ -116,7 +117,7 @@ class EditorAgent:
             services.toolbox or default_toolbox(),
             services.redactor,
             outgoing.put_nowait,
-            streams_text=services.model.traits.tools != "none",
+            streams_text=writes_prose(services.model.traits),
         )
         services.bus.subscribe(updates.on_record, on_stream=updates.on_stream)
         session = Session(session_id, agent, opened.integrations, person, updates, outgoing, notices)

@@ -17,7 +17,7 @@ class StepStarted(Value):
     step_id: str
     attempt: int
     kind: StepKind | None = None
-    """None for a step that names its tool, and in journals written before kinds were recorded."""
+    """None in older journals: before kinds were recorded, and later still for a step that names its tool."""
 
 
 CheckTime = Literal["before", "during", "after", "criteria", "final"]

@@ -7,27 +7,22 @@ for byte as the killed one would have sent it.
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 
 from surefoot.core.purpose import Purpose
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
-from surefoot.journal.redact import Redactor
 from surefoot.journal.redacted_stream import RedactedStream
-from surefoot.journal.state import Conversation, RunState
-from surefoot.journal.store.base import Journal
+from surefoot.journal.state import Conversation
 from surefoot.models.base import Live, ModelReply, ModelRequest
 from surefoot.models.items import AssistantTurn, Item, ToolCall, ToolResultMessage, ToolSpec, dump_item, load_item
 from surefoot.prompting.ask import retries_of
-from surefoot.prompting.conversation.window import mask
 from surefoot.prompting.conversation.writing import CallsInProgress
 from surefoot.prompting.fit import without_middle
+from surefoot.prompting.results import NOT_EXECUTED, known_result, mask_item
 from surefoot.prompting.run_context import RunContext
 
-INTERRUPTED = "This was interrupted. What it had changed in the workspace was undone."
-NOT_EXECUTED = "This was not executed."
 RESULT_SHARE = 6
 
 
@@ -276,28 +271,6 @@ class Dialogue:
         if key not in self._items:
             self._items[key] = load_item(self._run.journal.get_blob(key))
         return self._items[key]
-
-
-def known_result(
-    state: RunState, journal: Journal, redactor: Redactor, conversation: Conversation, call: ToolCall
-) -> ToolResultMessage | None:
-    """Return the recorded result of a call, or the result of its action; None if nothing is known."""
-    if (recorded := conversation.results.get(call.id)) is not None:
-        text = journal.get_blob(recorded.text).decode() if recorded.text else INTERRUPTED
-        return ToolResultMessage(call_id=call.id, text=text, ok=recorded.ok)
-    step_run = state.steps.get(conversation.step_id)
-    for action in step_run.actions if step_run else ():
-        if action.call_id == call.id and action.ok is not None:
-            text = redactor.redact(action.summary) or "(no output)"
-            return ToolResultMessage(call_id=call.id, text=text, ok=action.ok)
-    return None
-
-
-def mask_item(item: Item, action_ids: Mapping[str, str] = MappingProxyType({})) -> Item:
-    """Mask a result; return other items unchanged. `action_ids`: the ids of actions by the id of their call."""
-    if not isinstance(item, ToolResultMessage):
-        return item
-    return item.with_(text=mask(item.text, action_ids.get(item.call_id, "")))
 
 
 def _is_same_work(one: Conversation, other: Conversation) -> bool:

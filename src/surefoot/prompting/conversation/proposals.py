@@ -5,8 +5,9 @@ from pydantic import ValidationError
 from surefoot.core.values import what_is_wrong
 from surefoot.errors import UnknownTool
 from surefoot.models.items import ToolCall
-from surefoot.prompting.conversation.submissions import Revision
-from surefoot.prompting.conversation.verbs import (
+from surefoot.prompting.drafts.full import Revision
+from surefoot.prompting.drafts.short import Draft
+from surefoot.prompting.drafts.verbs import (
     DRAFTS,
     AddStepsDraft,
     ChangeStepsDraft,
@@ -14,7 +15,6 @@ from surefoot.prompting.conversation.verbs import (
     Verb,
 )
 from surefoot.prompting.proposal import Proposal
-from surefoot.prompting.schemas import Draft
 from surefoot.tools.registry import Toolbox
 from surefoot.tools.text.patch import calls_apply_patch, patch_in_command
 

@@ -21,19 +21,21 @@ from surefoot.prompting.conversation.dialogue import RESULT_SHARE, Dialogue
 from surefoot.prompting.conversation.earlier import Beginning, beginning
 from surefoot.prompting.conversation.proposals import proposal_of
 from surefoot.prompting.conversation.room import Restart, Room
-from surefoot.prompting.conversation.submissions import FullApproachDraft, FullChangeDraft, FullPlanDraft
+from surefoot.prompting.conversation.specifications import specifications
 from surefoot.prompting.conversation.survey import MAX_SILENT_TURNS, Survey
-from surefoot.prompting.conversation.texts import candidate_start, facts, step_done, step_start
-from surefoot.prompting.conversation.verbs import ChangeStepsDraft, Verb, specifications
-from surefoot.prompting.fit import shorten
-from surefoot.prompting.profile import Profile
-from surefoot.prompting.proposal import Proposal
-from surefoot.prompting.run_context import RunContext
-from surefoot.prompting.schemas import (
+from surefoot.prompting.conversation.texts import candidate_start, facts, step_start
+from surefoot.prompting.drafts.full import FullApproachDraft, FullChangeDraft, FullPlanDraft
+from surefoot.prompting.drafts.short import (
     CallDraft,
     ReflectionDraft,
     UnderstandingDraft,
 )
+from surefoot.prompting.drafts.verbs import ChangeStepsDraft, Verb
+from surefoot.prompting.fit import shorten
+from surefoot.prompting.profile import Profile
+from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.results import step_done
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.strategy import Refusal, Turn
 
 CONTINUE_BELOW_TOKENS = 60_000
@@ -47,7 +49,6 @@ class ConversationStrategy:
         # No single result may take more than a sixth of the window. Code has up to 0.4 tokens for each character.
         room_chars = run.model.traits.context_tokens * 2 // 5
         self.profile = Profile(
-            "conversation",
             max_actions=50,
             repairs_plans=False,
             answers_in_refusal=True,

@@ -20,11 +20,12 @@ from surefoot.prompting.context import approach_text, step_to_replan
 from surefoot.prompting.conversation.dialogue import Dialogue
 from surefoot.prompting.conversation.earlier import beginning
 from surefoot.prompting.conversation.room import Room
-from surefoot.prompting.conversation.submissions import FullApproachDraft, FullPlanDraft
+from surefoot.prompting.conversation.specifications import specifications
 from surefoot.prompting.conversation.texts import facts, what_failed
-from surefoot.prompting.conversation.verbs import DRAFTS, Verb, specifications
+from surefoot.prompting.drafts.full import FullApproachDraft, FullPlanDraft
+from surefoot.prompting.drafts.short import Draft, UnderstandingDraft
+from surefoot.prompting.drafts.verbs import DRAFTS, Verb
 from surefoot.prompting.run_context import RunContext
-from surefoot.prompting.schemas import Draft, UnderstandingDraft
 from surefoot.prompting.strategy import Refusal
 
 D = TypeVar("D", bound=Draft)

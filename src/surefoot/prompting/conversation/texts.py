@@ -16,6 +16,7 @@ from surefoot.project.instructions import instructions, nested_instructions
 from surefoot.project.task_text import files_named_in
 from surefoot.prompting.context import earlier_facts, plan_text, quoted_files, read_text, stand_ins_for, visible_files
 from surefoot.prompting.fit import shorten
+from surefoot.prompting.results import CHECK_CHARS, failing_part, shortened
 from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.templates import render
 from surefoot.tools.fs.fileio import reader
@@ -46,8 +47,6 @@ NOT_RUN = (
     "finish_step does not run these checks of the plan, because a rule forbids it or the folder is too large to be "
     "copied for them. Run them yourself before you finish the step:\n"
 )
-CHECK_CHARS = 6_000
-"""How much of a failing check's output is shown."""
 
 
 def opening(run: RunContext, *, planned: bool = False) -> list[Item]:
@@ -174,25 +173,8 @@ def step_start(run: RunContext, step_run: StepRun, shown: Sequence[str] = ()) ->
     return "\n\n".join(lines)
 
 
-def step_done(step_id: str) -> str:
-    """The beginning of the answer to a finish_step that ended the step."""
-    return f"Step {step_id} is done."
-
-
 def _check_line(result: CheckResult, when: str) -> str:
     return f"- {result.check.label} ({'passed' if result.passed else 'failed'} {when})"
-
-
-def failing_part(results: Sequence[CheckResult], limit: int = CHECK_CHARS) -> str:
-    """Quote the output of at most two failing checks, and name the others."""
-    red = [result for result in results if not result.passed]
-    parts = [f"$ {result.check.label}\n{_shortened(result.detail.strip(), limit)}" for result in red[:2]]
-    more = f"\nand {len(red) - 2} more: {', '.join(r.check.label for r in red[2:])}" if len(red) > 2 else ""
-    return "\n\n".join(parts) + more
-
-
-def _shortened(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit // 3]}\n[...]\n{text[-2 * limit // 3 :]}"
 
 
 def facts(run: RunContext, step_run: StepRun) -> str:
@@ -246,7 +228,7 @@ def _calls(run: RunContext, body: str) -> str:
         f"- {tool} {json.dumps(arguments, ensure_ascii=False)} {text}"
         for tool, arguments, text in json.loads(run.journal.get_blob(body))
     ]
-    return "\n".join(_shortened(row, CALL_CHARS) for row in rows[:MAX_CALLS]) or "- nothing"
+    return "\n".join(shortened(row, CALL_CHARS) for row in rows[:MAX_CALLS]) or "- nothing"
 
 
 def what_failed(step_run: StepRun) -> str:

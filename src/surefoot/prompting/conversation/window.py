@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from surefoot.journal.state import Conversation
 from surefoot.models.items import AssistantTurn, Item, ToolResultMessage
 from surefoot.models.tokens import weigh_item
+from surefoot.prompting.results import mask
 
 MASK_AT = 0.6
 """The share of the window at which old results are masked."""
@@ -21,17 +22,7 @@ WORTH_MASKING_ONE = 300
 """A result with fewer tokens than this stays: masking it gains nothing."""
 TAIL_TOKENS = 15_000
 """How much of the newest conversation a new window begins with."""
-SHOWN_CHARS = 160
 MIN_SCALE, MAX_SCALE, MARGIN = 0.7, 4.0, 1.1
-
-
-def mask(text: str, action_id: str = "") -> str:
-    """Return the text that replaces a masked result: its first line, and how to see it again."""
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    shown = first if len(first) <= SHOWN_CHARS else f"{first[:SHOWN_CHARS]}..."
-    again = f'; read_result("{action_id}") shows what it was' if action_id else ""
-    gone = f"this old result of {len(text):,} characters is no longer shown; repeat the call to see it again"
-    return f"{shown}\n[{gone}{again}]"
 
 
 def size(conversation: Conversation, items: Sequence[Item], tools: float = 0.0) -> int:

@@ -25,12 +25,7 @@ from surefoot.prompting.context import (
     step_text,
     understanding_text,
 )
-from surefoot.prompting.json_actions.file_body import ask_for_file
-from surefoot.prompting.json_actions.program import ask_for_program
-from surefoot.prompting.profile import Profile
-from surefoot.prompting.proposal import Proposal
-from surefoot.prompting.run_context import RunContext
-from surefoot.prompting.schemas import (
+from surefoot.prompting.drafts.short import (
     ApproachDraft,
     CallDraft,
     PlanDraft,
@@ -40,13 +35,18 @@ from surefoot.prompting.schemas import (
     UnderstandingDraft,
     schema_of,
 )
-from surefoot.prompting.step_kind import is_computed_step
+from surefoot.prompting.json_actions.file_body import ask_for_file
+from surefoot.prompting.json_actions.program import ask_for_program
+from surefoot.prompting.json_actions.step_kind import is_computed_step
+from surefoot.prompting.profile import Profile
+from surefoot.prompting.proposal import Proposal
+from surefoot.prompting.run_context import RunContext
 from surefoot.prompting.strategy import Refusal, Turn
 from surefoot.prompting.templates import render
 
 
 class JsonActions:
-    profile = Profile("json_actions")
+    profile = Profile()
 
     def __init__(self, run: RunContext) -> None:
         self.run = run
@@ -87,8 +87,6 @@ class JsonActions:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def step_kind(self, step: ExecutionStep) -> StepKind:
-        if step.tool:
-            return StepKind.CALL
         if is_computed_step(self.run, step):
             return StepKind.PROGRAM
         return StepKind.FILE if len(step.writes) == 1 else StepKind.ACTIONS

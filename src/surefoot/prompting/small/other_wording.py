@@ -11,8 +11,8 @@ from surefoot.core.transitions import SETTLED, Rung
 from surefoot.journal.state import RunState, StepRun
 from surefoot.project.folder import is_test
 from surefoot.prompting.context import approach_text, understood
+from surefoot.prompting.drafts.short import PlanDraft, StepDraft
 from surefoot.prompting.run_context import RunContext
-from surefoot.prompting.schemas import PlanDraft, StepDraft
 
 MAX_FILES = 3
 """A step of more files is not split: each file would be one more question."""

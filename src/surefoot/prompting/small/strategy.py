@@ -8,12 +8,12 @@ from surefoot.core.purpose import Purpose
 from surefoot.journal.state import StepRun
 from surefoot.prompting.ask import Prompt, ask_text
 from surefoot.prompting.context import budget_chars, failures, read_text, results_of_dependencies, step_to_replan
+from surefoot.prompting.drafts.short import PlanDraft, StepDraft
 from surefoot.prompting.json_actions.file_body import ask_for_file, is_long
 from surefoot.prompting.json_actions.program import ask_for_program, quoted_paths, read_program
 from surefoot.prompting.json_actions.strategy import JsonActions, attempt_temperature
 from surefoot.prompting.profile import Profile
 from surefoot.prompting.proposal import Proposal
-from surefoot.prompting.schemas import PlanDraft, StepDraft
 from surefoot.prompting.small.file_answer import ask_for_short_file
 from surefoot.prompting.small.free_answer import ask_for_free_answer
 from surefoot.prompting.small.other_wording import (
@@ -31,7 +31,6 @@ from surefoot.tools.text.missing import says_missing
 
 class SmallStrategy(JsonActions):
     profile = Profile(
-        "small",
         # A small model that is shown its own answer repeats it, so a fresh start helps more than a correction.
         red_rounds=1,
         # Its answers are cheap and often wrong.

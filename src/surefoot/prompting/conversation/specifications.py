@@ -1,95 +1,33 @@
-"""The tools through which a model talks to the engine, and the specification of all tools of a conversation."""
+"""The specification of all tools of a conversation: the verbs, and the tools of the toolbox."""
 
-from enum import StrEnum
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
-from pydantic import Field
+from pydantic import BaseModel
 
 from surefoot.models.items import ToolSpec
-from surefoot.prompting.conversation.submissions import (
-    FullApproachDraft,
-    FullChangeDraft,
-    FullPlanDraft,
-    FullReflectionDraft,
-    FullStepDraft,
-    FullUnderstandingDraft,
-    tool_schema,
-)
-from surefoot.prompting.schemas import Draft
+from surefoot.models.json_schema import map_schema, without_references
+from surefoot.prompting.drafts.verbs import DRAFTS, Verb
 from surefoot.tools.registry import Toolbox
 from surefoot.tools.text.patch import EXAMPLE
 from surefoot.tools.tool import Tool
 
-
-class Verb(StrEnum):
-    SUBMIT_UNDERSTANDING = "submit_understanding"
-    SUBMIT_APPROACH = "submit_approach"
-    SUBMIT_PLAN = "submit_plan"
-    CHECK = "check"
-    FINISH_STEP = "finish_step"
-    REPLAN = "replan"
-    ADD_STEPS = "add_steps"
-    CHANGE_STEPS = "change_steps"
-    REMOVE_STEPS = "remove_steps"
-    CANNOT = "cannot"
-    DIAGNOSE = "diagnose"
-
-
-class Nothing(Draft):
-    pass
-
-
-class FinishDraft(Draft):
-    summary: str = ""
-
-
-class ReasonDraft(Draft):
-    reason: str = Field(min_length=1)
-
-
-class AddStepsDraft(Draft):
-    steps: list[FullStepDraft] = Field(min_length=1)
-    reason: str = ""
-
-
-class ChangeStepsDraft(Draft):
-    steps: list[FullChangeDraft] = Field(min_length=1)
-    reason: str = ""
-
-
-class RemoveStepsDraft(Draft):
-    steps: list[str] = Field(min_length=1, description="their ids")
-    reason: str = ""
-
-
-_VERBS: dict[Verb, tuple[type[Draft], str]] = {
-    Verb.SUBMIT_UNDERSTANDING: (FullUnderstandingDraft, "Before work: say what the task wants."),
-    Verb.SUBMIT_APPROACH: (
-        FullApproachDraft,
-        "Before work: say how it will be done, where there is a choice.",
-    ),
-    Verb.SUBMIT_PLAN: (
-        FullPlanDraft,
-        "Before work: the steps. Most tasks need one; use several where parts can be checked separately.",
-    ),
-    Verb.CHECK: (Nothing, "Run the step's checks now, without finishing it."),
-    Verb.FINISH_STEP: (
-        FinishDraft,
-        "The step is done: run its checks. If one fails, you get its output and go on.",
-    ),
-    Verb.REPLAN: (ReasonDraft, "The plan does not work: end this step and plan the remaining work again."),
-    Verb.ADD_STEPS: (AddStepsDraft, "Add steps after the current one, in this order."),
-    Verb.CHANGE_STEPS: (
-        ChangeStepsDraft,
-        "Change steps that have not begun; of the current one only its checks, with the reason.",
-    ),
-    Verb.REMOVE_STEPS: (RemoveStepsDraft, "Remove steps that have not begun."),
+_VERBS: dict[Verb, str] = {
+    Verb.SUBMIT_UNDERSTANDING: "Before work: say what the task wants.",
+    Verb.SUBMIT_APPROACH: "Before work: say how it will be done, where there is a choice.",
+    Verb.SUBMIT_PLAN: "Before work: the steps. Most tasks need one; use several where parts can be checked separately.",
+    Verb.CHECK: "Run the step's checks now, without finishing it.",
+    Verb.FINISH_STEP: "The step is done: run its checks. If one fails, you get its output and go on.",
+    Verb.REPLAN: "The plan does not work: end this step and plan the remaining work again.",
+    Verb.ADD_STEPS: "Add steps after the current one, in this order.",
+    Verb.CHANGE_STEPS: "Change steps that have not begun; of the current one only its checks, with the reason.",
+    Verb.REMOVE_STEPS: "Remove steps that have not begun.",
     Verb.CANNOT: (
-        ReasonDraft,
-        "The task cannot be done as asked: something is missing or contradictory. Say what, with evidence. Better "
-        "than a pretended result.",
+        "The task cannot be done as asked: something is missing or contradictory. Say what, with evidence. "
+        "Better than a pretended result."
     ),
-    Verb.DIAGNOSE: (FullReflectionDraft, "Only when asked: why an attempt failed, and what to change."),
+    Verb.DIAGNOSE: "Only when asked: why an attempt failed, and what to change.",
 }
 _STEP = {"name": {"type": "string"}, "description": {"type": "string"}}
 _OPEN_OBJECT = {"type": "object", "additionalProperties": True}
@@ -104,25 +42,54 @@ _BRIEF: dict[Verb, dict[str, Any]] = {
     },
 }
 """Short schemas that refer to another tool's, because all schemas are part of every request."""
-DRAFTS: dict[str, type[Draft]] = {verb.value: draft for verb, (draft, _) in _VERBS.items()}
+_LEFT_OUT = frozenset({"title", "default", "minLength", "minItems", "minimum", "additionalProperties"})
 
 
 def specifications(toolbox: Toolbox, names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
     """Return all tools of a conversation by name. The list stays the same from the first request to the last, because
     servers cache requests from their beginning."""
-    verbs = [
-        ToolSpec(name=verb.value, description=text, parameters=_parameters(verb, draft))
-        for verb, (draft, text) in _VERBS.items()
-    ]
+    verbs = [ToolSpec(name=verb.value, description=text, parameters=_parameters(verb)) for verb, text in _VERBS.items()]
     tools = [specification(toolbox.get(name)) for name in names]
     return tuple(sorted((*verbs, *tools), key=lambda spec: spec.name))
 
 
-def _parameters(verb: Verb, draft: type[Draft]) -> dict[str, Any]:
-    schema = tool_schema(draft)
+def _parameters(verb: Verb) -> dict[str, Any]:
+    schema = tool_schema(DRAFTS[verb])
     if verb in _BRIEF:
         schema["properties"] |= _BRIEF[verb]
     return schema
+
+
+def tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a draft as the parameters of a tool, short because it is part of every request: without
+    references, and without constraints that the engine checks anyway."""
+    return deepcopy(_tool_schema(draft))
+
+
+@cache
+def _tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
+
+    def plain(node: dict[str, Any]) -> dict[str, Any]:
+        kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}
+        if not isinstance(fields := node.get("properties"), dict):
+            return kept
+        kept["properties"] = {key: value for key, value in fields.items() if not value.get("brief")}
+        kept.pop("description", None)
+        if seldom := [_named(key, value) for key, value in fields.items() if value.get("brief")]:
+            # Constrained decoding writes only the fields that a schema names, unless it allows others.
+            kept |= {"description": f"Also: {', '.join(seldom)}", "additionalProperties": True}
+        return kept
+
+    schema = map_schema(without_references(draft.model_json_schema()), plain)
+    assert isinstance(schema, dict)
+    schema.setdefault("properties", {})
+    return schema
+
+
+def _named(name: str, schema: dict[str, Any]) -> str:
+    """Describe a field in a few words: `rollback_steps[] (commands that undo effects outside the folder)`."""
+    about = f" ({schema['description']})" if "description" in schema else ""
+    return name + ("[]" if schema.get("type") == "array" else "") + about
 
 
 def specification(tool: Tool) -> ToolSpec:

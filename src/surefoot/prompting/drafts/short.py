@@ -1,4 +1,4 @@
-"""The drafts that a model is asked for: small shapes that even small models fill in well.
+"""The short drafts: shapes that even small models fill in well.
 
 Their fields are few and flat, kinds come from enumerations, and the model is not asked for what the engine can find out
 by itself. `engine/planner/normalize.py` turns drafts into the full values.
@@ -7,7 +7,7 @@ by itself. `engine/planner/normalize.py` turns drafts into the full values.
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -86,15 +86,53 @@ class StepDraft(Draft):
             return values
         return {**values, "description": f"{description}\nExpected output: {expected.strip()}".strip()}
 
+    @property
+    def paths(self) -> list[str]:
+        """The files that the step writes."""
+        return [self.file] if self.file.strip() else []
+
+    @property
+    def texts(self) -> list[str]:
+        """Everything in which the step can name a file."""
+        return [self.name, self.description, self.file, self.check.value]
+
+    @property
+    def has_check(self) -> bool:
+        return self.check.kind != "none"
+
+    @property
+    def check_problems(self) -> list[str]:
+        """Why checks cannot be run. Always empty: a check of a short draft that cannot be run is left out."""
+        return []
+
 
 class PlanDraft(Draft):
+    one_file_a_step: ClassVar[bool] = True
+    """Whether a step writes one file at most."""
+
     steps: list[StepDraft] = Field(min_length=1)
     success_criteria: list[str] = Field(default=[], max_length=8)
 
+    @property
+    def check_problems(self) -> list[str]:
+        return []
+
 
 class ChangeDraft(StepDraft):
+    corrects_checks: ClassVar[bool] = False
+    """Whether the checks of a step that is under way can be replaced."""
+
     step: str = Field(min_length=1, description="the id or the name of the step to change")
     name: str = ""
+
+    def only_checks(self) -> Self:
+        """Return the part of the change that concerns the checks of the step."""
+        return type(self)(step=self.step, check=self.check)
+
+    @property
+    def new_order(self) -> list[int] | None:
+        """The numbers of the steps that the step is to come after; None if its place stays."""
+        return None
 
 
 class StepDecision(Draft):

@@ -2,7 +2,8 @@
 
 from surefoot.core.plan import ExecutionStep
 from surefoot.project.folder import list_files
-from surefoot.project.task_text import files_named_in, is_computed
+from surefoot.project.task_text import is_computed
+from surefoot.prompting.context import missing_sources
 from surefoot.prompting.run_context import RunContext
 
 
@@ -13,10 +14,3 @@ def is_computed_step(run: RunContext, step: ExecutionStep) -> bool:
     others = [*(name for name in list_files(run.root) if name not in step.writes), *missing_sources(run)]
     text = f"{run.task.text}\n{step.description}"
     return all(is_computed(path, text, others) for path in step.writes)
-
-
-def missing_sources(run: RunContext) -> set[str]:
-    """Return files that the task names, that did not exist before the run, and that no step of the plan writes."""
-    existing = run.files_before()
-    written = {path for other in run.state.steps.values() for path in other.step.writes}
-    return {name for name in files_named_in(run.task.text) if name not in existing and name not in written}

@@ -1,19 +1,19 @@
 """The drafts that a model submits during the survey, with every field that a plan and its steps can have."""
 
-from copy import deepcopy
-from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from surefoot.core.plan import StepType
-from surefoot.models.json_schema import map_schema, without_references
-from surefoot.prompting.schemas import (
+from surefoot.prompting.drafts.short import (
     AlternativeDraft,
     ApproachDraft,
     DecisionDraft,
     Draft,
+    PlanDraft,
     ReflectionDraft,
+    StepDecision,
+    StepDraft,
     UnderstandingDraft,
 )
 
@@ -50,6 +50,15 @@ class FullCheckDraft(Draft):
     value: str = Field(description="command that must exit with 0, path, or regex")
     path: str = Field(default="", description="the file of text_matches")
 
+    @property
+    def problem(self) -> str:
+        """Why the check cannot be run; empty if it can."""
+        if not self.value.strip():
+            return f"a check of the kind {self.kind} without a value"
+        if self.kind == "text_matches" and not self.path.strip():
+            return f"text_matches {self.value!r} names no file in `path`"
+        return ""
+
 
 class FullStepDraft(Draft):
     name: str = Field(min_length=1)
@@ -77,12 +86,44 @@ class FullStepDraft(Draft):
     tools: list[str] = Field(default=[], json_schema_extra=BRIEF)
     estimated_minutes: int = Field(default=0, ge=0, json_schema_extra=BRIEF)
 
+    @property
+    def paths(self) -> list[str]:
+        """The files that the step writes."""
+        return self.files
+
+    @property
+    def texts(self) -> list[str]:
+        """Everything in which the step can name a file."""
+        checks = [text for check in self.checks for text in (check.value, check.path)]
+        return [self.name, self.description, *self.files, *self.expected_outputs, *checks]
+
+    @property
+    def has_check(self) -> bool:
+        return bool(self.checks)
+
+    @property
+    def check_problems(self) -> list[str]:
+        """Why checks cannot be run."""
+        return [check.problem for check in self.checks if check.problem]
+
 
 class FullChangeDraft(FullStepDraft):
     """Fields that are not given stay as they are."""
 
+    corrects_checks: ClassVar[bool] = True
+    """Whether the checks of a step that is under way can be replaced."""
+
     step: str = Field(min_length=1)
     name: str = ""
+
+    def only_checks(self) -> Self:
+        """Return the part of the change that concerns the checks of the step."""
+        return type(self)(step=self.step, checks=self.checks)
+
+    @property
+    def new_order(self) -> list[int] | None:
+        """The numbers of the steps that the step is to come after; None if its place stays."""
+        return self.after if "after" in self.model_fields_set else None
 
 
 class MilestoneDraft(Draft):
@@ -101,6 +142,9 @@ class CriterionDraft(Draft):
 
 
 class FullPlanDraft(Draft):
+    one_file_a_step: ClassVar[bool] = False
+    """Whether a step writes one file at most."""
+
     steps: list[FullStepDraft] = Field(min_length=1)
     success_criteria: list[CriterionDraft] = Field(
         default=[], description="{criterion, check: command}", json_schema_extra=BRIEF
@@ -108,6 +152,12 @@ class FullPlanDraft(Draft):
     checks: list[FullCheckDraft] = Field(default=[], description="what must hold at the end, as for steps")
     milestones: list[MilestoneDraft] = Field(default=[], description="{name, after}", json_schema_extra=BRIEF)
     required_resources: list[str] = Field(default=[], json_schema_extra=BRIEF)
+
+    @property
+    def check_problems(self) -> list[str]:
+        """Why checks cannot be run, those of steps with the number of the step."""
+        steps = [f"step {number}: {p}" for number, step in enumerate(self.steps, 1) for p in step.check_problems]
+        return steps + [check.problem for check in self.checks if check.problem]
 
 
 class Revision(Draft):
@@ -128,36 +178,8 @@ class FullReflectionDraft(ReflectionDraft):
     )
 
 
-def tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a draft as the parameters of a tool, short because it is part of every request: without
-    references, and without constraints that the engine checks anyway."""
-    return deepcopy(_tool_schema(draft))
-
-
-@cache
-def _tool_schema(draft: type[BaseModel]) -> dict[str, Any]:
-
-    def plain(node: dict[str, Any]) -> dict[str, Any]:
-        kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}
-        if not isinstance(fields := node.get("properties"), dict):
-            return kept
-        kept["properties"] = {key: value for key, value in fields.items() if not value.get("brief")}
-        kept.pop("description", None)
-        if seldom := [_named(key, value) for key, value in fields.items() if value.get("brief")]:
-            # Constrained decoding writes only the fields that a schema names, unless it allows others.
-            kept |= {"description": f"Also: {', '.join(seldom)}", "additionalProperties": True}
-        return kept
-
-    schema = map_schema(without_references(draft.model_json_schema()), plain)
-    assert isinstance(schema, dict)
-    schema.setdefault("properties", {})
-    return schema
-
-
-def _named(name: str, schema: dict[str, Any]) -> str:
-    """Describe a field in a few words: `rollback_steps[] (commands that undo effects outside the folder)`."""
-    about = f" ({schema['description']})" if "description" in schema else ""
-    return name + ("[]" if schema.get("type") == "array" else "") + about
-
-
-_LEFT_OUT = frozenset({"title", "default", "minLength", "minItems", "minimum", "additionalProperties"})
+AnyStepDraft: TypeAlias = StepDraft | FullStepDraft
+AnyChangeDraft: TypeAlias = StepDraft | FullChangeDraft
+"""What a failed step is changed by: a short draft of the whole step, or the fields that change."""
+AnyPlanDraft: TypeAlias = PlanDraft | FullPlanDraft
+AnyRevision: TypeAlias = StepDecision | Revision
