@@ -26,7 +26,7 @@ from surefoot.engine.reflector.recover import recover
 from surefoot.engine.reflector.restore import note_incidents
 from surefoot.engine.reflector.rollback import abandon_running
 from surefoot.engine.refusal import refuse_missing_commands, refuse_secrets
-from surefoot.engine.resume import pick_up, settle_conflict
+from surefoot.engine.resume import pick_up, resolve_conflict
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
 from surefoot.engine.runtime.stop import Stopped, reason_of
@@ -53,7 +53,7 @@ async def _recover(run: Run) -> None:
     try:
         await recover(run)
     except RestoreConflict as conflict:
-        await settle_conflict(run, conflict)
+        await resolve_conflict(run, conflict)
 
 
 STAGES: dict[Stage, Work] = {

@@ -4,7 +4,13 @@ import asyncio
 
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Rung, Stage, StepStatus
-from surefoot.engine.reflector.restore import note_incidents, restore_step, rolled_back, undo_interrupted, was_done
+from surefoot.engine.reflector.restore import (
+    ask_whether_done,
+    note_incidents,
+    restore_step,
+    rolled_back,
+    undo_interrupted,
+)
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.engine.verifier.before_run import check_before
@@ -23,13 +29,13 @@ async def pick_up(run: Run) -> None:
     await _leave_halt(run)
     await _finish_restore(run)
     for action in list(run.state.open_actions.values()):
-        await _settle_interrupted(run, action)
+        await _resolve_interrupted(run, action)
     if had_ended:
         await _reset_failed_step(run)
     await check_before(run)
 
 
-async def settle_conflict(run: Run, conflict: RestoreConflict) -> None:
+async def resolve_conflict(run: Run, conflict: RestoreConflict) -> None:
     """Ask what to do about a failed step that cannot be undone, because someone changed its files meanwhile."""
     step_run = run.state.steps[run.state.recovering]
     step_id = step_run.step.id
@@ -72,14 +78,14 @@ async def _reset(run: Run, step_run: StepRun, note: str) -> None:
     )
 
 
-async def _settle_interrupted(run: Run, action: Action) -> None:
+async def _resolve_interrupted(run: Run, action: Action) -> None:
     """Undo the file changes of an action that was begun and has no recorded result, so that it can be done again.
 
     If it has effects outside the workspace, a person is asked whether it was done.
     """
     arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
     call = f"{action.tool}({arguments[:500]})"
-    if action.external and await was_done(run, call, action.step_id, action.id):
+    if action.external and await ask_whether_done(run, call, action.step_id, action.id):
         summary = "It was interrupted, and a person says that it was done."
         await run.record(e.ActionFinished(action_id=action.id, step_id=action.step_id, ok=True, summary=summary))
         return

@@ -210,7 +210,7 @@ def _diagnosis(
         cause=cause,
         root_cause=root_cause,
         evidence=evidence,
-        tried=tuple(_tried(state)),
+        tried=tuple(_refusals_and_attempts(state)),
         left_behind=tuple(_files_left_behind(state, observed.all)),
         left_outside=tuple(state.left_outside.values()),
         next_steps=tuple(next_steps),
@@ -245,7 +245,7 @@ def _files_left_behind(state: RunState, paths: Sequence[str]) -> Iterable[str]:
         yield f"and {len(paths) - MAX_LISTED} more: surefoot show {state.run_id} --diff"
 
 
-def _tried(state: RunState) -> Iterable[str]:
+def _refusals_and_attempts(state: RunState) -> Iterable[str]:
     for phase, messages in state.refusals.items():
         yield f"{phase}: refused by its gate ({'; '.join(messages)})"
     yield from state.tried

@@ -133,7 +133,7 @@ def _refresh(workspace: Workspace, plan: RestorePlan) -> None:
     plan.current, plan.target = current, workspace.with_paths_from(current, plan.target, sorted(restored))
 
 
-def who(command: str = "") -> str:
+def user_and_command(command: str = "") -> str:
     """The name of the user, followed by the command in parentheses if there is one."""
     try:
         name = getpass.getuser()

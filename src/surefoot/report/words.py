@@ -52,7 +52,7 @@ _NOUNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ReportTexts:
     """The texts of a report, as plain text. The caller has to escape them."""
 
     report: Report

@@ -162,7 +162,7 @@ async def test_nothing_is_tried_without_a_sandbox_unless_it_is_switched_off(
     monkeypatch.setattr(trying, "choose_sandbox", lambda *_, **__: (None, "no sandbox: this kernel has none"))
     (tried,) = [each async for each in try_commands(tmp_path, found, ExecutionConfig(), 10)]
     assert tried.result == "skipped"
-    assert "this kernel has none; --sandbox off tries them" in tried.why
+    assert "this kernel has none; --sandbox off tries them" in tried.reason
     (tried,) = [each async for each in try_commands(tmp_path, found, ExecutionConfig(sandbox="off"), 10)]
     assert tried.result == "works"
     assert list(tmp_path.iterdir()) == [], "it ran on a copy"

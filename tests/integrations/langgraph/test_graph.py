@@ -176,7 +176,7 @@ async def test_as_a_node_of_another_graph(bench: Bench) -> None:
 
 
 async def test_the_folder_belongs_to_the_run_between_its_nodes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "KEPT_SECONDS", 60.0)
+    monkeypatch.setattr(parts, "OPEN_SECONDS", 60.0)
     program, other = Program(bench, [UNDERSTOOD, RIGHT]), Program(bench, [UNDERSTOOD, RIGHT])
     stream = program.graph.astream(INPUT, THREAD, stream_mode="updates")
     while "planner" not in await anext(stream):
@@ -185,12 +185,12 @@ async def test_the_folder_belongs_to_the_run_between_its_nodes(bench: Bench, mon
         await other.go(INPUT)
     await stream.aclose()
     # Whoever goes on in the same process has the folder still.
-    monkeypatch.setattr(parts, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(parts, "OPEN_SECONDS", 0.0)
     assert (await program.go(None))["outcome"]["verdict"] == "verified"
 
 
 async def test_the_folder_is_given_back_when_no_node_follows(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(parts, "OPEN_SECONDS", 0.0)
     program, other = Program(bench, [UNDERSTOOD, RIGHT]), Program(bench, [UNDERSTOOD, RIGHT])
     stream = program.graph.astream(INPUT, THREAD, stream_mode="updates", interrupt_after=["planner"])
     (run_id,) = [chunk["intake"]["run_id"] async for chunk in stream if "intake" in chunk]

@@ -71,9 +71,9 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
 
 def _statuses(runs: "list[RunSummary]", journal: "Reader") -> "list[RunStatus]":
     from surefoot.config import paths
-    from surefoot.history.status import has_ended, listed_statuses, live_runs
+    from surefoot.history.status import has_verdict, listed_statuses, live_runs
 
-    live = live_runs({run.run_id: Path(run.workspace) for run in runs if not has_ended(run)}, paths.state_home())
+    live = live_runs({run.run_id: Path(run.workspace) for run in runs if not has_verdict(run)}, paths.state_home())
     return listed_statuses(runs, journal, live)
 
 

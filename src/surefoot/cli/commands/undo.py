@@ -39,7 +39,7 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
-    from surefoot.history.restoring import who
+    from surefoot.history.restoring import user_and_command
     from surefoot.history.undo import undo as undo_run
     from surefoot.journal.reducers import fold
 
@@ -56,7 +56,7 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
             click.echo(line, err=True)
         confirm = _confirmation("These files will be restored", found, yes)
         given = f" --step {step}" if step else f" --to {to}" if to else ""
-        by = who(f"surefoot undo {run_id}{given}")
+        by = user_and_command(f"surefoot undo {run_id}{given}")
         plan = asyncio.run(
             undo_run(journal, paths.state_home(), run_id, step=step, to=to, force=force, by=by, confirm=confirm)
         )
@@ -131,7 +131,7 @@ def apply(run_id: str, all_folders: bool, yes: bool) -> int:
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
-    from surefoot.history.restoring import who
+    from surefoot.history.restoring import user_and_command
     from surefoot.history.worktree import apply_worktree
 
     journal = open_journal()
@@ -139,7 +139,7 @@ def apply(run_id: str, all_folders: bool, yes: bool) -> int:
         found = find_run(journal, run_id, all_folders=all_folders)
         _name_folder(found, "applying", yes)
         confirm = _confirmation("These files will be changed", found, yes)
-        by = who(f"surefoot apply {found.run_id}")
+        by = user_and_command(f"surefoot apply {found.run_id}")
         bring_remote(list(journal.read(found.run_id)))
         plan = asyncio.run(apply_worktree(journal, paths.state_home(), found.run_id, by=by, confirm=confirm))
     finally:

@@ -79,13 +79,13 @@ def commit(run_id: str, steps: bool, all_folders: bool, yes: bool) -> int:
     from surefoot.cli.session.runs import confirm_where, find_run
     from surefoot.config import paths
     from surefoot.history.git.commit import commit_run
-    from surefoot.history.restoring import who
+    from surefoot.history.restoring import user_and_command
 
     journal = open_journal()
     try:
         found = find_run(journal, run_id, all_folders=all_folders)
         confirm_where(found, "committing", yes=yes)
-        by, hide = who(f"surefoot commit {found.run_id}"), redactor().redact
+        by, hide = user_and_command(f"surefoot commit {found.run_id}"), redactor().redact
         done = asyncio.run(commit_run(journal, paths.state_home(), found.run_id, by_step=steps, by=by, hide=hide))
     finally:
         journal.close()

@@ -8,7 +8,7 @@ from surefoot.cli.options import all_option
 from surefoot.errors import SurefootError, UsageError
 
 if TYPE_CHECKING:
-    from surefoot.history.git.push import Proposal
+    from surefoot.history.git.push import ProposedPush
 
 _MAX_FILES = 20
 
@@ -38,7 +38,7 @@ def push(run_id: str, branch: str, remote_url: str, all_folders: bool, as_json: 
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
     from surefoot.history.git.push import push_run, require_pushable
-    from surefoot.history.restoring import who
+    from surefoot.history.restoring import user_and_command
     from surefoot.journal.reducers import fold
 
     _require_answer(yes)
@@ -56,7 +56,7 @@ def push(run_id: str, branch: str, remote_url: str, all_folders: bool, as_json: 
                 agreed=lambda proposal: _agreed(proposal, yes=yes),
                 branch=branch,
                 address=remote_url,
-                by=who(f"surefoot push {found.run_id}"),
+                by=user_and_command(f"surefoot push {found.run_id}"),
                 hide=redactor().redact,
             )
         )
@@ -78,7 +78,7 @@ def _require_answer(yes: bool) -> None:
         raise UsageError("a push needs a yes, and there is no terminal to ask", remedy="give it in advance: --yes")
 
 
-def _agreed(proposal: "Proposal", *, yes: bool) -> bool:
+def _agreed(proposal: "ProposedPush", *, yes: bool) -> bool:
     """Show what would be pushed, and ask. Returns whether to push."""
     from surefoot.cli.git.session import left_out_lines
     from surefoot.cli.report import formatting as fmt

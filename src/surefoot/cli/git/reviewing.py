@@ -14,7 +14,7 @@ from surefoot.cli.report.stdout import print_lines, stdout_marks
 from surefoot.engine.runtime.services import Services
 from surefoot.engine.verifier.recheck import AbsentModel, can_recheck, recheck
 from surefoot.errors import UsageError
-from surefoot.history.restoring import who
+from surefoot.history.restoring import user_and_command
 from surefoot.history.review.parts import Replacement
 from surefoot.history.review.review import (
     ChangedFile,
@@ -57,7 +57,7 @@ async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[s
         click.echo("everything is kept", err=True)
         return fold(records)
     given = "".join(f" --undo {name}" for name in undo)
-    by = who(f"surefoot review {run_id}{given}")
+    by = user_and_command(f"surefoot review {run_id}{given}")
     plan = await carry_out_review(journal, home, run_id, decisions, by=by)
     if plan is None:
         click.echo("the result is already like that", err=True)

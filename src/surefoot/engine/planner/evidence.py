@@ -73,7 +73,7 @@ def asserted_files(text: str) -> tuple[str, ...]:
     return tuple(named) if alone or _PRESENT.search(text) else ()
 
 
-def checks_for(precondition: str) -> tuple[Check, ...]:
+def checks_from_text(precondition: str) -> tuple[Check, ...]:
     """Return the checks of a precondition; none if it cannot be checked."""
     text = precondition.strip()
     if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
@@ -87,7 +87,7 @@ def checks_for(precondition: str) -> tuple[Check, ...]:
 
 def files_required(precondition: str) -> tuple[str, ...]:
     """Return the files that must exist according to a precondition."""
-    return tuple(check.path for check in checks_for(precondition) if isinstance(check, FileCheck))
+    return tuple(check.path for check in checks_from_text(precondition) if isinstance(check, FileCheck))
 
 
 def _evaluate(criterion: str, evidence: Evidence) -> CriterionResult:

@@ -210,7 +210,7 @@ def step_from(draft: StepDraft, old: ExecutionStep, protected: Collection[str]) 
     """Return the step `old` with the name, description, file and check of the draft. All else stays."""
     path = clean_path(draft.file)
     same_file = not old.writes or path in old.writes or not path or path in protected
-    check = check_from(draft.check, path)
+    check = check_from_draft(draft.check, path)
     return old.with_(
         name=draft.name.strip() or old.name,
         description=draft.description.strip() or old.description,
@@ -225,7 +225,7 @@ def step_of(draft: StepDraft, step_id: str, protected: Collection[str]) -> Execu
     path = clean_path(draft.file)
     if path in protected or (draft.type is StepType.TESTING and not is_test(path)):
         path = ""
-    check = check_from(draft.check, path)
+    check = check_from_draft(draft.check, path)
     return ExecutionStep(
         id=step_id,
         name=draft.name.strip(),
@@ -251,7 +251,7 @@ def fresh_id(taken: Collection[str]) -> str:
     return next(f"s{n}" for n in count(len(taken) + 1) if f"s{n}" not in taken)
 
 
-def check_from(draft: CheckDraft, file: str) -> Check | None:
+def check_from_draft(draft: CheckDraft, file: str) -> Check | None:
     """Return a check that can be run; None for pseudo-code such as `check_file_exists(x)`."""
     value = draft.value.strip().strip("`")
     if not value or draft.kind == "none":

@@ -11,8 +11,8 @@ from surefoot.engine.planner.criteria import REPAIRED
 from surefoot.engine.planner.fallback import fallback_plan
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
 from surefoot.engine.planner.normalize import plan_from, simple_plan
+from surefoot.engine.planner.normalize_full import joined, submitted_plan
 from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan, problem_with_check
-from surefoot.engine.planner.submitted import joined, submitted_plan
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import ModelError

@@ -11,8 +11,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from surefoot.core.plan import DetailedPlan, ExecutionStep, Milestone, StepDependency, StepType
 from surefoot.core.values import what_is_wrong
 from surefoot.engine.planner.normalize import distinct
+from surefoot.engine.planner.normalize_full import check_from_full_draft, full_step
 from surefoot.engine.planner.plan_criteria import problem_with_check
-from surefoot.engine.planner.submitted import check_of, full_step
 from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
@@ -94,7 +94,7 @@ def parse_plan_from_text(text: str, *, max_steps: int = MAX_STEPS) -> DetailedPl
                 for m in draft.milestones
             ),
             success_criteria=distinct(draft.success_criteria),
-            checks=tuple(map(check_of, draft.checks)),
+            checks=tuple(map(check_from_full_draft, draft.checks)),
         )
     except ValidationError as error:
         raise PlanError(what_is_wrong(error, 1)) from None

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from surefoot.core.plan import Condition, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.normalize import fresh_id, step_from, step_of
+from surefoot.engine.planner.normalize_full import changed_step, full_step
 from surefoot.engine.planner.plan_criteria import problem_with_check
-from surefoot.engine.planner.submitted import changed_step, full_step
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError

@@ -10,7 +10,7 @@ from surefoot.core.plan import Check, Condition, ExecutionStep
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.planner.criteria import worth_keeping
 from surefoot.engine.planner.normalize import step_from
-from surefoot.engine.planner.submitted import changed_step
+from surefoot.engine.planner.normalize_full import changed_step
 from surefoot.engine.reflector.candidates import can_try_candidates
 from surefoot.engine.reflector.diagnose import diagnose_by_rules, diagnosed_by_model, lesson, tool_failed, weighed
 from surefoot.engine.reflector.flaky import passes_now
@@ -125,13 +125,13 @@ def _facts(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflec
         candidates_failed=Rung.CANDIDATES in step_run.rungs and any(c.origin != "plan" for c in _red_checks(step_run)),
         candidates_in_earlier_plan=profile.candidates_first and state.had_candidates and later_plan,
         approach_index=state.approach_index,
-        alternatives=_alternatives(run),
+        alternative_approaches=_approaches_to_try(run),
         replan_requested=failure.kind is FailureKind.REPLAN_REQUESTED,
         may_change_plan=run.config.dynamic,
     )
 
 
-def _alternatives(run: Run) -> int:
+def _approaches_to_try(run: Run) -> int:
     """Count the alternative approaches that may be tried."""
     output = run.state.approach.output if run.state.approach else None
     limit = run.config.reflection.max_alternative_approaches

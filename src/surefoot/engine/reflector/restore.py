@@ -1,6 +1,7 @@
 """Undoes the changes of a step in the workspace, and only those.
 
 Edits that people made in the meantime stay. If they are in a file that the step wrote too, a person decides.
+Also undoes an action that was interrupted, or asks a person whether its effects outside the workspace took place.
 """
 
 import asyncio
@@ -129,7 +130,7 @@ async def _restore_paths(run: Run, action: Action, paths: Collection[str]) -> No
         note_incidents(run, await asyncio.to_thread(restore))
 
 
-async def was_done(run: Run, call: str, step_id: str, subject: str) -> bool:
+async def ask_whether_done(run: Run, call: str, step_id: str, subject: str) -> bool:
     """Ask a person whether an interrupted call took effect outside the workspace, which cannot be seen from here."""
     answer = await run.human.ask(
         "conflict",

@@ -42,14 +42,14 @@ MAX_NAMED = 8
 
 async def validate(run: Run) -> None:
     """Run every check on the final tree. Failures go to recovery."""
-    found = await _look_at_result(run, may_feed_back=_may_feed_back(run))
-    if found.red:
-        message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in found.red)
-        await _refute(run, found.red, FailureKind.REFUTED, message)
-    elif found.regressed and found.weighed is not None:
-        check = CommandCheck(command=found.weighed.evidence.command, origin="project")
-        failing = CheckResult(check=check, passed=False, detail=found.weighed.output)
-        await _refute(run, [failing], FailureKind.REGRESSION, _regression_message(found.weighed.evidence))
+    final = await _look_at_result(run, may_feed_back=_may_feed_back(run))
+    if final.red:
+        message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in final.red)
+        await _refute(run, final.red, FailureKind.REFUTED, message)
+    elif final.regressed and final.weighed is not None:
+        check = CommandCheck(command=final.weighed.evidence.command, origin="project")
+        failing = CheckResult(check=check, passed=False, detail=final.weighed.output)
+        await _refute(run, [failing], FailureKind.REGRESSION, _regression_message(final.weighed.evidence))
     else:
         await run.enter(Stage.COMPLETED, "every check was run on the final tree")
 
@@ -59,9 +59,9 @@ async def validate_reviewed(run: Run, before: str) -> None:
 
     `before` is the snapshot that takes the review back.
     """
-    found = await _look_at_result(run, may_feed_back=False)
-    if found.red:
-        labels = "; ".join(r.check.label for r in found.red)
+    final = await _look_at_result(run, may_feed_back=False)
+    if final.red:
+        labels = "; ".join(r.check.label for r in final.red)
         run_id = run.state.run_id
         advice = (
             *([f"take the review back: surefoot undo {run_id} --to {before[:12]}"] if before else []),
@@ -72,13 +72,13 @@ async def validate_reviewed(run: Run, before: str) -> None:
     await run.enter(Stage.COMPLETED, "every check was run after the review")
 
 
-class _Found(NamedTuple):
+class _FinalResults(NamedTuple):
     red: list[CheckResult]
     weighed: Weighed | None
     regressed: bool
 
 
-async def _look_at_result(run: Run, *, may_feed_back: bool) -> _Found:
+async def _look_at_result(run: Run, *, may_feed_back: bool) -> _FinalResults:
     """Run the final checks, and record the result of the phase."""
     assert run.state.plan is not None
     started = time.perf_counter()
@@ -95,7 +95,7 @@ async def _look_at_result(run: Run, *, may_feed_back: bool) -> _Found:
     error = "; ".join(r.check.label for r in red) or (_regression_message(evidence) if regressed else "")
     result = _result(run, output, error)
     await run.record(e.Validated(result=result.with_(duration_ms=round((time.perf_counter() - started) * 1000))))
-    return _Found(red, weighed, regressed)
+    return _FinalResults(red, weighed, regressed)
 
 
 def _result(run: Run, output: ValidationOutput, error: str) -> PhaseResult[ValidationOutput]:

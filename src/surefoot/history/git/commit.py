@@ -15,14 +15,14 @@ from surefoot.core.values import join_limited
 from surefoot.engine.verifier.deciding.names import CACHE
 from surefoot.errors import GitError, NothingToCommit, UsageError
 from surefoot.history.git.message import account_of, message_of
-from surefoot.history.restoring import who
+from surefoot.history.restoring import user_and_command
 from surefoot.history.timeline import Timeline, build_timeline, workspace_of
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 from surefoot.workspace.errors import as_text, printable
-from surefoot.workspace.git.commit import Made, Part, adopt, changed_before, commit_parts, has_all, take_back
+from surefoot.workspace.git.commit import NewCommit, Part, adopt, changed_before, commit_parts, has_all, take_back
 from surefoot.workspace.git.hooks import COMMIT_HOOKS, active_hooks, changed_hook_files
 from surefoot.workspace.git.repository import Repository, changes_of_user, require_identity, require_repository
 from surefoot.workspace.git.staging import States, ignored, nested, staging
@@ -74,7 +74,7 @@ async def commit_run(
                 parent=each.parent,
                 paths=tuple(map(as_text, each.paths)),
                 step=each.step,
-                by=by or who(),
+                by=by or user_and_command(),
             )
             for each in made
         )
@@ -188,7 +188,7 @@ class Work:
                     remedy=f"see it: git show {event.commit[:10]}",
                 )
 
-    def commit(self, *, by_step: bool, hide: Callable[[str], str]) -> tuple[list[Made], list[str]]:
+    def commit(self, *, by_step: bool, hide: Callable[[str], str]) -> tuple[list[NewCommit], list[str]]:
         with staging(self.repository, self.workspace.blobs.get) as stage:
             if has_all(self.repository, stage, self._states(self.after)):
                 raise NothingToCommit(
@@ -232,7 +232,7 @@ class Work:
                 hide(message_of(self.state, account, step=step_id, also_changed=also)), self._states(entries), step_id
             )
 
-    def _undoing_hook_changes(self, commit: Callable[[], list[Made]]) -> list[Made]:
+    def _undoing_hook_changes(self, commit: Callable[[], list[NewCommit]]) -> list[NewCommit]:
         """Call `commit`, and put back files that hooks changed in the user's tree. In that case, raises GitError."""
         if not active_hooks(self.repository):
             return commit()

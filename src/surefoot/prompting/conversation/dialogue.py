@@ -168,7 +168,7 @@ class Dialogue:
         """Shorten a result to at most a sixth of the window."""
         return without_middle(text, self.window / RESULT_SHARE)
 
-    def settled(self, conversation: Conversation) -> list[Item]:
+    def results_of_open_calls(self, conversation: Conversation) -> list[Item]:
         """Return one result for each open call, in order. A call without a known result was not executed."""
         return [
             self.result_of(conversation, call) or ToolResultMessage(call_id=call.id, text=NOT_EXECUTED, ok=False)

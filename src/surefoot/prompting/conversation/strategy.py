@@ -90,7 +90,7 @@ class ConversationStrategy:
             if pending:
                 text = self._dialogue.last_text(conversation)
                 return Turn([proposal_of(call, self.run.toolbox, text) for call in pending])
-            answers = self._dialogue.settled(conversation)
+            answers = self._dialogue.results_of_open_calls(conversation)
             if conversation.turns == 0 and self._dialogue.open_calls(conversation):
                 # The step began in the turn that submitted the plan or finished the step before.
                 shown = [item.content for item in answers]
@@ -159,7 +159,7 @@ class ConversationStrategy:
             return self._branch_off(step_run, self._restart(step_run)(), reason)
         return self._dialogue.start(
             self._tools,
-            [*self._dialogue.settled(before), self._message(step_start(self.run, step_run))],
+            [*self._dialogue.results_of_open_calls(before), self._message(step_start(self.run, step_run))],
             step_id=step_id,
             attempt=attempt,
             parent=before,
@@ -289,7 +289,9 @@ class ConversationStrategy:
     async def _ask_after_failure(self, step_run: StepRun, question: str, purpose: Purpose) -> AssistantTurn:
         """Ask once more in the conversation of the attempt that failed. The calls of the answer are not carried out."""
         conversation = self._conversation(step_run)
-        self._dialogue.append(conversation, [*self._dialogue.settled(conversation), self._message(question)])
+        self._dialogue.append(
+            conversation, [*self._dialogue.results_of_open_calls(conversation), self._message(question)]
+        )
         return await self._room.ask(conversation, purpose, self._restart(step_run))
 
 

@@ -95,18 +95,18 @@ class Survey:
                 return self._read(conversation, call, into)
             silent = bool(conversation.turns) and not self._dialogue.open_calls(conversation)
             useful = judged or not conversation.turns or self._brings_something(conversation, verb)
-            settled = self._settled(conversation, verb, refusal if refused else Refusal())
+            results = self._results_of_open_calls(conversation, verb, refusal if refused else Refusal())
             if not useful:
                 fruitless += 1
                 text = GO_ON if silent else MISSING.format(verbs=self._missing(conversation, verb))
-                settled.append(Message(role="user", content=text))
+                results.append(Message(role="user", content=text))
             else:
                 fruitless = 0
             if fruitless >= MAX_SILENT_TURNS or self._turns() >= MAX_TURNS:
                 reason = "called no tool" if silent else "made calls that bring nothing"
                 reason = reason if fruitless >= MAX_SILENT_TURNS else f"had {MAX_TURNS} turns"
                 raise NothingSubmitted(f"the model did not submit {_NOUNS[verb]}: it {reason}")
-            self._dialogue.append(conversation, settled)
+            self._dialogue.append(conversation, results)
             refused = replanning = judged = False
             await self._room.ask(conversation, _PURPOSES[verb], lambda: self._restart(verb))
             conversation = self._open()
@@ -159,7 +159,7 @@ class Survey:
         """Continue the survey for a new plan. Earlier submissions are accepted, and the model is told what failed."""
         failed = step_to_replan(self._run.state)
         assert failed is not None
-        self._dialogue.append(conversation, self._settled(conversation, Verb.SUBMIT_PLAN, Refusal()))
+        self._dialogue.append(conversation, self._results_of_open_calls(conversation, Verb.SUBMIT_PLAN, Refusal()))
         text = f"{_new_plan(self._run, failed)}\n\n"
         text += f"{approach_text(self._run.state).strip()}\n\n" if self._run.state.approach_index else ""
         text += "Look at what you need, then submit a plan of what is still to be done with submit_plan. "
@@ -207,7 +207,7 @@ class Survey:
             elif call.name in DRAFTS:
                 self._dialogue.answer(conversation, call, NOT_YET, ok=False)
             else:
-                ok, text = await self._run.look(call.name, call.arguments)
+                ok, text = await self._run.call_read_only(call.name, call.arguments)
                 self._dialogue.answer(conversation, call, text, ok=ok)
 
     def _missing(self, conversation: Conversation, wanted: Verb) -> str:
@@ -227,7 +227,7 @@ class Survey:
             return True
         return call.name in self._run.toolbox and not self._run.toolbox.get(call.name).is_read_only
 
-    def _settled(self, conversation: Conversation, wanted: Verb, refusal: Refusal) -> list[Item]:
+    def _results_of_open_calls(self, conversation: Conversation, wanted: Verb, refusal: Refusal) -> list[Item]:
         """Return one result for each open call. Submissions are answered by their gates."""
         results: list[Item] = []
         for call in self._dialogue.open_calls(conversation):
@@ -258,7 +258,7 @@ class Survey:
 
     def accepted(self, conversation: Conversation) -> list[Item]:
         """Return the results of the calls that ended the survey, for a step that branches off it."""
-        return self._settled(conversation, Verb.SUBMIT_PLAN, Refusal())
+        return self._results_of_open_calls(conversation, Verb.SUBMIT_PLAN, Refusal())
 
     def hand_over(self, survey: Conversation, step: Conversation) -> None:
         """Answer the submissions in the conversation of the first step, which carries out the calls after the plan."""

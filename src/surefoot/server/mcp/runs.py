@@ -56,16 +56,16 @@ class Runs:
         reported, number = "", 0
         while True:
             view = await self._hub.view(run_id)
-            settled, message = self._is_settled(view, answered), _progress(view)
+            has_stopped, message = self._has_ended_or_asks(view, answered), _progress(view)
             # The progress is the number of the event, which only grows, as the protocol demands.
-            if message != reported and view.state.seq > number and (not settled or view.state.outcome is not None):
+            if message != reported and view.state.seq > number and (not has_stopped or view.state.outcome is not None):
                 reported, number = message, view.state.seq
                 await on_progress(float(number), message)
-            if settled:
+            if has_stopped:
                 return view
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _is_settled(self, view: RunView, answered: frozenset[str]) -> bool:
+    def _has_ended_or_asks(self, view: RunView, answered: frozenset[str]) -> bool:
         if view.state.outcome is not None and not self._commands.is_driven(view.state.run_id):
             return True
         if any(question.id not in answered for question in view.state.open_questions):

@@ -33,8 +33,9 @@ _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
 def resolve(root: Path, path: str, *, for_writing: bool, protected: Collection[str] = (), follow: bool = True) -> Path:
     """Return the real path, which is inside `root`, or raise a `ToolError` with the reason.
 
-    With `follow=False` a link in the last component is not followed, because deleting or moving a link leaves its
-    target alone.
+    `protected` are paths relative to `root` that may be read but not written, such as tests from before the run. With
+    `follow=False` a link in the last component is not followed, because deleting or moving a link leaves its target
+    alone.
     """
     home = Path(os.path.realpath(root))
     _refuse_malformed(path)
@@ -46,7 +47,7 @@ def resolve(root: Path, path: str, *, for_writing: bool, protected: Collection[s
         )
     _refuse_secret(home, real, path)
     if for_writing:
-        _refuse_protected(home, real, path, protected)
+        _refuse_unwritable(home, real, path, protected)
     return real
 
 
@@ -137,7 +138,7 @@ def _refuse_secret(home: Path, real: Path, path: str) -> None:
         )
 
 
-def _refuse_protected(home: Path, real: Path, path: str, protected: Collection[str]) -> None:
+def _refuse_unwritable(home: Path, real: Path, path: str, protected: Collection[str]) -> None:
     inside = real.relative_to(home)
     for part in inside.parts:
         reason = _OWNED_FOLDERS.get(part.lower())

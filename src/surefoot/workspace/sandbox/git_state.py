@@ -21,7 +21,7 @@ from surefoot.workspace.sandbox.git_config import Setting, format_settings, is_h
 
 MAX_FOLDERS = 200_000
 """The search for repositories stops after this many folders."""
-_SETTLED_NS = 2_000_000_000
+_TRUSTED_AFTER_NS = 2_000_000_000
 """A folder that changed more recently is listed again: it may change once more within the same tick of the clock."""
 _OPERATIONS = ("rebase-merge", "rebase-apply", "sequencer")
 _TODO_LISTS = ("rebase-merge/git-rebase-todo", "sequencer/todo")
@@ -257,9 +257,9 @@ def _list(path: str, former: _Folder | None) -> _Folder:
         finally:
             os.chmod(path, stat.S_IMODE(status.st_mode))  # noqa: PTH101
     parts = {"objects", "refs"} <= names.keys() or "commondir" in names
-    settled = status.st_ctime_ns < time.time_ns() - _SETTLED_NS
+    old_enough = status.st_ctime_ns < time.time_ns() - _TRUSTED_AFTER_NS
     return _Folder(
-        changed_ns=status.st_ctime_ns if settled else 0,
+        changed_ns=status.st_ctime_ns if old_enough else 0,
         inode=status.st_ino,
         folders=tuple(name for name, is_folder in names.items() if is_folder),
         has_git=".git" in names,

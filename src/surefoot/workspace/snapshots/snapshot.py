@@ -286,11 +286,11 @@ class Workspace:
         """Scan the changes since the last snapshot; None if the whole tree has to be scanned."""
         if self._watch is None or not self._watch.collect() or (found := self._cache.last()) is None:
             return None
-        last, unsettled = found
+        last, too_recent = found
         if tree.lstat("").st_ino != last.records[""].inode:
             return None
         try:
-            return rescan(tree, last, unsettled, self.excludes, self._watch, keep_xattrs=keep_xattrs)
+            return rescan(tree, last, too_recent, self.excludes, self._watch, keep_xattrs=keep_xattrs)
         except OSError:
             return None  # a scan of the whole tree decides whether this is an error
 

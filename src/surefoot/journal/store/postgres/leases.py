@@ -66,8 +66,8 @@ def acquire(connection: "Connection", run_id: str, owner: str, seconds: float) -
         row = connection.execute(_HOLDER, (run_id,)).fetchone()
         if row is None:
             return None
-        holder, has_ended, left = row
-        replaced = holder if has_ended or is_replaceable(holder) else owner
+        holder, lease_ended, left = row
+        replaced = holder if lease_ended or is_replaceable(holder) else owner
         found = connection.execute(
             _ACQUIRE, {"run_id": run_id, "owner": owner, "replaced": replaced, "seconds": seconds}
         ).fetchone()

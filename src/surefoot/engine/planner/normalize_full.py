@@ -50,7 +50,7 @@ def submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
         ),
         success_criteria=criteria,
         criterion_checks=tuple(check_for[c].key if c in check_for else "" for c in criteria) if check_for else (),
-        checks=tuple({c.key: c for c in (*map(check_of, draft.checks), *check_for.values())}.values()),
+        checks=tuple({c.key: c for c in (*map(check_from_full_draft, draft.checks), *check_for.values())}.values()),
     )
     return plan, repairs
 
@@ -103,7 +103,7 @@ def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> Executio
         rollback_steps=distinct(draft.rollback_steps),
         requires_confirmation=draft.requires_confirmation,
         allow_failure=draft.allow_failure,
-        checks=tuple(map(check_of, draft.checks)),
+        checks=tuple(map(check_from_full_draft, draft.checks)),
         critical=draft.critical,
         priority=draft.priority,
         when=draft.when.strip(),
@@ -131,7 +131,7 @@ _FIELDS = {
 """Fields of a step that have another name in a draft."""
 
 
-def check_of(draft: FullCheckDraft) -> Check:
+def check_from_full_draft(draft: FullCheckDraft) -> Check:
     match draft.kind:
         case "file_exists":
             return FileCheck(path=clean_path(draft.value) or draft.value)
