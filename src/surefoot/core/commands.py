@@ -185,9 +185,9 @@ def matches(pattern: str, found: FoundCommands) -> Match:
 
 def _command_matches(patterns: Sequence[str], words: Sequence[str]) -> Match:
     open_end = patterns[-1] == "*"
-    wanted = patterns[1:-1] if open_end else patterns[1:]
-    plain = [word for word in wanted if not word.startswith("-")]
-    options = [word for word in wanted if word.startswith("-")]
+    required = patterns[1:-1] if open_end else patterns[1:]
+    plain = [word for word in required if not word.startswith("-")]
+    options = [word for word in required if word.startswith("-")]
     heads = _heads(words)
     best = Match.NO
     for start, word in enumerate(words):
@@ -198,8 +198,8 @@ def _command_matches(patterns: Sequence[str], words: Sequence[str]) -> Match:
             best = max(best, Match.POSSIBLE)
         if program > best:
             rest = words[start + 1 :]
-            given = min((_option_matches(option, rest) for option in options), default=Match.CERTAIN)
-            best = max(best, min(program, given, _rest_matches(plain, rest, open_end=open_end)))
+            option_match = min((_option_matches(option, rest) for option in options), default=Match.CERTAIN)
+            best = max(best, min(program, option_match, _rest_matches(plain, rest, open_end=open_end)))
     return best
 
 

@@ -108,14 +108,14 @@ def listed_statuses(runs: Sequence[RunSummary], reader: Reader, live: Collection
         events[run_id].append((kind, body))
     validated = {body.run_id for body in reader.bodies(maybe_plans, ["validated"])} if maybe_plans else set()
     plans = set(maybe_plans) - validated
-    found = []
+    statuses = []
     for run in runs:
         verdict = run.verdict if has_verdict(run) else None
         facts = _Facts(run.stage, verdict, run.run_id in live, is_undone=bool(run.undone), is_plan=run.run_id in plans)
         if run.run_id in events:
             facts = _with_events(facts, run.run_id, events[run.run_id], reader)
-        found.append(_status(facts))
-    return found
+        statuses.append(_status(facts))
+    return statuses
 
 
 def has_verdict(run: RunSummary) -> bool:

@@ -92,14 +92,14 @@ async def undo(
 def _later_runs(journal: Journal, state: RunState, paths: Sequence[str]) -> list[str]:
     """The runs that changed one of these files after this run began and were not undone, the newest first."""
     assert state.task is not None
-    found = []
+    run_ids = []
     for run in journal.summaries(_MAX_LATER_RUNS, [state.task.workspace]):
         if run.run_id == state.run_id or run.created_at < state.started_at or run.undone == "undone":
             continue
         changed = build_timeline(journal.read(run.run_id)).touched_since(0)
         if any(map(changed, paths)):
-            found.append(run.run_id)
-    return found
+            run_ids.append(run.run_id)
+    return run_ids
 
 
 def _is_recorded(state: RunState, event: e.RolledBack) -> bool:

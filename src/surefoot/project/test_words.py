@@ -65,11 +65,11 @@ def asks_to_skip_tests(task: str) -> bool:
 
 def renamed_in(task: str) -> dict[str, str]:
     """Return the names that the task asks to replace: `rename total to total_price everywhere`."""
-    found = {}
+    renames = {}
     for match in _RENAME.finditer(task):
         old, new = match["old"] or match["old2"], match["new"] or match["new2"]
-        found[old.rstrip(".")] = new.rstrip(".")
-    return found
+        renames[old.rstrip(".")] = new.rstrip(".")
+    return renames
 
 
 def tests_named_to_change(task: str) -> set[str]:

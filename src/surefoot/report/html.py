@@ -31,8 +31,8 @@ def as_html(report: Report, template: str) -> str:
         _TITLE: f"<title>{_escape(ReportTexts(report).run['title'], 200)} · Surefoot</title>",
     }
     for mark, content in filled.items():
-        before, found, after = template.partition(mark)
-        if not found or mark in after:
+        before, separator, after = template.partition(mark)
+        if not separator or mark in after:
             raise SurefootError(
                 "the template of the report is damaged", remedy="build it again: make web; or reinstall surefoot"
             )

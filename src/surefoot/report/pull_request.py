@@ -9,14 +9,14 @@ from surefoot.report.words import ReportTexts
 MAX_STEPS = 20
 
 
-def as_pull_request(report: Report, understanding: str = "", done: Sequence[str] = ()) -> str:
+def as_pull_request(report: Report, understanding: str = "", done_rows: Sequence[str] = ()) -> str:
     """Render the body in Markdown. It is shorter than the report: no costs, no recoveries, no environment.
 
-    `understanding` and `done` are the model's statements about the task and about its steps.
+    `understanding` and `done_rows` are the model's statements about the task and about its steps.
     """
     texts = ReportTexts(report)
     parts: list[Iterable[str]] = [
-        _purpose(texts, understanding, done),
+        _purpose(texts, understanding, done_rows),
         _changes(texts),
         _proof(texts),
         _not_verified(texts),
@@ -25,7 +25,7 @@ def as_pull_request(report: Report, understanding: str = "", done: Sequence[str]
     return "\n".join(line for part in parts for line in part).rstrip() + "\n"
 
 
-def _purpose(texts: ReportTexts, understanding: str, done: Sequence[str]) -> Iterator[str]:
+def _purpose(texts: ReportTexts, understanding: str, done_rows: Sequence[str]) -> Iterator[str]:
     yield "## What and why"
     yield ""
     yield text(texts.run["title"], 2_000)
@@ -33,9 +33,9 @@ def _purpose(texts: ReportTexts, understanding: str, done: Sequence[str]) -> Ite
     if understanding and understanding.rstrip(".") != texts.run["title"].rstrip("."):
         yield text(understanding, 600)
         yield ""
-    if done:
-        yield from (f"- {text(row.removeprefix('- '), 600)}" for row in done[:MAX_STEPS])
-        yield from [f"- and {len(done) - MAX_STEPS} more steps"] if len(done) > MAX_STEPS else []
+    if done_rows:
+        yield from (f"- {text(row.removeprefix('- '), 600)}" for row in done_rows[:MAX_STEPS])
+        yield from [f"- and {len(done_rows) - MAX_STEPS} more steps"] if len(done_rows) > MAX_STEPS else []
         yield ""
 
 
@@ -75,23 +75,23 @@ def _proof(texts: ReportTexts) -> Iterator[str]:
 def _not_verified(texts: ReportTexts) -> Iterator[str]:
     report, tests = texts.report, texts.report["tests"]
     names = {step["id"]: step["name"] for step in texts.steps}
-    found = [f"no check could prove the step {names.get(step, step)}" for step in report["unproven_steps"]]
+    gaps = [f"no check could prove the step {names.get(step, step)}" for step in report["unproven_steps"]]
     if tests:
-        found += [f"regressed: {name}" for name in tests["regressions"]]
-        found += [f"no longer run: {name}" for name in tests["no_longer_run"]]
-        found += tests["problems"]
-    found += report["notes"]
-    found += [f"open question: {question['text']}" for question in texts.questions]
+        gaps += [f"regressed: {name}" for name in tests["regressions"]]
+        gaps += [f"no longer run: {name}" for name in tests["no_longer_run"]]
+        gaps += tests["problems"]
+    gaps += report["notes"]
+    gaps += [f"open question: {question['text']}" for question in texts.questions]
     yield "## Not verified"
     yield ""
-    yield from (f"- {text(line, 400)}" for line in dict.fromkeys(found))
+    yield from (f"- {text(line, 400)}" for line in dict.fromkeys(gaps))
     yield "- what the checks above do not cover"
     yield ""
 
 
 def _origin(texts: ReportTexts) -> Iterator[str]:
     commits = texts.report["commits"]
-    made = (
+    commit_list = (
         f", commit{'s' if len(commits) > 1 else ''} {', '.join(commit[:10] for commit in commits)}" if commits else ""
     )
-    yield f"Made by Surefoot {texts.report['version']}, run {code(texts.run['id'])}{made}."
+    yield f"Made by Surefoot {texts.report['version']}, run {code(texts.run['id'])}{commit_list}."

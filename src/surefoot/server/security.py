@@ -178,18 +178,18 @@ class Gate:
         length = headers.get("content-length", ["0"])[-1]
         if not length.isdecimal() or int(length) > self._door.limits.body_bytes:
             raise Refusal(413, "body", f"a request has at most {self._door.limits.body_bytes:,} bytes")
-        found = self._scope(headers)
-        if found is None:
+        token_scope = self._scope(headers)
+        if token_scope is None:
             raise Refusal(401, "token", "a valid token is needed", "send it as Authorization: Bearer TOKEN")
-        if found != "control" and method not in _READING:
+        if token_scope != "control" and method not in _READING:
             raise Refusal(403, "view_only", "this token may only look", "use the control token")
-        return found
+        return token_scope
 
     def _scope(self, headers: dict[str, list[str]]) -> Scope | None:
-        given = headers.get("authorization", [])
-        if len(given) != 1 or not given[0].startswith("Bearer "):
+        values = headers.get("authorization", [])
+        if len(values) != 1 or not values[0].startswith("Bearer "):
             return None
-        return self._tokens.scope_of(given[0].removeprefix("Bearer "))
+        return self._tokens.scope_of(values[0].removeprefix("Bearer "))
 
     # -- serving and refusing ---------------------------------------------------------------------------------------
 
@@ -217,9 +217,9 @@ class Gate:
     def _with_headers(self, scope: Message, send: Send) -> Send:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = list(message.get("headers", []))
-                names = {name.lower() for name, _ in given}
-                message["headers"] = given + [pair for pair in self._headers() if pair[0] not in names]
+                headers = list(message.get("headers", []))
+                names = {name.lower() for name, _ in headers}
+                message["headers"] = headers + [pair for pair in self._headers() if pair[0] not in names]
             await send(message)
 
         return sending
@@ -243,10 +243,10 @@ def error_answer(code: str, message: str, remedy: str = "") -> bytes:
 
 
 def _headers(scope: Message) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
+        by_name.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return by_name
 
 
 def _kept(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -135,8 +135,8 @@ async def _run_id(demo: DemoFolder, run: asyncio.subprocess.Process) -> str:
                 contextlib.suppress(SurefootError),
                 contextlib.closing(JournalReader(paths.journal_file(demo.home), busy_timeout=5.0)) as reader,
             ):
-                if found := reader.summaries(1, None):
-                    return found[0].run_id
+                if summaries := reader.summaries(1, None):
+                    return summaries[0].run_id
         await asyncio.sleep(0.05)
     raise SurefootError("the run of the demo did not start", remedy="see `surefoot doctor`")
 
@@ -147,8 +147,8 @@ def _demo_folder(speed: float) -> Iterator[DemoFolder]:
     folder = Path(tempfile.mkdtemp(prefix="surefoot-demo-"))
     demo = DemoFolder(folder, prepared["task"], prepared["check"])
     try:
-        for made in (demo.home, demo.project, folder / "config"):
-            made.mkdir(mode=0o700)
+        for new_folder in (demo.home, demo.project, folder / "config"):
+            new_folder.mkdir(mode=0o700)
         for name, text in prepared["files"].items():
             (demo.project / name).write_text(text)
         answers = [{**answer, "seconds": answer["seconds"] / speed} for answer in prepared["answers"]]

@@ -44,19 +44,19 @@ def push(run_id: str, branch: str, remote_url: str, all_folders: bool, as_json: 
     _require_answer(yes)
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        records = list(journal.read(found.run_id))
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        records = list(journal.read(found_run.run_id))
         require_pushable(fold(records))
         bring_remote(records)
         event = asyncio.run(
             push_run(
                 journal,
                 paths.state_home(),
-                found.run_id,
+                found_run.run_id,
                 agreed=lambda proposal: _agreed(proposal, yes=yes),
                 branch=branch,
                 address=remote_url,
-                by=user_and_command(f"surefoot push {found.run_id}"),
+                by=user_and_command(f"surefoot push {found_run.run_id}"),
                 hide=redactor().redact,
             )
         )
@@ -65,7 +65,7 @@ def push(run_id: str, branch: str, remote_url: str, all_folders: bool, as_json: 
     if event is None:
         raise SurefootError("nothing was pushed")
     if as_json:
-        click.echo(json.dumps({"run": found.run_id, **to_object(event)}))
+        click.echo(json.dumps({"run": found_run.run_id, **to_object(event)}))
         return 0
     click.echo(f"pushed {event.commit[:10]} to {fmt.line(event.branch)} of {fmt.line(event.address)}")
     return 0

@@ -146,13 +146,13 @@ class _Session:
             return 0
         by, hide = user_and_command(f"surefoot run --commit={self.commit}"), redactor().redact
         try:
-            done = await commit_run(
+            result = await commit_run(
                 journal, paths.state_home(), state.run_id, by_step=self.commit == "step", by=by, hide=hide
             )
         except SurefootError as error:
             code = await _warn(journal, state.run_id, "not committed", error)
             return 0 if isinstance(error, NothingToCommit) else code
-        for line in left_out_lines(done.nested, done.notes):
+        for line in left_out_lines(result.nested, result.notes):
             click.echo(line, err=True)
         return 0
 

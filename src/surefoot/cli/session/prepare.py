@@ -87,12 +87,12 @@ def given_task(
     inherited = continued.state if continued and options.get("inherits_checks", True) else None
     checks = _checks(options["checks"], base or inherited, default_checks)
     task = Task(text=_task_text(words, base), workspace=str(workspace), checks=checks)
-    given = [*(earlier.before(first) if earlier and first else ()), *_notes(options)]
+    events = [*(earlier.before(first) if earlier and first else ()), *_notes(options)]
     if base is not None and base.context is not None:
-        given = [*given, base.context]  # The plan of a follow-up is carried out with the context of the follow-up.
+        events = [*events, base.context]  # The plan of a follow-up is carried out with the context of the follow-up.
     if options.get("phases") == "plan" and first in _AFTER_PLANNING:
         raise UsageError(f"the run starts with {first}, after planning", remedy="leave out --phases plan")
-    return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
+    return GivenTask(task, first or Stage.UNDERSTANDING, events, base.run_id if base else "")
 
 
 def _notes(options: Mapping[str, Any]) -> list[Event]:
@@ -111,11 +111,11 @@ def continued_run(options: Mapping[str, Any], folder: Path) -> StoredRun | None:
         if options.get(other) is not None:
             flag = f"--{other.replace('_', '-')}"
             raise UsageError(f"--continue and {flag} contradict each other", remedy="give one of them")
-    found, stored = load_found_run(options["continues"], start=folder)
-    if found.folder != str(folder):
+    earlier, stored = load_found_run(options["continues"], start=folder)
+    if earlier.folder != str(folder):
         raise UsageError(
-            f"run {found.run_id} worked in {fmt.folder(found.folder)}; what it knows of that folder stays there",
-            remedy=f"continue it there: -C {shlex.quote(found.folder)}; or start a new run without --continue",
+            f"run {earlier.run_id} worked in {fmt.folder(earlier.folder)}; what it knows of that folder stays there",
+            remedy=f"continue it there: -C {shlex.quote(earlier.folder)}; or start a new run without --continue",
         )
     return stored
 

@@ -139,8 +139,8 @@ def edit_config(context: click.Context, project: bool, workspace: str | None) ->
 
 def _folder(context: click.Context, workspace: str | None) -> Path:
     """The folder given with -C, before or after the name of the subcommand."""
-    given = workspace if workspace is not None else context.parent and context.parent.params.get("workspace")
-    folder = Path(given or ".").expanduser()
+    option = workspace if workspace is not None else context.parent and context.parent.params.get("workspace")
+    folder = Path(option or ".").expanduser()
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", remedy="name one that is, with -C")
     return folder

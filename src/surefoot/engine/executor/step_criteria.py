@@ -52,8 +52,8 @@ async def probe(
 ) -> tuple[CheckResult, ...]:
     """Run the checks that criteria contain and that have not run yet: a command in backquotes, `FILE exists`."""
     keys = {result.check.key for result in known}
-    wanted = {check.key: check for text in criteria for check in checks_from_text(text)}
-    checks = [check for key, check in wanted.items() if key not in keys and run.verifier.may_run(check)]
+    by_key = {check.key: check for text in criteria for check in checks_from_text(text)}
+    checks = [check for key, check in by_key.items() if key not in keys and run.verifier.may_run(check)]
     return await run.verifier.check(checks, "criteria", step_id)
 
 

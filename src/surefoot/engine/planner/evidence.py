@@ -143,8 +143,8 @@ def _printed_by(texts: Sequence[str], evidence: Evidence) -> str:
     A text that quotes the command itself need not be printed.
     """
     for command, output in evidence.printed:
-        wanted = [text for text in texts if not f"{command} ".startswith(f"{text} ")]
-        if wanted and all(text in output for text in wanted):
+        expected_texts = [text for text in texts if not f"{command} ".startswith(f"{text} ")]
+        if expected_texts and all(text in output for text in expected_texts):
             return command
     return ""
 

@@ -89,7 +89,7 @@ def understanding_from(
 
 def _plain_paths(paths: Sequence[str], root: str, existing: Collection[str], repairs: list[str]) -> list[str]:
     """Return paths relative to the workspace. A pattern becomes the files that it matches."""
-    found: list[str] = []
+    plain_paths: list[str] = []
     for path in paths:
         plain = path.strip().strip("`'\"")
         inside = plain.removeprefix(f"{root}/") if root else plain
@@ -97,8 +97,8 @@ def _plain_paths(paths: Sequence[str], root: str, existing: Collection[str], rep
         relative = matching or [cleaned for cleaned in [clean_path(inside)] if cleaned]
         if matching or inside != plain or not relative:
             repairs.append(f"{plain!r} became {', '.join(relative[:8])}" if relative else f"left out {plain!r}")
-        found += relative
-    return found
+        plain_paths += relative
+    return plain_paths
 
 
 def _targets(
@@ -287,8 +287,8 @@ def _into_new_tests(
     for number, step in steps:
         path = clean_path(step.file)
         if path in protected and is_test(path):
-            given = PurePosixPath(path)
-            beside = str(given.with_name(f"{given.stem}_more{given.suffix}"))
+            existing = PurePosixPath(path)
+            beside = str(existing.with_name(f"{existing.stem}_more{existing.suffix}"))
             repairs.append(f"step {number} writes {beside}, because the given tests in {path} stay as they are")
             step = step.model_copy(update={"file": beside, "description": step.description.replace(path, beside)})
         changed.append((number, step))
@@ -298,10 +298,10 @@ def _into_new_tests(
 def _without_protected_files(
     steps: list[tuple[int, StepDraft]], protected: Collection[str], repairs: list[str]
 ) -> list[tuple[int, StepDraft]]:
-    kept = [(n, s) for n, s in steps if clean_path(s.file) not in protected]
-    if kept and len(kept) < len(steps):
-        repairs.append(f"dropped {len(steps) - len(kept)} steps that would rewrite given tests")
-    return kept or steps
+    allowed = [(n, s) for n, s in steps if clean_path(s.file) not in protected]
+    if allowed and len(allowed) < len(steps):
+        repairs.append(f"dropped {len(steps) - len(allowed)} steps that would rewrite given tests")
+    return allowed or steps
 
 
 def _one_step_per_file(

@@ -114,16 +114,16 @@ def _step(draft: _Step, step_id: str, sequence: int) -> ExecutionStep:
 
 def _dependencies(draft: _Plan, ids: list[str]) -> list[StepDependency]:
     """Return the dependencies. A number that is no id is the position of a step, counted from 1."""
-    found = []
+    dependencies = []
     for step, step_id in zip(draft.steps, ids, strict=True):
         for before in dict.fromkeys(step.after):
-            wanted = before.strip()
-            if wanted not in ids and wanted.isdigit() and 0 < int(wanted) <= len(ids):
-                wanted = ids[int(wanted) - 1]
-            if wanted not in ids:
+            reference = before.strip()
+            if reference not in ids and reference.isdigit() and 0 < int(reference) <= len(ids):
+                reference = ids[int(reference) - 1]
+            if reference not in ids:
                 raise PlanError(
                     f"step {step_id} depends on {before!r}, which is not in the plan",
                     remedy=f"there are: {', '.join(ids)}",
                 )
-            found.append(StepDependency(step_id=step_id, depends_on=wanted))
-    return found
+            dependencies.append(StepDependency(step_id=step_id, depends_on=reference))
+    return dependencies

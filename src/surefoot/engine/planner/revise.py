@@ -126,10 +126,10 @@ def _is_current(run: Run, step_id: str, change: FullChangeDraft) -> bool:
 
 def _pending(run: Run, name: str) -> ExecutionStep | None:
     """Return the step of that id or name, if it has not begun."""
-    wanted = name.strip().lower()
+    lowered = name.strip().lower()
     for step_id, step_run in run.state.steps.items():
         begun = step_run.status is not StepStatus.PENDING or step_id in run.active_steps
-        if not begun and wanted in (step_id.lower(), step_run.step.name.lower()):
+        if not begun and lowered in (step_id.lower(), step_run.step.name.lower()):
             return step_run.step
     return None
 
@@ -165,23 +165,25 @@ def _dependencies(
 
 
 def _by_step(dependencies: Iterable[StepDependency]) -> dict[str, list[StepDependency]]:
-    found: dict[str, list[StepDependency]] = {}
+    by_step: dict[str, list[StepDependency]] = {}
     for dependency in dependencies:
-        found.setdefault(dependency.step_id, []).append(dependency)
-    return found
+        by_step.setdefault(dependency.step_id, []).append(dependency)
+    return by_step
 
 
 def _reordered(run: Run, plan: DetailedPlan, draft: StepDecision | Revision) -> dict[str, list[StepDependency]]:
     """Return the dependencies of the steps that a conversation puts after others. Existing conditions stay."""
     known = {(d.step_id, d.depends_on): d for d in plan.dependencies}
-    found: dict[str, list[StepDependency]] = {}
+    dependencies: dict[str, list[StepDependency]] = {}
     for change in draft.change_steps:
         if not isinstance(change, FullChangeDraft) or "after" not in change.model_fields_set:
             continue
         if (step := _pending(run, change.step)) is not None:
             before = [_numbered(plan, step.id, number) for number in dict.fromkeys(change.after)]
-            found[step.id] = [known.get((step.id, b)) or StepDependency(step_id=step.id, depends_on=b) for b in before]
-    return found
+            dependencies[step.id] = [
+                known.get((step.id, b)) or StepDependency(step_id=step.id, depends_on=b) for b in before
+            ]
+    return dependencies
 
 
 def _numbered(plan: DetailedPlan, step_id: str, number: int) -> str:

@@ -268,10 +268,10 @@ async def _end_without_result(run: Run, step_run: StepRun, status: StepStatus, r
     outputs: dict[str, Any] = {}
     if degraded := status is StepStatus.DEGRADED:
         outputs = {"result": step.fallback}
-        artifact, kept = run.artifacts.keep(step_run, outputs)
+        artifact, references = run.artifacts.keep(step_run, outputs)
         artifact = artifact.with_(degraded=True, summary=summarise_outputs(outputs)) if artifact else None
         # A short result is stored in the event itself, because no action has made it.
-        outputs = kept or outputs
+        outputs = references or outputs
     output = StepExecutionOutput(
         step_id=step.id,
         status=EXECUTION_STATUS[status],

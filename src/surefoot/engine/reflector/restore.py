@@ -44,9 +44,9 @@ async def restore_step(
         entries = workspace.manifest(snapshot).entries
         coming_back = sum(entries[path].size for path in paths if path in entries)
         now = workspace.capture([snapshot, *([known] if known else [])], reserve=coming_back)
-        wanted = workspace.with_paths_from(now, snapshot, paths)
+        target = workspace.with_paths_from(now, snapshot, paths)
         as_left = workspace.with_paths_from(now, known, paths) if known else now
-        return workspace.restore(wanted, known=as_left, force=force)
+        return workspace.restore(target, known=as_left, force=force)
 
     report = await asyncio.to_thread(restore)
     note_incidents(run, report)
@@ -95,8 +95,8 @@ async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None =
             later = [path for path in changed if run.workspace.changed_after(path, alive_at + GRACE_SECONDS)]
             changed = tuple(path for path in changed if path not in later)
             if later:
-                kept = join_limited([printable(path) for path in later], 5)
-                run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {kept}"))
+                left = join_limited([printable(path) for path in later], 5)
+                run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {left}"))
         await _restore_paths(run, action, changed)
     proposed = _question_of_model(run, action)
     await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id, proposed=proposed))
@@ -123,8 +123,8 @@ def _half_written(run: Run, named: Collection[str], snapshot: str) -> tuple[str,
 async def _restore_paths(run: Run, action: Action, paths: Collection[str]) -> None:
     def restore() -> RestoreReport:
         now = run.workspace.capture([action.snapshot])
-        wanted = run.workspace.with_paths_from(now, action.snapshot, [p for p in paths if p not in ("", ".")])
-        return run.workspace.restore(wanted, known=now)
+        target = run.workspace.with_paths_from(now, action.snapshot, [p for p in paths if p not in ("", ".")])
+        return run.workspace.restore(target, known=now)
 
     if paths:
         note_incidents(run, await asyncio.to_thread(restore))

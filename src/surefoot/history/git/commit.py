@@ -66,7 +66,7 @@ async def commit_run(
         work = Work.of(state, records, timeline, folder, home)
         work.refuse_if_committed()
         # After a review, commits by step would contain undone changes, so there is only one commit.
-        made, notes = work.commit(by_step=by_step and not timeline.reviewed, hide=hide)
+        commits, notes = work.commit(by_step=by_step and not timeline.reviewed, hide=hide)
         events = tuple(
             e.Committed(
                 commit=each.commit,
@@ -76,7 +76,7 @@ async def commit_run(
                 step=each.step,
                 by=by or user_and_command(),
             )
-            for each in made
+            for each in commits
         )
         await journal.append(run_id, events)
     return Committed(events, tuple(sorted(work.nested)), tuple(notes))
@@ -181,8 +181,8 @@ class Work:
 
     def refuse_if_committed(self) -> None:
         for event in reversed(self.state.commits):
-            found = self.repository.git.ask("merge-base", "--is-ancestor", event.commit, "HEAD")
-            if found.returncode == 0:
+            result = self.repository.git.ask("merge-base", "--is-ancestor", event.commit, "HEAD")
+            if result.returncode == 0:
                 raise UsageError(
                     f"run {self.state.run_id} is committed already, as {event.commit[:10]}",
                     remedy=f"see it: git show {event.commit[:10]}",
@@ -204,9 +204,9 @@ class Work:
                     "next time, commit or stash your changes first",
                 )
             parts = self._parts(by_step, hide)
-            made = self._undoing_hook_changes(lambda: commit_parts(self.repository, stage, parts))
-        problem = adopt(self.repository, made)
-        return made, [problem] if problem else []
+            commits = self._undoing_hook_changes(lambda: commit_parts(self.repository, stage, parts))
+        problem = adopt(self.repository, commits)
+        return commits, [problem] if problem else []
 
     def _states(self, entries: Mapping[str, Entry]) -> States:
         return {self.prefix + path: entries.get(path) for path in self.paths}
@@ -241,24 +241,24 @@ class Work:
             top = Workspace(self.repository.top, top.home, excludes=top.excludes.patterns, quota_bytes=top.quota_bytes)
         before = top.capture()
         try:
-            made = commit()
+            commits = commit()
         except BaseException as error:
             if changed := self._put_back(top, before):
                 error.add_note(f"a hook had changed {_listed(changed)}: put back as they were")
             raise
         if changed := self._put_back(top, before):
-            take_back(self.repository, made)
+            take_back(self.repository, commits)
             raise GitError(
                 f"a hook changed {_listed(changed)}, which the checks have not seen: the commit was taken back and "
                 "the files were put back",
                 remedy="nothing was committed; let the hook run before the checks, or commit yourself",
             )
-        return made
+        return commits
 
     def _put_back(self, top: Workspace, before: str) -> list[str]:
         """Undo the changes of hooks to files that git does not ignore. Returns the paths of these files."""
-        found = [change.path for change in top.changes(before) if ".git" not in change.path.split("/")]
-        files = [path for path in found if path != "." and not CACHE.search(path)]
+        changed_paths = [change.path for change in top.changes(before) if ".git" not in change.path.split("/")]
+        files = [path for path in changed_paths if path != "." and not CACHE.search(path)]
         skipped = ignored(self.repository, files)
         paths = [path for path in files if path not in skipped]
         changed = [path for path in paths if not (top.root / path).is_dir()]
@@ -271,10 +271,10 @@ class Work:
 def _refuse_changed_hooks(
     state: RunState, repository: Repository, folder: Path, changed: set[str], hooks: list[Path]
 ) -> None:
-    found = changed_hook_files(repository, folder, changed, hooks)
-    if found:
+    hook_files = changed_hook_files(repository, folder, changed, hooks)
+    if hook_files:
         raise GitError(
-            f"the run changed {_listed(found)}, which your git hooks run or obey, outside the sandbox: "
+            f"the run changed {_listed(hook_files)}, which your git hooks run or obey, outside the sandbox: "
             "nothing was committed",
             remedy=f"look at it first: surefoot diff {state.run_id}; then commit yourself: git add FILE && git commit",
         )

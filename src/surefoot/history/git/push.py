@@ -67,18 +67,18 @@ async def push_run(
                 remedy="name another one: --branch NAME; or name it, to add to it if it has not moved",
             )
         work = Work.of(state, records, build_timeline(records), folder, home, hooks=PUSH_HOOKS)
-        (made,), _ = work.commit(by_step=False, hide=hide)
+        (commit,), _ = work.commit(by_step=False, hide=hide)
         event = e.Pushed(
-            commit=made.commit,
-            parent=made.parent,
+            commit=commit.commit,
+            parent=commit.parent,
             branch=name,
             address=without_login(where),
-            paths=tuple(map(as_text, made.paths)),
+            paths=tuple(map(as_text, commit.paths)),
             by=by or user_and_command(),
         )
         if not agreed(ProposedPush(state, event, tip, tuple(sorted(work.nested)))):
             return None
-        push(repository, where, made.commit, name)
+        push(repository, where, commit.commit, name)
     await journal.append(run_id, [event])
     return event
 

@@ -243,13 +243,13 @@ def _quiet(config: ExecutionConfig) -> ExecutionConfig:
 def explain(verification: Verification) -> list[str]:
     """The result in a few lines of text, for people."""
     lines = []
-    found = verification.divergence
-    if found is None:
+    divergence = verification.divergence
+    if divergence is None:
         lines.append(f"the same: {verification.compared} decisions in {verification.events} events")
     else:
-        where = f"event {found.seq}" if found.seq else "after the last event"
-        lines.append(f"diverges at {where}{f', step {found.step_id}' if found.step_id else ''}")
-        lines += [f"  recorded: {found.recorded}", f"  now:      {found.now}"]
+        where = f"event {divergence.seq}" if divergence.seq else "after the last event"
+        lines.append(f"diverges at {where}{f', step {divergence.step_id}' if divergence.step_id else ''}")
+        lines += [f"  recorded: {divergence.recorded}", f"  now:      {divergence.now}"]
         lines.append(f"  {verification.compared} decisions before it are the same")
     if verification.other_questions:
         numbers = ", ".join(map(str, verification.other_questions[:5]))

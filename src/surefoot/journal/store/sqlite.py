@@ -229,18 +229,18 @@ class SqliteJournal:
     ) -> None:
         """Let every ready task make its append, then commit them together."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
+        committed: asyncio.Future[None] = loop.create_future()
         self._lone_task = None if self._waiting else task
-        self._waiting.append((done, run))
+        self._waiting.append((committed, run))
         if self._scheduled_on is not loop:
             self._scheduled_on = loop
             loop.call_soon(self._commit_group)
         try:
-            await asyncio.shield(done)
+            await asyncio.shield(committed)
         except asyncio.CancelledError as error:
-            if not done.done():
+            if not committed.done():
                 self._commit_and_notify()
-            done.result()
+            committed.result()
             raise CancelledAfterAppend(records, error) from None
 
     def _commit_group(self) -> None:
@@ -257,16 +257,16 @@ class SqliteJournal:
             taken_over = self._commit()
         except Exception as error:
             failure = error
-        for done, run in waiting:
-            if done.done() or done.get_loop().is_closed():
+        for committed, run in waiting:
+            if committed.done() or committed.get_loop().is_closed():
                 continue
             if failure:
                 # A copy for each caller, because an error collects the traceback of everyone who raises it.
-                done.set_exception(copy(failure).with_traceback(None))
+                committed.set_exception(copy(failure).with_traceback(None))
             elif run in taken_over:
-                done.set_exception(self._taken_over_error(run.id))
+                committed.set_exception(self._taken_over_error(run.id))
             else:
-                done.set_result(None)
+                committed.set_result(None)
         return failure
 
     def _commit(self) -> Collection[WrittenRun]:

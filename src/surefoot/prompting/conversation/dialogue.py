@@ -102,17 +102,19 @@ class Dialogue:
 
     def newest(self, step_id: str = "", attempt: int = 0) -> Conversation | None:
         """Return the newest conversation of an attempt of a step; without a step, of the survey."""
-        found = [c for c in self._run.state.conversations.values() if (c.step_id, c.attempt) == (step_id, attempt)]
-        return found[-1] if found else None
+        conversations = [
+            c for c in self._run.state.conversations.values() if (c.step_id, c.attempt) == (step_id, attempt)
+        ]
+        return conversations[-1] if conversations else None
 
     def items(self, conversation: Conversation) -> list[Item]:
         """Return the items as the model sees them, with old results masked."""
-        found = [self._get(key) for key in conversation.items]
+        items = [self._get(key) for key in conversation.items]
         if conversation.masked:
             ids = self._action_ids(conversation)
             for position in conversation.masked:
-                found[position] = mask_item(found[position], ids)
-        return found
+                items[position] = mask_item(items[position], ids)
+        return items
 
     def _action_ids(self, conversation: Conversation) -> dict[str, str]:
         """Return the ids by which `read_result` finds the results of calls; empty if that tool is not offered."""

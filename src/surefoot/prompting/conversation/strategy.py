@@ -93,8 +93,8 @@ class ConversationStrategy:
             answers = self._dialogue.results_of_open_calls(conversation)
             if conversation.turns == 0 and self._dialogue.open_calls(conversation):
                 # The step began in the turn that submitted the plan or finished the step before.
-                shown = [item.content for item in answers]
-                answers.append(self._message(step_start(self.run, step_run, shown)))
+                texts = [item.content for item in answers]
+                answers.append(self._message(step_start(self.run, step_run, texts)))
             spoke = isinstance(self._dialogue.items(conversation)[-1], AssistantTurn)
             if spoke and not answers:
                 answers = [Message(role="user", content=GO_ON)]
@@ -127,8 +127,8 @@ class ConversationStrategy:
 
     def open_branch(self, step_run: StepRun, number: int, of: int) -> None:
         """Branch off the end of the survey, as a fresh start does, so that all candidates share its beginning."""
-        found = self._dialogue.newest(step_run.step.id, step_run.attempt)
-        if found is None or found.candidate != number:
+        conversation = self._dialogue.newest(step_run.step.id, step_run.attempt)
+        if conversation is None or conversation.candidate != number:
             text = candidate_start(self.run, step_run, number, of)
             self._branch_off(step_run, text, f"candidate {number} of {of}", number)
 
@@ -143,8 +143,8 @@ class ConversationStrategy:
     def _conversation(self, step_run: StepRun) -> Conversation:
         """Return the conversation of the attempt, or open it: after the step before, or after the survey."""
         step_id, attempt = step_run.step.id, step_run.attempt
-        if (found := self._dialogue.newest(step_id, attempt)) is not None:
-            return found
+        if (newest := self._dialogue.newest(step_id, attempt)) is not None:
+            return newest
         survey, before = self._dialogue.newest(), self._step_before(step_run)
         if survey is not None and self._is_first(step_run) and self._survey.has_work(survey):
             conversation = self._go_on(survey, step_run, "calls after the plan")

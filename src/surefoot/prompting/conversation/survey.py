@@ -114,14 +114,14 @@ class Survey:
     def _brings_something(self, conversation: Conversation, wanted: Verb) -> bool:
         """Whether the last turn has a new call that is useful: one that reads, or a submission that can be used."""
         before = [call for turn in self._dialogue.own_turns(conversation)[:-1] for call in turn.calls]
-        made = {_call_key(call) for call in before}
+        earlier_calls = {_call_key(call) for call in before}
         submitted = {call.name for call in before}
         for call in self._dialogue.open_calls(conversation):
             if call.name in _PHASES:
-                kept = call.name not in submitted and not self._unreadable(call)
-                if kept or self._verdict(Verb(call.name), wanted, Refusal())[1].startswith(ACCEPTED):
+                is_usable = call.name not in submitted and not self._unreadable(call)
+                if is_usable or self._verdict(Verb(call.name), wanted, Refusal())[1].startswith(ACCEPTED):
                     return True
-            elif self._is_look(call) and _call_key(call) not in made:
+            elif self._is_look(call) and _call_key(call) not in earlier_calls:
                 return True
         return False
 
@@ -170,15 +170,15 @@ class Survey:
     def _submitted(self, conversation: Conversation, verb: Verb) -> ToolCall | None:
         """Return the submission that waits to be judged: from the last turn, or kept from an earlier one."""
         calls = self._dialogue.open_calls(conversation)
-        found = next((call for call in calls if call.name == verb and call.id not in conversation.results), None)
-        return found or self._kept(conversation, verb)
+        submission = next((call for call in calls if call.name == verb and call.id not in conversation.results), None)
+        return submission or self._kept(conversation, verb)
 
     def _kept(self, conversation: Conversation, verb: Verb) -> ToolCall | None:
         items = self._dialogue.items(conversation)
-        kept = {item.call_id for item in items if isinstance(item, ToolResultMessage) and item.text == KEPT}
+        kept_ids = {item.call_id for item in items if isinstance(item, ToolResultMessage) and item.text == KEPT}
         turns = reversed(self._dialogue.own_turns(conversation))
         calls = [call for turn in turns for call in turn.calls if call.name == verb]
-        return calls[0] if calls and calls[0].id in kept and calls[0].id not in conversation.results else None
+        return calls[0] if calls and calls[0].id in kept_ids and calls[0].id not in conversation.results else None
 
     def _read(self, conversation: Conversation, call: ToolCall, into: type[D]) -> D:
         """Read a submission. If it cannot be read, the call's result says why."""

@@ -28,10 +28,10 @@ MIN_SCALE, MAX_SCALE, MARGIN = 0.7, 4.0, 1.1
 def mask(text: str, action_id: str = "") -> str:
     """Return the text that replaces a masked result: its first line, and how to see it again."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    shown = first if len(first) <= SHOWN_CHARS else f"{first[:SHOWN_CHARS]}..."
+    first_words = first if len(first) <= SHOWN_CHARS else f"{first[:SHOWN_CHARS]}..."
     again = f'; read_result("{action_id}") shows what it was' if action_id else ""
     gone = f"this old result of {len(text):,} characters is no longer shown; repeat the call to see it again"
-    return f"{shown}\n[{gone}{again}]"
+    return f"{first_words}\n[{gone}{again}]"
 
 
 def size(conversation: Conversation, items: Sequence[Item], tools: float = 0.0) -> int:
@@ -56,7 +56,7 @@ def to_mask(
     """
     if not force and size(conversation, items, tools) < MASK_AT * window:
         return ()
-    recent, found, gained = 0.0, [], 0.0
+    recent, positions, gained = 0.0, [], 0.0
     keep = min(RECENT_TOKENS, window // 8 if force else window // 4)
     # The model has not seen the results after its last turn. They are masked only if they would not fit.
     unseen = max((at for at, item in enumerate(items) if isinstance(item, AssistantTurn)), default=len(items))
@@ -72,10 +72,10 @@ def to_mask(
         if fits and position > unseen:
             continue
         if recent > keep and tokens > max(2 * weigh_item(item.with_(text=mask(item.text))), WORTH_MASKING_ONE):
-            found.append(position)
+            positions.append(position)
             gained += tokens
     worth = force or gained >= min(WORTH_MASKING_TOKENS, window // 8)
-    return tuple(sorted(found)) if worth else ()
+    return tuple(sorted(positions)) if worth else ()
 
 
 def needs_new_window(conversation: Conversation, items: Sequence[Item], window: int, tools: float = 0.0) -> bool:

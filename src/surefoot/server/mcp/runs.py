@@ -44,11 +44,11 @@ class Runs:
     async def view(self, name: str) -> RunView:
         """A run of this folder, by the beginning of its id. Raises UnknownRun for any other."""
         known = [run.run_id for run in self._hub.summaries(10_000, self._workspaces())]
-        found = [run_id for run_id in known if run_id == name] or [r for r in known if name and r.startswith(name)]
-        if len(found) != 1:
-            problem = "several runs begin" if found else "no run of this folder begins"
+        matches = [run_id for run_id in known if run_id == name] or [r for r in known if name and r.startswith(name)]
+        if len(matches) != 1:
+            problem = "several runs begin" if matches else "no run of this folder begins"
             raise UnknownRun(f"{problem} with {name!r}", remedy="see the tool list")
-        return await self._hub.view(found[0])
+        return await self._hub.view(matches[0])
 
     async def follow(self, run_id: str, on_progress: OnProgress, answered: frozenset[str] = frozenset()) -> RunView:
         """Wait until a run has ended, was stopped, or asks a question that is not in `answered`. Reports progress, and

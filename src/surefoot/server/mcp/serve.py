@@ -257,12 +257,12 @@ class Door:
 
 def _question(view: RunView, question_id: str) -> Question:
     questions = view.state.open_questions
-    found = [q for q in questions if q.id == question_id] if question_id else questions
-    if len(found) == 1:
-        return found[0]
+    matches = [q for q in questions if q.id == question_id] if question_id else questions
+    if len(matches) == 1:
+        return matches[0]
     ids = ", ".join(question.id for question in questions)
     raise UsageError(
-        f"run {view.state.run_id} has {'several open questions' if found else 'no such open question'}",
+        f"run {view.state.run_id} has {'several open questions' if matches else 'no such open question'}",
         remedy=f"open questions: {ids or 'none'}",
     )
 

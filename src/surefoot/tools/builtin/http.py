@@ -83,8 +83,8 @@ def _parse(url: str, *, of: str = "") -> Address:
     return address
 
 
-def _cannot_fetch(url: str, why: object) -> ToolError:
-    return ToolError(f"{url!r} cannot be fetched: {why}", argument="url", remedy="give another address")
+def _cannot_fetch(url: str, reason: object) -> ToolError:
+    return ToolError(f"{url!r} cannot be fetched: {reason}", argument="url", remedy="give another address")
 
 
 @contextlib.asynccontextmanager
@@ -104,10 +104,10 @@ async def _resolve(address: Address) -> _Targets:
         return _Targets((address.host,), proxy)
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        addresses = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise ConnectionError(f"{address.host} cannot be found: {error}") from error
-    return _Targets(tuple(dict.fromkeys(str(entry[4][0]) for entry in found)))
+    return _Targets(tuple(dict.fromkeys(str(entry[4][0]) for entry in addresses)))
 
 
 def _shown(targets: _Targets) -> tuple[str, str]:
@@ -123,9 +123,9 @@ async def _require_permission(context: ToolContext, hop: Hop) -> None:
         return
     if reason := await context.permit(hop):
         kind = f", a {hop.private} address" if hop.private else ""
-        shown = f"{hop.redirected_from} redirects to {hop.url}" if hop.redirected_from else hop.url
+        where = f"{hop.redirected_from} redirects to {hop.url}" if hop.redirected_from else hop.url
         raise ToolError(
-            f"{shown} ({hop.address}{kind}) may not be asked: {reason}",
+            f"{where} ({hop.address}{kind}) may not be asked: {reason}",
             argument="url",
             remedy="give another address, or let the user allow it with a rule that names this host",
         )

@@ -76,9 +76,9 @@ def _refuse_malformed(path: str) -> None:
     elif len(encoded) > MAX_PATH_BYTES or any(len(name) > MAX_NAME_BYTES for name in encoded.split(b"/")):
         problem = "is too long"
     if problem:
-        shown = path if len(path) <= 60 else path[:60] + "..."
+        excerpt = path if len(path) <= 60 else path[:60] + "..."
         raise ToolError(
-            f"the path {shown!r} {problem}",
+            f"the path {excerpt!r} {problem}",
             argument="path",
             remedy="give a path relative to the workspace, like src/app.py",
         )
@@ -193,15 +193,15 @@ def _refuse_git_folder(home: Path, real: Path, path: str) -> None:
 
 def _nearest(root: Path, path: str) -> list[str]:
     """Return files of the same name in other folders, then files with similar names."""
-    wanted = path.strip().replace("\\", "/")
-    name = wanted.rsplit("/", 1)[-1]
+    plain_path = path.strip().replace("\\", "/")
+    name = plain_path.rsplit("/", 1)[-1]
     known = [entry.path for entry in walk(root).entries if not entry.is_folder]
     same_name = [known_path for known_path in known if known_path.rsplit("/", 1)[-1].lower() == name.lower()]
     by_name: dict[str, str] = {}
     for known_path in known:
         by_name.setdefault(known_path.rsplit("/", 1)[-1], known_path)
     similar = [by_name[close] for close in difflib.get_close_matches(name, by_name, n=MAX_SUGGESTIONS, cutoff=0.6)]
-    similar += difflib.get_close_matches(wanted, known, n=MAX_SUGGESTIONS, cutoff=0.7)
+    similar += difflib.get_close_matches(plain_path, known, n=MAX_SUGGESTIONS, cutoff=0.7)
     return list(dict.fromkeys(same_name + similar))[:MAX_SUGGESTIONS]
 
 

@@ -167,5 +167,5 @@ class _Rescan:
         return path in self.result.records and self.watch.knows(path)
 
     def _is_scanned(self, path: str) -> bool:
-        done = self.scanned_below
-        return bool(done) and (path in done or any(folder in done for folder in ancestors(path)))
+        scanned = self.scanned_below
+        return bool(scanned) and (path in scanned or any(folder in scanned for folder in ancestors(path)))

@@ -231,11 +231,13 @@ def _add(
     result.fresh.add(path)
 
 
-def read_contents(result: Scan, tree: Tree, read: ReadFile, wanted: Callable[[str, int], bool] | None = None) -> None:
-    """Add the records of unread files. A file that is not `wanted` gets no hash: inode and time identify it."""
+def read_contents(
+    result: Scan, tree: Tree, read: ReadFile, is_wanted: Callable[[str, int], bool] | None = None
+) -> None:
+    """Add the records of unread files. A file that `is_wanted` refuses gets no hash: inode and time identify it."""
     for path, info in result.unread:
         result.size -= info.st_size
-        if wanted is not None and not wanted(path, info.st_size):
+        if is_wanted is not None and not is_wanted(path, info.st_size):
             _add(result, path, info, "file", mtime_ns=info.st_mtime_ns, size=info.st_size, xattrs=UNKNOWN)
             result.size += info.st_size
             continue

@@ -149,17 +149,17 @@ class PostgresJournal:
 
     async def append(self, run_id: str, events: Sequence[Event]) -> list[Record]:
         run, encoded = self._prepared(run_id, events)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entries = self._queue.add(run, encoded, done)
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entries = self._queue.add(run, encoded, written)
         self._runs[run_id] = run
         cancelled: asyncio.CancelledError | None = None
         try:
             try:
-                await asyncio.shield(done)
+                await asyncio.shield(written)
             except asyncio.CancelledError as error:
                 # The events are written nevertheless. A second cancellation ends the wait.
                 cancelled = error
-                await done
+                await written
         except Exception:
             if not run.number and run.lost is not None:
                 # The run was not created, so the next append may create it.
@@ -178,9 +178,9 @@ class PostgresJournal:
 
     async def flush(self) -> None:
         if not self._queue.is_empty():
-            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._queue.flush(done)
-            await done
+            written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._queue.flush(written)
+            await written
 
     def put_blob(self, data: bytes) -> str:
         self._require_writable()

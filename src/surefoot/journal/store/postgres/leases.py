@@ -68,11 +68,11 @@ def acquire(connection: "Connection", run_id: str, owner: str, seconds: float) -
             return None
         holder, lease_ended, left = row
         replaced = holder if lease_ended or is_replaceable(holder) else owner
-        found = connection.execute(
+        acquired = connection.execute(
             _ACQUIRE, {"run_id": run_id, "owner": owner, "replaced": replaced, "seconds": seconds}
         ).fetchone()
-        if found is not None:
-            return Acquired(*found)
+        if acquired is not None:
+            return Acquired(*acquired)
         if replaced == owner:
             raise JournalBusy(
                 f"run {run_id} is being driven by {shown_owner(holder)}, whose lease ends in {left} seconds "

@@ -70,16 +70,16 @@ class WriteQueue:
             for key in [key for key, owner in self._next.acknowledged.items() if owner is run]:
                 del self._next.acknowledged[key]
 
-    def add(self, run: WrittenRun, events: Sequence[tuple[Event, bytes]], done: Waiter | None) -> list[Entry]:
-        """Queue events. Without `done`, they are written with the next awaited events."""
+    def add(self, run: WrittenRun, events: Sequence[tuple[Event, bytes]], waiter: Waiter | None) -> list[Entry]:
+        """Queue events. Without `waiter`, they are written with the next awaited events."""
         with self._changed:
             at, entries = time.time(), []
             for event, body in events:
                 run.seq += 1
-                entries.append(Entry(run, run.seq, at, event, body, done is not None))
+                entries.append(Entry(run, run.seq, at, event, body, waiter is not None))
             self._next.entries += entries
-            if done is not None:
-                self._next.waiting.append((done, run))
+            if waiter is not None:
+                self._next.waiting.append((waiter, run))
                 self._wake()
         return entries
 
@@ -93,8 +93,8 @@ class WriteQueue:
 
     def blob(self, digest: str) -> bytes | None:
         with self._changed:
-            found = self._next.blobs.get(digest)
-            return self._current.blobs.get(digest) if found is None else found
+            content = self._next.blobs.get(digest)
+            return self._current.blobs.get(digest) if content is None else content
 
     def acknowledge(self, run: WrittenRun, ids: Sequence[int]) -> None:
         with self._changed:
@@ -108,9 +108,9 @@ class WriteQueue:
         with self._changed:
             return not (self._next or self._current)
 
-    def flush(self, done: Waiter) -> None:
+    def flush(self, waiter: Waiter) -> None:
         with self._changed:
-            self._next.waiting.append((done, None))
+            self._next.waiting.append((waiter, None))
             self._wake()
 
     def close(self) -> Exception | None:
@@ -166,8 +166,8 @@ class WriteQueue:
             for run, failure in failures.items():
                 self._take_back(run, failure, batch)
         problem = problem or next(iter(failures.values()), None)
-        for done, waited_for in batch.waiting:
-            _notify(done, problem if waited_for is None else failures.get(waited_for))
+        for waiter, waited_for in batch.waiting:
+            _notify(waiter, problem if waited_for is None else failures.get(waited_for))
         return problem
 
     def _write_run(self, run: WrittenRun, batch: _Batch) -> Exception | None:
@@ -188,10 +188,10 @@ class WriteQueue:
 
         Acknowledged messages are received again. Nothing is kept for a run that is lost or was not created.
         """
-        kept = [entry for entry in batch.entries if entry.run is run and not entry.awaited]
+        notes = [entry for entry in batch.entries if entry.run is run and not entry.awaited]
         queued = [entry for entry in self._next.entries if entry.run is run]
         others = [entry for entry in self._next.entries if entry.run is not run]
-        entries = kept + queued
+        entries = notes + queued
         created = bool(run.number) or (bool(entries) and type(entries[0].event) is RunCreated)
         if isinstance(failure, LeaseLost) or not created:
             run.lost = failure if isinstance(failure, JournalError) else lease_lost(run.id)
@@ -217,17 +217,17 @@ class WriteQueue:
                 del self._held[run.id]
 
 
-def _notify(done: Waiter, failure: Exception | None) -> None:
+def _notify(waiter: Waiter, failure: Exception | None) -> None:
     """Resolve the future of a caller on its own event loop, which may be closed by now."""
 
     def resolve() -> None:
-        if done.done():
+        if waiter.done():
             return
         if failure is None:
-            done.set_result(None)
+            waiter.set_result(None)
         else:
             # A copy for each caller, because an error collects the traceback of everyone who raises it.
-            done.set_exception(copy(failure).with_traceback(None))
+            waiter.set_exception(copy(failure).with_traceback(None))
 
     with contextlib.suppress(RuntimeError):
-        done.get_loop().call_soon_threadsafe(resolve)
+        waiter.get_loop().call_soon_threadsafe(resolve)

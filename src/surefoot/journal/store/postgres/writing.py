@@ -148,10 +148,10 @@ class PostgresWriter:
         except driver().Error as error:
             if error.diag.sqlstate != STALE:
                 raise
-            found = connection.execute(
+            row = connection.execute(
                 "SELECT fence, last, owner FROM surefoot.runs WHERE number = %s", (run.number,)
             ).fetchone()
-            fence, last, owner = found or (0, 0, "")
+            fence, last, owner = row or (0, 0, "")
             if again and (fence, last) == (run.fence, run.durable + len(columns.at)):
                 # Only this process could have written with this fence.
                 return
