@@ -154,7 +154,7 @@ class Ticket(TypedDict, total=False):
     task: str
     checks: list[str]
     outcome: dict[str, Any]
-    said: str
+    verdict: str
 
 
 @pytest.mark.req("A9")
@@ -165,13 +165,13 @@ async def test_as_a_node_of_another_graph(bench: Bench) -> None:
     parent = StateGraph(Ticket)
     parent.add_node("write", lambda state: {"task": TASK, "checks": [CHECK]})
     parent.add_node("surefoot", create_graph(agent))
-    parent.add_node("tell", lambda state: {"said": state["outcome"]["verdict"]})
+    parent.add_node("tell", lambda state: {"verdict": state["outcome"]["verdict"]})
     parent.add_edge(START, "write")
     parent.add_edge("write", "surefoot")
     parent.add_edge("surefoot", "tell")
     parent.add_edge("tell", END)
     state = await parent.compile(checkpointer=InMemorySaver()).ainvoke({}, THREAD)
-    assert state["said"] == "verified"
+    assert state["verdict"] == "verified"
     assert state["checks"] == [CHECK], "what the surrounding program has is left alone"
 
 
