@@ -22,7 +22,7 @@ _NEAREST_WINS = "\nWhere these contradict each other, the nearest to the file th
 def instructions(root: Path, named: Sequence[str], room: int) -> str:
     """Quote every AGENTS.md that applies to the task, nearest first, up to `room` characters in all."""
     parts: list[str] = []
-    for title, text in _found(root, named):
+    for title, text in _instruction_files(root, named):
         if room <= 0:
             break
         excerpt = text if len(text) <= room else f"{text[:room]}\n(the first {room:,} of {len(text):,} characters)"
@@ -41,7 +41,7 @@ def nested_instructions(files: Sequence[str], named: Sequence[str]) -> str:
     return f"\nThese hold for the files of their folders; read one before you change a file there: {listed}\n"
 
 
-def _found(root: Path, named: Sequence[str]) -> list[tuple[str, str]]:
+def _instruction_files(root: Path, named: Sequence[str]) -> list[tuple[str, str]]:
     """The title and the text of each file, nearest first."""
     documents = [(f"{folder}{NAME}", _read(root, f"{folder}{NAME}")) for folder in _folders_of(named)]
     above = _folders_above(root)

@@ -74,12 +74,12 @@ def _describe(database: apsw.Connection, limit: int) -> str | None:
 def _first_rows(database: apsw.Connection, table: str) -> list[str]:
     quoted = '"' + table.replace('"', '""') + '"'
     try:
-        return [", ".join(map(_shown, row)) for row in database.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
+        return [", ".join(map(_value_text, row)) for row in database.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
     except _UNREADABLE:
         return []
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     """Show a value whole or not at all: the redactor does not recognise a part of a secret."""
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"

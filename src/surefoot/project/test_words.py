@@ -80,10 +80,10 @@ def tests_named_to_change(task: str) -> set[str]:
 
 def _asks(pattern: re.Pattern[str], task: str) -> bool:
     """Whether the pattern matches in the task, without a negation right before it."""
-    return any(_NOT.search(sentence[: match.start()]) is None for sentence, match in _found(pattern, task))
+    return any(_NOT.search(sentence[: match.start()]) is None for sentence, match in _sentence_matches(pattern, task))
 
 
-def _found(pattern: re.Pattern[str], task: str) -> Iterator[tuple[str, re.Match[str]]]:
+def _sentence_matches(pattern: re.Pattern[str], task: str) -> Iterator[tuple[str, re.Match[str]]]:
     for sentence in re.split(r"(?<=[.!?])\s+|[;。；！？\n]", task):
         for match in pattern.finditer(sentence):
             yield sentence, match

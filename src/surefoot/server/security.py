@@ -132,7 +132,7 @@ class Gate:
         try:
             headers = _headers(scope)
             self._check_address(headers)
-            scope = {**scope, "headers": _kept(scope["headers"]), "state": dict(scope.get("state") or {})}
+            scope = {**scope, "headers": _without_dropped(scope["headers"]), "state": dict(scope.get("state") or {})}
             if scope["type"] == "websocket":
                 self._check_socket(scope, headers)
             else:
@@ -249,7 +249,7 @@ def _headers(scope: Message) -> dict[str, list[str]]:
     return by_name
 
 
-def _kept(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _without_dropped(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The headers without cookies, without method overrides, and without those in which a proxy, or an attacker,
     describes the client."""
     return [

@@ -58,7 +58,7 @@ def title_of(state: RunState) -> str:
     sentence = first_sentence(state.task.text if state.task else "")
     understood = state.understanding.output if state.understanding else None
     in_short = [first_sentence(understood.understanding)] if understood else []
-    if len(state.steps) == 1 and (done_names := _done(state)) and done_names[0] != WHOLE_TASK:
+    if len(state.steps) == 1 and (done_names := _done_step_names(state)) and done_names[0] != WHOLE_TASK:
         in_short += done_names
     if len(sentence) > SUBJECT and (fitting := [text for text in in_short if 0 < len(text) <= SUBJECT]):
         return fitting[0]
@@ -122,7 +122,7 @@ def _checks(state: RunState) -> Iterator[str]:
         yield f"- {_flat(result.check.label)}: {before}{now}"
 
 
-def _done(state: RunState) -> list[str]:
+def _done_step_names(state: RunState) -> list[str]:
     names = [r.step.name for r in state.steps.values() if r.status is StepStatus.SUCCEEDED]
     return [_flat(name) for name in names]
 

@@ -169,7 +169,7 @@ class _Replay:
             run = ReplayedRun(services, RunState(run_id=run_id, task=task, config=config), self._journal, created)
             snapshot = await run.snapshot()
             update = {"task": task, "config": config, "snapshot": snapshot}
-            await run.record(created.model_copy(update=update), *self._given())
+            await run.record(created.model_copy(update=update), *self._given_events())
             return await self._drive(run, check_before)
 
     async def _next(self, recording: Recording) -> RunState:
@@ -217,7 +217,7 @@ class _Replay:
     def _services(self) -> Services:
         return Services(self._journal, self._model, self._home, self._toolbox, self._person)
 
-    def _given(self) -> Iterator[e.Event]:
+    def _given_events(self) -> Iterator[e.Event]:
         """The results of earlier phases and the context of an earlier run that the run was started with."""
         phases = _PHASE_EVENTS if self._created.starts_at is not Stage.UNDERSTANDING else ()
         for record in self._records[1:]:

@@ -209,7 +209,7 @@ class Dialogue:
         started = time.perf_counter()
         reply: ModelReply | None = None
         async for call in retries_of(run):
-            with call, self._shown(conversation.step_id) as live:
+            with call, self._shown_to_watchers(conversation.step_id) as live:
                 reply = await run.model.complete(request, live)
         assert reply is not None
         turn = reply.as_turn()
@@ -236,7 +236,7 @@ class Dialogue:
         return turn
 
     @contextmanager
-    def _shown(self, step_id: str) -> Iterator[Live]:
+    def _shown_to_watchers(self, step_id: str) -> Iterator[Live]:
         """Show watchers the answer while it is written, without secrets."""
         run = self._run
         stream = RedactedStream(run.redactor, run.bus.writer(Source("text", step_id)), by_word=True)

@@ -43,7 +43,7 @@ async def http_get(context: ToolContext, url: str) -> ToolResult:
         async with _limited(url, seconds_left):
             targets = await _resolve(address)
         seconds_left -= time.monotonic() - clock
-        await _require_permission(context, Hop(str(address), *_shown(targets), previous))
+        await _require_permission(context, Hop(str(address), *_address_and_kind(targets), previous))
         clock = time.monotonic()
         async with _limited(url, seconds_left):
             page = await _fetch(address, targets)
@@ -110,7 +110,7 @@ async def _resolve(address: Address) -> _Targets:
     return _Targets(tuple(dict.fromkeys(str(entry[4][0]) for entry in addresses)))
 
 
-def _shown(targets: _Targets) -> tuple[str, str]:
+def _address_and_kind(targets: _Targets) -> tuple[str, str]:
     """Return the address to show, and its kind. One private address among several makes all of them private."""
     kinds = {one: private_kind(one) or ("private" if is_private_host(one) else "") for one in targets.addresses}
     chosen = next((one for one, kind in kinds.items() if kind), targets.addresses[0])

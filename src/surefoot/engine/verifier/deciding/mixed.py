@@ -97,7 +97,7 @@ def _cargo(path: str, before: str, now: str, commands: Collection[str], task: st
 def _merge_toml(before: str, now: str, decides: Callable[[tuple[str, ...]], bool]) -> str | None:
     """Merge by sections of the text. Returns the text from before if the result has not exactly the wanted values."""
     old, new = tomllib.loads(before), tomllib.loads(now)
-    expected = _wanted(old, new, decides)
+    expected = _merged(old, new, decides)
     if expected == new:
         return None
     current_parts = [text for section, text in _sections(now) if not decides(section)]
@@ -106,7 +106,7 @@ def _merge_toml(before: str, now: str, decides: Callable[[tuple[str, ...]], bool
     return merged if tomllib.loads(merged) == expected else before
 
 
-def _wanted(old: Any, new: Any, decides: Callable[[tuple[str, ...]], bool], at: tuple[str, ...] = ()) -> dict[str, Any]:
+def _merged(old: Any, new: Any, decides: Callable[[tuple[str, ...]], bool], at: tuple[str, ...] = ()) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for key in {**new, **old}:
         place = (*at, key)
@@ -114,7 +114,7 @@ def _wanted(old: Any, new: Any, decides: Callable[[tuple[str, ...]], bool], at: 
             if key in old:
                 merged[key] = old[key]
         elif isinstance(old.get(key, {}), dict) and isinstance(new.get(key, {}), dict):
-            inner = _wanted(old.get(key, {}), new.get(key, {}), decides, place)
+            inner = _merged(old.get(key, {}), new.get(key, {}), decides, place)
             if inner or key in new:
                 merged[key] = inner
         elif key in new:
