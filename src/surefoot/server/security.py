@@ -178,12 +178,12 @@ class Gate:
         length = headers.get("content-length", ["0"])[-1]
         if not length.isdecimal() or int(length) > self._door.limits.body_bytes:
             raise Refusal(413, "body", f"a request has at most {self._door.limits.body_bytes:,} bytes")
-        token_scope = self._scope(headers)
-        if token_scope is None:
+        found = self._scope(headers)
+        if found is None:
             raise Refusal(401, "token", "a valid token is needed", "send it as Authorization: Bearer TOKEN")
-        if token_scope != "control" and method not in _READING:
+        if found != "control" and method not in _READING:
             raise Refusal(403, "view_only", "this token may only look", "use the control token")
-        return token_scope
+        return found
 
     def _scope(self, headers: dict[str, list[str]]) -> Scope | None:
         values = headers.get("authorization", [])

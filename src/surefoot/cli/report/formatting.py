@@ -199,9 +199,9 @@ def milestones_at(step_id: str, state: RunState) -> list[str]:
 
 def is_reached(milestone: Milestone, state: RunState) -> bool:
     """Whether all steps of a milestone are done."""
-    complete = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
+    done = (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED)
     steps = [state.steps[step_id] for step_id in milestone.step_ids if step_id in state.steps]
-    return bool(steps) and all(step_run.status in complete for step_run in steps)
+    return bool(steps) and all(step_run.status in done for step_run in steps)
 
 
 def step_facts(step_run: StepRun) -> list[str]:

@@ -81,13 +81,13 @@ class _FlatPrice(NamedTuple):
 
 def _flat_prices(journal: "Reader", run_ids: "Collection[str]") -> dict[str, _FlatPrice]:
     """The flat prices of those runs that have one, whatever their model."""
-    flat_prices = {}
+    found = {}
     for run_id, _, body in journal.bodies(run_ids, ["run_created"]):
         budget = json.loads(body)["config"].get("budget", {})
         prices = [float(budget.get(f"usd_per_million_{kind}_tokens") or 0) for kind in ("prompt", "output")]
         if any(prices):
-            flat_prices[run_id] = _FlatPrice(*prices)
-    return flat_prices
+            found[run_id] = _FlatPrice(*prices)
+    return found
 
 
 def usage_of_state(state: "RunState") -> RunUsage:

@@ -111,11 +111,11 @@ def continued_run(options: Mapping[str, Any], folder: Path) -> StoredRun | None:
         if options.get(other) is not None:
             flag = f"--{other.replace('_', '-')}"
             raise UsageError(f"--continue and {flag} contradict each other", remedy="give one of them")
-    earlier, stored = load_found_run(options["continues"], start=folder)
-    if earlier.folder != str(folder):
+    found, stored = load_found_run(options["continues"], start=folder)
+    if found.folder != str(folder):
         raise UsageError(
-            f"run {earlier.run_id} worked in {fmt.folder(earlier.folder)}; what it knows of that folder stays there",
-            remedy=f"continue it there: -C {shlex.quote(earlier.folder)}; or start a new run without --continue",
+            f"run {found.run_id} worked in {fmt.folder(found.folder)}; what it knows of that folder stays there",
+            remedy=f"continue it there: -C {shlex.quote(found.folder)}; or start a new run without --continue",
         )
     return stored
 

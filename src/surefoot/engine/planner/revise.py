@@ -174,16 +174,14 @@ def _by_step(dependencies: Iterable[StepDependency]) -> dict[str, list[StepDepen
 def _reordered(run: Run, plan: DetailedPlan, draft: StepDecision | Revision) -> dict[str, list[StepDependency]]:
     """Return the dependencies of the steps that a conversation puts after others. Existing conditions stay."""
     known = {(d.step_id, d.depends_on): d for d in plan.dependencies}
-    dependencies: dict[str, list[StepDependency]] = {}
+    found: dict[str, list[StepDependency]] = {}
     for change in draft.change_steps:
         if not isinstance(change, FullChangeDraft) or "after" not in change.model_fields_set:
             continue
         if (step := _pending(run, change.step)) is not None:
             before = [_numbered(plan, step.id, number) for number in dict.fromkeys(change.after)]
-            dependencies[step.id] = [
-                known.get((step.id, b)) or StepDependency(step_id=step.id, depends_on=b) for b in before
-            ]
-    return dependencies
+            found[step.id] = [known.get((step.id, b)) or StepDependency(step_id=step.id, depends_on=b) for b in before]
+    return found
 
 
 def _numbered(plan: DetailedPlan, step_id: str, number: int) -> str:

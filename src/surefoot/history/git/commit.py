@@ -257,8 +257,8 @@ class Work:
 
     def _put_back(self, top: Workspace, before: str) -> list[str]:
         """Undo the changes of hooks to files that git does not ignore. Returns the paths of these files."""
-        changed_paths = [change.path for change in top.changes(before) if ".git" not in change.path.split("/")]
-        files = [path for path in changed_paths if path != "." and not CACHE.search(path)]
+        found = [change.path for change in top.changes(before) if ".git" not in change.path.split("/")]
+        files = [path for path in found if path != "." and not CACHE.search(path)]
         skipped = ignored(self.repository, files)
         paths = [path for path in files if path not in skipped]
         changed = [path for path in paths if not (top.root / path).is_dir()]
@@ -271,10 +271,10 @@ class Work:
 def _refuse_changed_hooks(
     state: RunState, repository: Repository, folder: Path, changed: set[str], hooks: list[Path]
 ) -> None:
-    hook_files = changed_hook_files(repository, folder, changed, hooks)
-    if hook_files:
+    found = changed_hook_files(repository, folder, changed, hooks)
+    if found:
         raise GitError(
-            f"the run changed {_listed(hook_files)}, which your git hooks run or obey, outside the sandbox: "
+            f"the run changed {_listed(found)}, which your git hooks run or obey, outside the sandbox: "
             "nothing was committed",
             remedy=f"look at it first: surefoot diff {state.run_id}; then commit yourself: git add FILE && git commit",
         )

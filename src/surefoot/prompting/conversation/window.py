@@ -28,10 +28,10 @@ MIN_SCALE, MAX_SCALE, MARGIN = 0.7, 4.0, 1.1
 def mask(text: str, action_id: str = "") -> str:
     """Return the text that replaces a masked result: its first line, and how to see it again."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    first_words = first if len(first) <= SHOWN_CHARS else f"{first[:SHOWN_CHARS]}..."
+    shown = first if len(first) <= SHOWN_CHARS else f"{first[:SHOWN_CHARS]}..."
     again = f'; read_result("{action_id}") shows what it was' if action_id else ""
     gone = f"this old result of {len(text):,} characters is no longer shown; repeat the call to see it again"
-    return f"{first_words}\n[{gone}{again}]"
+    return f"{shown}\n[{gone}{again}]"
 
 
 def size(conversation: Conversation, items: Sequence[Item], tools: float = 0.0) -> int:

@@ -101,7 +101,7 @@ class SuiteRunner:
         config, place = self._state.config, copy.place
         seconds = config.command_timeout_seconds if seconds is None else seconds
         name = f"surefoot-report-{secrets.token_hex(4)}.xml"
-        process = await run_process(
+        done = await run_process(
             shell_argv(naming_tests(command)),
             cwd=place.root,
             env={**command_env(), **environment(command, copy, name)},
@@ -111,17 +111,15 @@ class SuiteRunner:
             sandbox=place.sandbox,
             network=config.network,
         )
-        if process.timed_out:
-            return SuiteRun(SuiteReport(), None, process.output, f"did not end within {seconds:.0f} s")
-        if process.exit_code in (126, 127):
-            return SuiteRun(SuiteReport(), process.exit_code, process.output, "the command cannot be run")
-        report = _reported(copy.folder / name) or read_report(process.output)
-        if report.counts is None and process.exit_code != 0 and not report.tests:
-            last = next((line.strip() for line in reversed(process.output.splitlines()) if line.strip()), "no output")
-            return SuiteRun(
-                report, process.exit_code, process.output, f"no result of a test in its output: {last[:200]}"
-            )
-        return SuiteRun(report, process.exit_code, process.output)
+        if done.timed_out:
+            return SuiteRun(SuiteReport(), None, done.output, f"did not end within {seconds:.0f} s")
+        if done.exit_code in (126, 127):
+            return SuiteRun(SuiteReport(), done.exit_code, done.output, "the command cannot be run")
+        report = _reported(copy.folder / name) or read_report(done.output)
+        if report.counts is None and done.exit_code != 0 and not report.tests:
+            last = next((line.strip() for line in reversed(done.output.splitlines()) if line.strip()), "no output")
+            return SuiteRun(report, done.exit_code, done.output, f"no result of a test in its output: {last[:200]}")
+        return SuiteRun(report, done.exit_code, done.output)
 
 
 def naming_tests(command: str) -> str:
