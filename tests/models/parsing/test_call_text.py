@@ -101,7 +101,7 @@ arguments = st.fixed_dictionaries(
 
 
 @pytest.mark.req("X11")
-@given(calls=st.lists(arguments, min_size=1, max_size=3), said=plain.filter(lambda text: text.strip() == text))
+@given(calls=st.lists(arguments, min_size=1, max_size=3), answer_text=plain.filter(lambda text: text.strip() == text))
 def test_what_is_written_in_the_text_protocol_is_read_back(calls: list[dict[str, Any]], answer_text: str) -> None:
     parts = [ToolCall(id=f"c{n}", name="write_file", arguments=values) for n, values in enumerate(calls)]
     turn = AssistantTurn(parts=(*([TextPart(text=answer_text)] if answer_text else []), *parts))
