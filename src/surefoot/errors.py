@@ -315,10 +315,10 @@ class RestoreIncomplete(WorkspaceError):
         count = "1 file" if len(paths) == 1 else f"{len(paths)} files"
         listed = "".join(f"\n  {path}" for path in paths[:_MAX_LISTED])
         more = f"\n  and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
-        kept = f" (for example, delete what was moved aside: {', '.join(moved_aside[:3])})" if moved_aside else ""
+        advice = f" (for example, delete what was moved aside: {', '.join(moved_aside[:3])})" if moved_aside else ""
         super().__init__(
             f"the disk has no room for {count}, everything else was restored:{listed}{more}",
-            remedy=f"free some space{kept} and do the same again; the content of these files is stored",
+            remedy=f"free some space{advice} and do the same again; the content of these files is stored",
         )
         self.paths = tuple(paths)
 

@@ -112,8 +112,8 @@ class Surefoot:
         created = records[0].event
         assert isinstance(created, RunCreated)
         journal = SqliteJournal(self.journal_file)
-        here = created.with_(task=created.task.with_(workspace=str(self.workspace)))
-        await journal.append(created.run_id, [here, *(record.event for record in records[1:])])
+        created_in_workspace = created.with_(task=created.task.with_(workspace=str(self.workspace)))
+        await journal.append(created.run_id, [created_in_workspace, *(record.event for record in records[1:])])
         await journal.aclose()
         return created.run_id
 

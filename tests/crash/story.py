@@ -193,8 +193,8 @@ class Story:
         return Counter(self.ledger.read_text().split())
 
     def last_acknowledged(self) -> int:
-        told = self.acknowledged.read_text().split() if self.acknowledged.exists() else []
-        return max(map(int, told), default=0)
+        numbers = self.acknowledged.read_text().split() if self.acknowledged.exists() else []
+        return max(map(int, numbers), default=0)
 
 
 def done_once(records: list[e.Record]) -> set[str]:

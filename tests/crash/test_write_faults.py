@@ -31,13 +31,15 @@ def test_a_run_on_a_failing_disk_is_told_and_goes_on_later(
         code, writes = on_a_failing_disk(story.begin_or_go_on, fault, ENOUGH)
         assert code == OK
         wanted = photograph(story.root, times=False)
-        told = []
+        outcomes = []
         for at in range(7, writes + 1, step or writes // SOME):
             story.put_up_again()
-            told.append(_survives(story, fault, at, wanted))
+            outcomes.append(_survives(story, fault, at, wanted))
     with capsys.disabled():
-        failed = sum(told)
-        print(f"\n{fault}: {writes} writes, {len(told)} tried, {failed} ended the run with an error, 0 lost", end="")
+        failed = sum(outcomes)
+        print(
+            f"\n{fault}: {writes} writes, {len(outcomes)} tried, {failed} ended the run with an error, 0 lost", end=""
+        )
 
 
 def _survives(story: Story, fault: str, at: int, wanted: object) -> bool:

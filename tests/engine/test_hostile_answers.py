@@ -106,11 +106,11 @@ def special_file(bench: Bench, kind: str) -> None:
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "socket":
-        here = Path.cwd()
+        folder_before = Path.cwd()
         os.chdir(bench.root)  # the path of a socket is short
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind("special")
-        os.chdir(here)
+        os.chdir(folder_before)
     else:
         path.symlink_to("/dev/zero")
 

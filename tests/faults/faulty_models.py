@@ -16,8 +16,8 @@ class _Note(Scenario):
     def plan(self) -> Sequence[ExecutionStep]:
         return [free_step("note", "write the word note to the file for it")]
 
-    def next(self, told: str) -> Call | Done:
-        return Done() if "> note.txt" in told else Call("run_command", {"command": "echo note > note.txt"})
+    def next(self, prompt: str) -> Call | Done:
+        return Done() if "> note.txt" in prompt else Call("run_command", {"command": "echo note > note.txt"})
 
 
 class GarbageTwice(_Note):
@@ -25,7 +25,7 @@ class GarbageTwice(_Note):
     most_extra_calls = 2
     times = 2
 
-    def interfere(self, told: str) -> str | None:
+    def interfere(self, prompt: str) -> str | None:
         return "I like trains. {'no': JSON" if self.fails("garbage", self.times) else None
 
 
@@ -45,18 +45,18 @@ class ClaimsDone(_Note):
     story = "the model says it is done and did nothing, until it is told that a check says otherwise"
     most_extra_calls = 1
 
-    def next(self, told: str) -> Call | Done:
-        told_otherwise = "checks say it is not" in told or "exit code 1" in told
+    def next(self, prompt: str) -> Call | Done:
+        told_otherwise = "checks say it is not" in prompt or "exit code 1" in prompt
         if self.faulty and not told_otherwise:
             return Done("I did everything")
-        return super().next(told)
+        return super().next(prompt)
 
 
 class ClaimsDoneForEver(_Note):
     story = "the model says it is done, whatever it is told"
     recoverable = False
 
-    def next(self, told: str) -> Call | Done:
+    def next(self, prompt: str) -> Call | Done:
         return Done("I did everything")
 
 
@@ -64,17 +64,17 @@ class WrongFile(_Note):
     story = "the model writes to the wrong file and says it is done, until it is told which one is missing"
     most_extra_calls = 3
 
-    def next(self, told: str) -> Call | Done:
-        if not self.faulty or "Learnt from earlier attempts" in told or "the check fails" in told:
-            return super().next(told)
-        return Done() if "noet.txt" in told else Call("run_command", {"command": "echo note > noet.txt"})
+    def next(self, prompt: str) -> Call | Done:
+        if not self.faulty or "Learnt from earlier attempts" in prompt or "the check fails" in prompt:
+            return super().next(prompt)
+        return Done() if "noet.txt" in prompt else Call("run_command", {"command": "echo note > noet.txt"})
 
 
 class DownTwice(_Note):
     story = "the model's server is down twice, then up"
     most_extra_calls = 2
 
-    def interfere(self, told: str) -> str | None:
+    def interfere(self, prompt: str) -> str | None:
         if self.fails("ask", 2):
             raise Down("overloaded")
         return None
@@ -85,15 +85,15 @@ class DownInTheMiddle(_Note):
     never_under = frozenset({"static"})
     most_extra_calls = 6
 
-    def next(self, told: str) -> Call | Done:
-        if "> note.txt" in told:
+    def next(self, prompt: str) -> Call | Done:
+        if "> note.txt" in prompt:
             return Done()
-        if "echo first" not in told:
+        if "echo first" not in prompt:
             return Call("run_command", {"command": "echo first > draft.txt"})
         return Call("run_command", {"command": "echo note > note.txt; rm draft.txt"})
 
-    def interfere(self, told: str) -> str | None:
-        if "echo first" in told and self.fails("ask", 5):
+    def interfere(self, prompt: str) -> str | None:
+        if "echo first" in prompt and self.fails("ask", 5):
             raise Down("overloaded")
         return None
 
@@ -102,7 +102,7 @@ class DownForEver(_Note):
     story = "the model's server never answers"
     recoverable = False
 
-    def interfere(self, told: str) -> str | None:
+    def interfere(self, prompt: str) -> str | None:
         raise Down("gone")
 
 
@@ -115,23 +115,23 @@ class _Sum(Scenario):
     def plan(self) -> Sequence[ExecutionStep]:
         return [file_step("sum.txt", "write the sum of 2 and 3 to sum.txt")]
 
-    def wishes(self, told: str) -> Sequence[Wish]:
+    def wishes(self, prompt: str) -> Sequence[Wish]:
         return [Wish("Write sum.txt", file="sum.txt")]
 
-    def content(self, told: str) -> str:
+    def content(self, prompt: str) -> str:
         raise NotImplementedError
 
-    def next(self, told: str) -> Call | Done:
-        if told.endswith("wrote sum.txt"):
+    def next(self, prompt: str) -> Call | Done:
+        if prompt.endswith("wrote sum.txt"):
             return Done()
-        return Call("write_file", {"path": "sum.txt", "content": self.content(told)})
+        return Call("write_file", {"path": "sum.txt", "content": self.content(prompt)})
 
 
 class SameWrongForEver(_Sum):
     story = "the model gives the same wrong answer, whatever it is told"
     recoverable = False
 
-    def content(self, told: str) -> str:
+    def content(self, prompt: str) -> str:
         return "6\n"
 
 
@@ -139,7 +139,7 @@ class TwoWrongByTurns(_Sum):
     story = "the model goes to and fro between two wrong answers"
     recoverable = False
 
-    def content(self, told: str) -> str:
+    def content(self, prompt: str) -> str:
         return f"{6 + self.nth('answer') % 2}\n"
 
 
@@ -147,7 +147,7 @@ class AlwaysWrongAnew(_Sum):
     story = "every answer is another wrong one"
     recoverable = False
 
-    def content(self, told: str) -> str:
+    def content(self, prompt: str) -> str:
         return f"{100 + self.nth('answer')}\n"
 
 
@@ -155,7 +155,7 @@ class RightInTheEnd(_Sum):
     story = "three wrong answers, then the right one"
     most_extra_calls = 3
 
-    def content(self, told: str) -> str:
+    def content(self, prompt: str) -> str:
         return f"{100 + self.nth('wrong')}\n" if self.fails("answer", 3) else "5\n"
 
 
@@ -174,7 +174,7 @@ class WrongPlanCheck(_Note):
             )
         ]
 
-    def wishes(self, told: str) -> Sequence[Wish]:
+    def wishes(self, prompt: str) -> Sequence[Wish]:
         return [Wish("note", check="grep -qs note note.txt || exit 1")]
 
 

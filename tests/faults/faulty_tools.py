@@ -30,8 +30,8 @@ class TimesOutTwice(Scenario):
 
         return [fetch_rates]
 
-    def next(self, told: str) -> Call | Done:
-        return Done() if "fetched the rates" in told else Call("fetch_rates")
+    def next(self, prompt: str) -> Call | Done:
+        return Done() if "fetched the rates" in prompt else Call("fetch_rates")
 
 
 class WrongParameter(Scenario):
@@ -55,10 +55,10 @@ class WrongParameter(Scenario):
 
         return [data_upload]
 
-    def next(self, told: str) -> Call | Done:
-        if "uploaded to" in told:
+    def next(self, prompt: str) -> Call | Done:
+        if "uploaded to" in prompt:
             return Done()
-        return Call("data_upload", {"datasource_id": "ds_001" if "known: ds_001" in told else "ds_invalid"})
+        return Call("data_upload", {"datasource_id": "ds_001" if "known: ds_001" in prompt else "ds_invalid"})
 
 
 class DownWithAlternative(Scenario):
@@ -87,10 +87,10 @@ class DownWithAlternative(Scenario):
         process_data.alternatives = ("alternative_processor",)  # type: ignore[attr-defined]
         return [process_data, alternative_processor]
 
-    def next(self, told: str) -> Call | Done:
-        if "processed 3 rows" in told:
+    def next(self, prompt: str) -> Call | Done:
+        if "processed 3 rows" in prompt:
             return Done()
-        return Call("alternative_processor" if "ConnectionError" in told else "process_data", {"rows": 3})
+        return Call("alternative_processor" if "ConnectionError" in prompt else "process_data", {"rows": 3})
 
 
 class AlwaysDown(Scenario):
@@ -110,7 +110,7 @@ class AlwaysDown(Scenario):
 
         return [process_data]
 
-    def next(self, told: str) -> Call | Done:
+    def next(self, prompt: str) -> Call | Done:
         return Call("process_data", {"rows": 3})
 
 
@@ -125,12 +125,12 @@ class NotCriticalAndDown(AlwaysDown):
         optional = call_step("process", "process_data", rows=3).with_(critical=False)
         return [free_step("note", "write note.txt with the word note")] if not self.faulty else [optional, NOTE]
 
-    def next(self, told: str) -> Call | Done:
-        if "# Failed step\nprocess" in told:
+    def next(self, prompt: str) -> Call | Done:
+        if "# Failed step\nprocess" in prompt:
             return Call("process_data", {"rows": 3})
-        if "# Step\nprocess" in told:
-            return Done("it is down") if "ConnectionError" in told else Call("process_data", {"rows": 3})
-        return Done() if "echo note" in told else Call("run_command", {"command": "echo note > note.txt"})
+        if "# Step\nprocess" in prompt:
+            return Done("it is down") if "ConnectionError" in prompt else Call("process_data", {"rows": 3})
+        return Done() if "echo note" in prompt else Call("run_command", {"command": "echo note > note.txt"})
 
 
 NOTE = free_step("note", "write note.txt with the word note")
@@ -167,16 +167,16 @@ class MissingUpstream(Scenario):
 
         return [make_clean, compute_features]
 
-    def next(self, told: str) -> Call | Done:
-        if "# Step\nmake clean.csv" in told:
-            return Done() if "cleaned the data" in told else Call("make_clean")
-        if "computed the features" in told:
+    def next(self, prompt: str) -> Call | Done:
+        if "# Step\nmake clean.csv" in prompt:
+            return Done() if "cleaned the data" in prompt else Call("make_clean")
+        if "computed the features" in prompt:
             return Done()
-        missing = "No such file or directory: 'clean.csv'" in told and "cleaned the data" not in told
+        missing = "No such file or directory: 'clean.csv'" in prompt and "cleaned the data" not in prompt
         return Call("make_clean" if missing else "compute_features")
 
-    def wishes(self, told: str) -> Sequence[Wish]:
-        if "Plan this one step again" in told:
+    def wishes(self, prompt: str) -> Sequence[Wish]:
+        if "Plan this one step again" in prompt:
             return [Wish("features", check=self.check)]
         return [Wish("make clean.csv", check="grep -q a clean.csv"), Wish("features", check=self.check)]
 
@@ -201,10 +201,10 @@ class LiesOnce(Scenario):
 
         return [save_report]
 
-    def next(self, told: str) -> Call | Done:
-        if any(words in told for words in ("checks fail", "the check fails", "exit code 1")):
-            return Done() if '"force": true' in told else Call("save_report", {"force": True})
-        return Done() if "saved the report" in told else Call("save_report")
+    def next(self, prompt: str) -> Call | Done:
+        if any(words in prompt for words in ("checks fail", "the check fails", "exit code 1")):
+            return Done() if '"force": true' in prompt else Call("save_report", {"force": True})
+        return Done() if "saved the report" in prompt else Call("save_report")
 
 
 class LiesForEver(LiesOnce):
@@ -236,8 +236,8 @@ class KilledHalfWay(Scenario):
 
         return [append_rows]
 
-    def next(self, told: str) -> Call | Done:
-        return Done() if "appended the rows" in told else Call("append_rows")
+    def next(self, prompt: str) -> Call | Done:
+        return Done() if "appended the rows" in prompt else Call("append_rows")
 
     def truth(self) -> bool:
         return (self.root / "ledger.csv").read_text() == self.good["ledger.csv"]
@@ -258,8 +258,8 @@ class FlakyCheck(Scenario):
     def plan(self) -> Sequence[ExecutionStep]:
         return [file_step("out.txt", "write the word out")]
 
-    def next(self, told: str) -> Call | Done:
-        if "out.txt as it is now" not in told and "wrote out.txt" in told:
+    def next(self, prompt: str) -> Call | Done:
+        if "out.txt as it is now" not in prompt and "wrote out.txt" in prompt:
             return Done()
         return Call("write_file", {"path": "out.txt", "content": "out\n"})
 
@@ -294,8 +294,8 @@ class OddException(Scenario):
 
         return [convert]
 
-    def next(self, told: str) -> Call | Done:
-        return Done() if "converted it" in told else Call("convert")
+    def next(self, prompt: str) -> Call | Done:
+        return Done() if "converted it" in prompt else Call("convert")
 
 
 ODD: dict[str, Callable[[], BaseException]] = {

@@ -77,15 +77,15 @@ class Scenario:
 
     # -- the model -------------------------------------------------------------------------------------------------
 
-    def next(self, told: str) -> Call | Done:
+    def next(self, prompt: str) -> Call | Done:
         """What the model does next, given everything it is told."""
         raise NotImplementedError
 
-    def wishes(self, told: str) -> Sequence[Wish]:
+    def wishes(self, prompt: str) -> Sequence[Wish]:
         """What it plans when the plan did not work."""
         return [Wish(step.name, check=self.check) for step in self.plan()]
 
-    def interfere(self, told: str) -> str | None:
+    def interfere(self, prompt: str) -> str | None:
         """What it says instead of an answer, if so; or raises `Down`."""
         return None
 

@@ -47,32 +47,32 @@ class ScenarioModel:
         self.calls += 1
         if self.calls > CALLS_AT_MOST:
             raise ModelRejected(f"more than {CALLS_AT_MOST} calls")
-        told = "\n".join(message.content for message in request.messages)
+        prompt = "\n".join(message.content for message in request.messages)
         try:
-            text = self.scenario.interfere(told)
+            text = self.scenario.interfere(prompt)
         except Down as error:
             raise ModelUnavailable(f"503: {error}") from None
         if text is None:
-            text = self._answer(told)
-        usage = Usage(prompt_tokens=len(told) // 4 + 1, output_tokens=len(text) // 4 + 1)
+            text = self._answer(prompt)
+        usage = Usage(prompt_tokens=len(prompt) // 4 + 1, output_tokens=len(text) // 4 + 1)
         return ModelReply(text=text, usage=usage, model=self.name)
 
-    def _answer(self, told: str) -> str:
-        if "Make a plan of at most" in told:
-            return json.dumps({"steps": [_step(wish) for wish in self.scenario.wishes(told)], "success_criteria": []})
-        if "Plan this one step again" in told and "# Tools" not in told:
-            return json.dumps(_step(self.scenario.wishes(told)[-1]))
-        answer = self.scenario.next(told)
-        if "Find the cause" in told:
+    def _answer(self, prompt: str) -> str:
+        if "Make a plan of at most" in prompt:
+            return json.dumps({"steps": [_step(wish) for wish in self.scenario.wishes(prompt)], "success_criteria": []})
+        if "Plan this one step again" in prompt and "# Tools" not in prompt:
+            return json.dumps(_step(self.scenario.wishes(prompt)[-1]))
+        answer = self.scenario.next(prompt)
+        if "Find the cause" in prompt:
             return json.dumps(_cause(answer))
         if isinstance(answer, Done):
             return json.dumps({"thought": "", "decision": "done", "reason": answer.reason, "tool": "", "arguments": {}})
-        if "Write the complete new content of" in told:
+        if "Write the complete new content of" in prompt:
             return f"```\n{answer.arguments['content']}```"
         content = answer.arguments.get("content")
         arguments = {name: value for name, value in answer.arguments.items() if name != "content"}
-        said = {"thought": "", "decision": "act", "reason": "", "tool": answer.tool, "arguments": arguments}
-        return json.dumps(said) + (f"\n```\n{content}```" if content is not None else "")
+        decision = {"thought": "", "decision": "act", "reason": "", "tool": answer.tool, "arguments": arguments}
+        return json.dumps(decision) + (f"\n```\n{content}```" if content is not None else "")
 
     async def aclose(self) -> None:
         pass

@@ -184,10 +184,10 @@ async def one_run(limits: ReflectionConfig, outcomes: list[str], fresh: list[boo
         # A repair or a new plan that repeats what failed is refused, and the next rung is chosen without an attempt.
         refusable = sum(step.single_step_repair_count for step in state.steps.values()) + state.task_replan_count
         assert len(bench.events(e.RungChosen)) <= attempts + refusable
-        for mine in state.steps.values():
-            assert mine.step_retry_count <= limits.max_step_retries
-            assert mine.temporary_retries <= limits.max_temporary_retries
-            assert mine.single_step_repair_count <= limits.max_single_step_repairs
+        for step_run in state.steps.values():
+            assert step_run.step_retry_count <= limits.max_step_retries
+            assert step_run.temporary_retries <= limits.max_temporary_retries
+            assert step_run.single_step_repair_count <= limits.max_single_step_repairs
         assert state.task_replan_count <= limits.max_task_replanning_attempts
         assert state.consecutive_failures <= len(STEPS) * (1 + limits.max_single_step_repairs)
         assert counted(fold(bench.journal.read(state.run_id))) == counted(state)

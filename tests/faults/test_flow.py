@@ -286,10 +286,10 @@ def counters(state: RunState) -> dict[str, Any]:
 async def test_the_counters_are_in_the_state_and_in_the_journal(bench: Bench) -> None:
     prepare(bench, [P] * 4 + [DEC] * 9)
     state = await bench.run_plan(steps(STEP), MODEL, reflection={"max_task_replanning_attempts": 0})
-    mine = state.steps["w"]
+    step_run = state.steps["w"]
     assert (
-        mine.step_retry_count,
-        mine.single_step_repair_count,
+        step_run.step_retry_count,
+        step_run.single_step_repair_count,
         state.task_replan_count,
         state.consecutive_failures,
     ) == (3, 1, 0, 2)

@@ -101,12 +101,14 @@ async def test_a_file_of_the_user_does_not_take_the_room_of_what_comes_back(full
     run_id = await run_that_deletes(full, "rm large.bin; touch made.txt")
     disk = os.statvfs(root)
     free = disk.f_bavail * disk.f_frsize
-    (root / "mine.bin").write_bytes(mine := os.urandom(free // 2 - MB * 3 // 4))
-    left = free - len(mine)
-    assert len(mine) + MB < left < len(mine) + 3 * MB, "there is room to store it, or for the other one, not for both"
+    (root / "mine.bin").write_bytes(content := os.urandom(free // 2 - MB * 3 // 4))
+    left = free - len(content)
+    assert len(content) + MB < left < len(content) + 3 * MB, (
+        "there is room to store it, or for the other one, not for both"
+    )
     await undo(reopened(full), full.home, run_id)
     assert (root / "large.bin").read_bytes() == large
-    assert (root / "mine.bin").read_bytes() == mine
+    assert (root / "mine.bin").read_bytes() == content
 
 
 @pytest.mark.req("X2")

@@ -85,14 +85,14 @@ def test_the_commands_of_the_redis_guide_copy_and_recover_a_run(tmp_path: Path, 
     first, second = snippets("guides/redis.md", "sh")
     export, _, _ = first.partition("\n")
     assert export == "export SUREFOOT_REDIS__URL=redis://127.0.0.1:6379/0"
-    here, there = Machine(tmp_path / "here", ANSWERS), Machine(tmp_path / "there", ANSWERS[1:])
-    for machine in (here, there):
+    source, target = Machine(tmp_path / "here", ANSWERS), Machine(tmp_path / "there", ANSWERS[1:])
+    for machine in (source, target):
         machine.environ["SUREFOOT_REDIS__URL"] = valkey.url
-    result = here.shell(first.replace(export, "true"))
+    result = source.shell(first.replace(export, "true"))
     assert result.returncode == 3, result.stderr
-    result = there.shell(second)
+    result = target.shell(second)
     assert result.returncode == 3, result.stderr
-    assert (there.work / "adder.py").exists()
+    assert (target.work / "adder.py").exists()
     assert len(valkey.client.zrange("surefoot:runs", 0, -1)) == 2
 
 

@@ -119,10 +119,10 @@ async def test_a_server_whose_context_is_smaller_than_it_said(bench: Bench, sile
 
 @pytest.mark.req("X14")
 @pytest.mark.parametrize(
-    ("content", "told", "silent"),
+    ("content", "context_tokens", "silent"),
     [(numbers, 16_000, False), (chinese, 16_000, False), (numbers, 200_000, False), (chinese, 200_000, True)],
 )
-async def test_a_conversation(bench: Bench, content: Any, told: int, silent: bool) -> None:
+async def test_a_conversation(bench: Bench, content: Any, context_tokens: int, silent: bool) -> None:
     bench.write(data__csv=content())
     for number in range(3):
         (bench.root / f"part{number}.csv").write_text(content())
@@ -133,12 +133,12 @@ async def test_a_conversation(bench: Bench, content: Any, told: int, silent: boo
     def answer(prompt: str) -> Any:
         return "I need nothing else." if "nearly too long" in prompt else script.pop(0)
 
-    traits = ModelTraits(context_tokens=told, tools="native", max_output_tokens=1_000)
+    traits = ModelTraits(context_tokens=context_tokens, tools="native", max_output_tokens=1_000)
     async with narrow(16_000, answer, silent=silent) as server:
         state = await run(bench, server, "data.csv", traits)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED, state.outcome.summary
-    if told == 16_000:
+    if context_tokens == 16_000:
         assert refused(server, 16_000) == 0
 
 

@@ -10,11 +10,11 @@ from report.stories import Story, tell
 
 @pytest.fixture(scope="session")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Story]:
-    told: dict[str, Story] = {}
+    stories_by_name: dict[str, Story] = {}
 
     def find(name: str) -> Story:
-        if name not in told:
-            told[name] = tell(name, Path(tmp_path_factory.mktemp(name)) / "project")
-        return told[name]
+        if name not in stories_by_name:
+            stories_by_name[name] = tell(name, Path(tmp_path_factory.mktemp(name)) / "project")
+        return stories_by_name[name]
 
     return find

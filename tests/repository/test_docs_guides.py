@@ -124,14 +124,14 @@ def test_the_commands_of_the_mcp_guide_work_with_the_real_server(tmp_path: Path)
     scripts = sysconfig.get_path("scripts")
     environ = {"HOME": str(home), "PATH": f"{scripts}:{os.environ['PATH']}", "LANG": "C.UTF-8"}
     environ["SUREFOOT_MODEL"] = f"scripted:{tmp_path / 'script.json'}"
-    said = ""
+    output = ""
     for line in commands_of("guides/mcp.md"):
         process = subprocess.run(
             shlex.split(line), cwd=folder, env=environ, text=True, capture_output=True, check=False
         )
         assert process.returncode == 0, process.stderr[-3000:]
-        said += process.stdout
-    assert "time__convert_time  (reads)" in said
+        output += process.stdout
+    assert "time__convert_time  (reads)" in output
     assert (folder / "tokyo.txt").read_text() == "21:00\n"
     journal = SqliteJournal(journal_file(home / ".local/share/surefoot"), read_only=True)
     (run,) = journal.summaries()

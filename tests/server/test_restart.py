@@ -12,7 +12,7 @@ import pytest
 import socketio
 
 from server.conftest import GatedRun, Site
-from server.test_javascript import modules, result, start
+from server.sockets.test_javascript import modules, result, start
 
 pytestmark = pytest.mark.slow
 

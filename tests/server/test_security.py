@@ -476,13 +476,13 @@ async def test_a_token_that_only_looks_commands_nothing(site: Site) -> None:
 
 @pytest.mark.attack("the server's door")
 def test_a_token_replaced_by_another_process_is_out_at_once(tmp_path: Path) -> None:
-    here, there = Tokens(tmp_path / "tokens.json"), Tokens(tmp_path / "tokens.json")
-    here.ensure()
-    old = here.get("control")
-    assert here.scope_of(old) == "control"
-    there.revoke("control")
-    assert here.scope_of(old) is None
-    assert here.scope_of(there.get("control")) == "control"
+    own, other = Tokens(tmp_path / "tokens.json"), Tokens(tmp_path / "tokens.json")
+    own.ensure()
+    old = own.get("control")
+    assert own.scope_of(old) == "control"
+    other.revoke("control")
+    assert own.scope_of(old) is None
+    assert own.scope_of(other.get("control")) == "control"
 
 
 @pytest.mark.attack("the server's door")

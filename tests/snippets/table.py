@@ -72,7 +72,7 @@ CANNOT_RUN: dict[str, str] = {
     r"surefoot push": "needs a run of a worker; tests/integrations/temporal/test_guide.py pushes one",
     r"surefoot worker": "needs Temporal; tests/integrations/temporal/test_guide.py starts one",
     r"surefoot recover": "needs Redis; tests/integrations/test_guides.py does it",
-    r"surefoot demo": "plays a recorded run in the time that it took; tests/cli/test_demo.py does it faster",
+    r"surefoot demo": "plays a recorded run in the time that it took; tests/cli/demo/test_demo.py does it faster",
     r"ssh ": "needs another machine",
     r"surefoot serve .*--tls-cert": "needs a certificate; tests/server has tests with one",
 }

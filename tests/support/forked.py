@@ -53,10 +53,10 @@ class Forked(subprocess.Popen[str]):
 
     def _execute_child(self, args: Any, *rest: Any) -> None:
         _, _, _, _, cwd, env, _, _, _, *pipes = rest
-        stdin, theirs, mine, stdout, errors, stderr = pipes[:6]
+        stdin, write_end, read_end, stdout, errors, stderr = pipes[:6]
         self.pid = fork(args, cwd, env, [stdin, stdout, stderr])
         self._child_created = True
-        self._close_pipe_fds(stdin, theirs, mine, stdout, errors, stderr)  # type: ignore[attr-defined]
+        self._close_pipe_fds(stdin, write_end, read_end, stdout, errors, stderr)  # type: ignore[attr-defined]
 
 
 @cache

@@ -44,8 +44,10 @@ async def narrow(
         prompt = prompt_of(request.body)
         size = tokens(prompt)
         if size > context:
-            said = f"request ({size} tokens) exceeds the available context size ({context} tokens), try increasing it"
-            return json_response({"error": {"message": "the prompt is too long" if silent else said}}, 400)
+            message = (
+                f"request ({size} tokens) exceeds the available context size ({context} tokens), try increasing it"
+            )
+            return json_response({"error": {"message": "the prompt is too long" if silent else message}}, 400)
         found = answer(prompt)
         usage = {"prompt_tokens": size, "completion_tokens": 9}
         if isinstance(found, str):

@@ -24,7 +24,7 @@ class Store:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     root = tmp_path / "here"
     (root / "empty").mkdir(parents=True)
     (root / "a.txt").write_text("a\n")
@@ -43,10 +43,10 @@ def elsewhere(tmp_path: Path, name: str = "there") -> Workspace:
 
 
 @pytest.mark.req("X6")
-def test_a_snapshot_arrives_exactly(here: Workspace, tmp_path: Path) -> None:
+def test_a_snapshot_arrives_exactly(workspace: Workspace, tmp_path: Path) -> None:
     store, there = Store(), elsewhere(tmp_path)
-    snapshot = here.snapshot()
-    Mirror(here, store.put, store.content.__getitem__).upload(snapshot)
+    snapshot = workspace.snapshot()
+    Mirror(workspace, store.put, store.content.__getitem__).upload(snapshot)
     mirror = Mirror(there, store.put, store.content.__getitem__)
     mirror.download(snapshot)
     there.restore(snapshot)
@@ -63,9 +63,9 @@ def test_a_snapshot_arrives_exactly(here: Workspace, tmp_path: Path) -> None:
 
 
 @pytest.mark.req("X6")
-def test_damaged_content_is_refused(here: Workspace, tmp_path: Path) -> None:
-    store, snapshot = Store(), here.snapshot()
-    Mirror(here, store.put, store.content.__getitem__).upload(snapshot)
+def test_damaged_content_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    store, snapshot = Store(), workspace.snapshot()
+    Mirror(workspace, store.put, store.content.__getitem__).upload(snapshot)
     digest = hashlib.sha256(b"a\n").hexdigest()
     store.content[digest] = b"b\n"
     mirror = Mirror(elsewhere(tmp_path), store.put, store.content.__getitem__)

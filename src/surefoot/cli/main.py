@@ -52,10 +52,10 @@ def _working_directory() -> list[str]:
 
 def _named_folders(words: list[str]) -> list[str]:
     """Return the folders that -C or --workspace may name. The options are not parsed yet."""
-    found = [words[at] for at in range(1, len(words)) if words[at - 1] in ("-C", "--workspace")]
-    found += [word[2:] for word in words if word.startswith("-C") and len(word) > 2]
-    found += [word.partition("=")[2] for word in words if word.startswith("--workspace=")]
-    return [os.path.expanduser(folder) for folder in found]  # noqa: PTH111
+    folders = [words[at] for at in range(1, len(words)) if words[at - 1] in ("-C", "--workspace")]
+    folders += [word[2:] for word in words if word.startswith("-C") and len(word) > 2]
+    folders += [word.partition("=")[2] for word in words if word.startswith("--workspace=")]
+    return [os.path.expanduser(folder) for folder in folders]  # noqa: PTH111
 
 
 if __name__ == "__main__":

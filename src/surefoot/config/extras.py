@@ -72,8 +72,8 @@ def _is_active(folder: Path) -> bool:
     """Whether plain `pip` is the one beside this Python."""
     import shutil
 
-    found = shutil.which("pip")
-    return found is not None and Path(found).parent == folder
+    pip = shutil.which("pip")
+    return pip is not None and Path(pip).parent == folder
 
 
 def _target(extra: str) -> list[str]:
@@ -128,8 +128,8 @@ def _requirements(extra: str) -> list[str]:
         listed = metadata.requires(NAME) or []
     except metadata.PackageNotFoundError:
         listed = []
-    found = list(dict.fromkeys(_requirements_in(listed, extra, set())))
-    return found or [f"{NAME}[{extra}]"]
+    requirements = list(dict.fromkeys(_requirements_in(listed, extra, set())))
+    return requirements or [f"{NAME}[{extra}]"]
 
 
 def _requirements_in(listed: list[str], extra: str, seen: set[str]) -> Iterator[str]:

@@ -78,8 +78,8 @@ def validate(name: str, item: Sourced, *, strict: bool) -> Any:
             value = adapter.validate_python(item.value)
     except (ValidationError, ValueError) as error:
         # An address may have a password, even if it is invalid.
-        given = "" if name == "redis.url" else f", not {_shorten(item.value)}"
-        message = f"{item.source}: {name.partition('.')[2]} must be {describe(field)}{given}"
+        actual = "" if name == "redis.url" else f", not {_shorten(item.value)}"
+        message = f"{item.source}: {name.partition('.')[2]} must be {describe(field)}{actual}"
         raise ConfigError(message, remedy="correct it, or remove it to use the default") from error
     if name == "redis.url" and strict and value and has_password(value):
         raise ConfigError(

@@ -265,19 +265,19 @@ class ExecutionConfig(Value):
         """Accept aliases of settings, for programs that build a config themselves."""
         if not isinstance(values, Mapping):
             return values
-        found = dict(values)
+        fields = dict(values)
         for alias, name in SETTING_ALIASES.items():
             short, (section, _, key) = alias.removeprefix("execution."), name.partition(".")
-            if short not in found:
+            if short not in fields:
                 continue
-            value = found.pop(short)
-            place = found if section == "execution" else dict(_as_mapping(found.get(section)))
+            value = fields.pop(short)
+            place = fields if section == "execution" else dict(_as_mapping(fields.get(section)))
             if place.get(key, value) != value:
                 raise ValueError(f"{short} and {key} are two names of one setting, and their values differ")
             place[key] = value
             if section != "execution":
-                found[section] = place
-        return found
+                fields[section] = place
+        return fields
 
     @property
     def snapshot_quota_bytes(self) -> int:

@@ -83,11 +83,11 @@ def passwords_in(url: str) -> list[str]:
     """Return the secret parts of a URL, as written and percent-decoded."""
     try:
         parts = urlsplit(url)
-        found = [parts.password or ""]
+        passwords = [parts.password or ""]
     except ValueError:
         return [url]
-    found += [value for name, value in parse_qsl(parts.query) if name.lower() in _SECRET_PARAMETERS]
-    return [form for value in found if value for form in dict.fromkeys((value, unquote(value)))]
+    passwords += [value for name, value in parse_qsl(parts.query) if name.lower() in _SECRET_PARAMETERS]
+    return [form for value in passwords if value for form in dict.fromkeys((value, unquote(value)))]
 
 
 def storage_secrets(environ: Mapping[str, str]) -> dict[str, str]:

@@ -29,7 +29,7 @@ _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _MAX_DEPTH = 6
 _MAX_WORDS = 500
-"""A longer command is cut off here, and sets `Found.doubt`."""
+"""A longer command is cut off here, and sets `FoundCommands.doubt`."""
 _UNKNOWN = ANY + ONE
 _MAX_GLOB = 200
 
@@ -41,7 +41,7 @@ class Match(IntEnum):
 
 
 @dataclass
-class Found:
+class FoundCommands:
     commands: list[list[str]] = field(default_factory=list)
     """The words of every command, with `ANY` for parts that are known only at run time."""
     doubt: bool = False
@@ -49,19 +49,19 @@ class Found:
     seen: set[str] = field(default_factory=set)
 
 
-def in_command_line(text: str) -> Found:
-    found = Found()
+def in_command_line(text: str) -> FoundCommands:
+    found = FoundCommands()
     _add_line(found, text, 0)
     return found
 
 
-def in_python(source: str) -> Found:
-    found = Found()
+def in_python(source: str) -> FoundCommands:
+    found = FoundCommands()
     _add_started(found, started_by(source), 0)
     return found
 
 
-def _add_line(found: Found, text: str, depth: int) -> None:
+def _add_line(found: FoundCommands, text: str, depth: int) -> None:
     text = text.replace(ONE, ANY)  # another shell splits it into words
     if text in found.seen or not text.strip(ANY + " \t\n"):
         found.doubt = found.doubt or ANY in text
@@ -81,7 +81,7 @@ def _add_line(found: Found, text: str, depth: int) -> None:
         _add_command(found, words, lines, depth)
 
 
-def _add_command(found: Found, words: list[str], lines: Lines, depth: int) -> None:
+def _add_command(found: FoundCommands, words: list[str], lines: Lines, depth: int) -> None:
     if len(words) > _MAX_WORDS:
         found.doubt, words = True, words[:_MAX_WORDS]
     head = head_of(words)
@@ -102,7 +102,7 @@ def _add_command(found: Found, words: list[str], lines: Lines, depth: int) -> No
             _add_input(found, words[position + 1 :], lines, depth)
 
 
-def _add_arguments(found: Found, name: str, rest: list[str], lines: Lines, depth: int) -> None:
+def _add_arguments(found: FoundCommands, name: str, rest: list[str], lines: Lines, depth: int) -> None:
     """Add the commands that a program runs from its arguments."""
     if name in SHELLS or name in WRAPPERS:
         for text in (*rest, *([" ".join(rest)] if name == "eval" else [])):
@@ -119,7 +119,7 @@ def _runs_text(name: str, rest: Sequence[str]) -> bool:
     return name == "eval" or (name in SHELLS and any(re.match(r"-\w*c", word) for word in rest))
 
 
-def _add_input(found: Found, rest: list[str], lines: Lines, depth: int) -> None:
+def _add_input(found: FoundCommands, rest: list[str], lines: Lines, depth: int) -> None:
     """Add the commands that a shell without a script reads from its input."""
     if any(not word.startswith("-") for word in rest):
         return
@@ -129,7 +129,7 @@ def _add_input(found: Found, rest: list[str], lines: Lines, depth: int) -> None:
     found.doubt = found.doubt or any(_base(words[head_of(words)]) not in ("echo", "printf", "cd") for words in others)
 
 
-def _add_python(found: Found, rest: list[str], lines: Lines, depth: int) -> None:
+def _add_python(found: FoundCommands, rest: list[str], lines: Lines, depth: int) -> None:
     code = [word for option, word in pairwise(rest) if re.fullmatch(r"-[A-Za-z]*c", option)]
     code += [option[2:] for option in rest if option.startswith("-c") and len(option) > 2]
     if not any(not word.startswith("-") for word in rest):
@@ -140,7 +140,7 @@ def _add_python(found: Found, rest: list[str], lines: Lines, depth: int) -> None
         _add_started(found, started_by(re.sub(f"[{_UNKNOWN}]", "_", source)), depth + 1)
 
 
-def _add_started(found: Found, started: Started, depth: int) -> None:
+def _add_started(found: FoundCommands, started: Started, depth: int) -> None:
     found.doubt = found.doubt or started.hidden
     for words in started.commands:
         if words:
@@ -171,7 +171,7 @@ def _base(word: str) -> str:
 # -- matching with a pattern ---------------------------------------------------------------------------------------
 
 
-def matches(pattern: str, found: Found) -> Match:
+def matches(pattern: str, found: FoundCommands) -> Match:
     """Whether one of the commands fits a pattern such as `git push *`.
 
     The program is compared by the last component of its path, at any position in the command. The command may have
@@ -185,9 +185,9 @@ def matches(pattern: str, found: Found) -> Match:
 
 def _command_matches(patterns: Sequence[str], words: Sequence[str]) -> Match:
     open_end = patterns[-1] == "*"
-    wanted = patterns[1:-1] if open_end else patterns[1:]
-    plain = [word for word in wanted if not word.startswith("-")]
-    options = [word for word in wanted if word.startswith("-")]
+    required = patterns[1:-1] if open_end else patterns[1:]
+    plain = [word for word in required if not word.startswith("-")]
+    options = [word for word in required if word.startswith("-")]
     heads = _heads(words)
     best = Match.NO
     for start, word in enumerate(words):
@@ -198,8 +198,8 @@ def _command_matches(patterns: Sequence[str], words: Sequence[str]) -> Match:
             best = max(best, Match.POSSIBLE)
         if program > best:
             rest = words[start + 1 :]
-            given = min((_option_matches(option, rest) for option in options), default=Match.CERTAIN)
-            best = max(best, min(program, given, _rest_matches(plain, rest, open_end=open_end)))
+            option_match = min((_option_matches(option, rest) for option in options), default=Match.CERTAIN)
+            best = max(best, min(program, option_match, _rest_matches(plain, rest, open_end=open_end)))
     return best
 
 

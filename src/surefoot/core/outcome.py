@@ -62,8 +62,8 @@ def distinct_checks(results: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
 
 
 def count_checks(results: Iterable[CheckResult]) -> CheckCount:
-    found = distinct_checks(results)
-    return CheckCount(sum(result.passed for result in found), len(found))
+    distinct = distinct_checks(results)
+    return CheckCount(sum(result.passed for result in distinct), len(distinct))
 
 
 def decisive(results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:

@@ -35,20 +35,20 @@ class Started:
 
 def started_by(source: str) -> Started:
     """Return the commands that a program starts: none if the source does not parse, because Python cannot run it."""
-    found = Started()
+    started = Started()
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return found
+        return started
     program = _Program(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            _look_at_call(program, node, found)
-    found.hidden = found.hidden or bool(_HIDING_MODULES & program.modules)
-    return found
+            _look_at_call(program, node, started)
+    started.hidden = started.hidden or bool(_HIDING_MODULES & program.modules)
+    return started
 
 
-def _look_at_call(program: "_Program", call: ast.Call, found: Started) -> None:
+def _look_at_call(program: "_Program", call: ast.Call, started: Started) -> None:
     name = program.name_of(call.func)
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     first = call.args[0] if call.args else named.get("args") or named.get("cmd") or named.get("command")
@@ -56,25 +56,25 @@ def _look_at_call(program: "_Program", call: ast.Call, found: Started) -> None:
         known = program.text_of(call.args[1 if name == "getattr" and len(call.args) > 1 else 0]) if call.args else ANY
         is_risky = name != "getattr" or program.name_of(call.args[0]).split(".")[0] in ("os", "subprocess", "builtins")
         if ANY in known and is_risky:
-            found.hidden = True
+            started.hidden = True
         elif name in _HIDES:
             inner = started_by(known)
-            found.lines += inner.lines
-            found.commands += inner.commands
-            found.hidden = found.hidden or inner.hidden
+            started.lines += inner.lines
+            started.commands += inner.commands
+            started.hidden = started.hidden or inner.hidden
     elif name in _SHELL:
-        found.lines.append(program.text_of(first))
+        started.lines.append(program.text_of(first))
     elif name in _EITHER:
         words = program.words_of(first)
         if words is None:
-            found.lines.append(program.text_of(first))
+            started.lines.append(program.text_of(first))
         else:
-            found.commands.append(words)
+            started.commands.append(words)
     elif name in _ARGUMENTS:
-        found.commands.append([program.item_of(argument, 0) for argument in call.args] or [ANY])
+        started.commands.append([program.item_of(argument, 0) for argument in call.args] or [ANY])
     elif name.startswith(_EXEC):
         words = [word for argument in call.args for word in program.words_of(argument) or [program.text_of(argument)]]
-        found.commands.append(words or [ANY])
+        started.commands.append(words or [ANY])
 
 
 class _Program:

@@ -36,10 +36,10 @@ class Task(Value):
     @field_validator("checks")
     @classmethod
     def _each_check_once(cls, checks: tuple[Check, ...]) -> tuple[Check, ...]:
-        found: dict[str, Check] = {}
+        by_key: dict[str, Check] = {}
         for check in checks:
-            found.setdefault(check.key, check)
-        return tuple(found.values())
+            by_key.setdefault(check.key, check)
+        return tuple(by_key.values())
 
     @property
     def folder(self) -> Path:

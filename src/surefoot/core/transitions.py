@@ -237,6 +237,6 @@ def draw(table: Mapping[S, Mapping[S, str]], start: S) -> str:
     """Return the table as a Mermaid state diagram."""
     lines = ["stateDiagram-v2", f"    [*] --> {start}"]
     for old, targets in table.items():
-        lines += [f"    {old} --> {new}: {why}" for new, why in targets.items()]
+        lines += [f"    {old} --> {new}: {reason}" for new, reason in targets.items()]
     lines += [f"    {state} --> [*]" for state, targets in table.items() if not targets]
     return "\n".join(lines)

@@ -22,13 +22,13 @@ from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.workspace.lock import WorkspaceLock
 
-KEPT_SECONDS = 2.0
+OPEN_SECONDS = 2.0
 """How long a run stays open, with its workspace locked, after a part. A part that comes later resumes the run."""
 _HALTED = (Stage.WAITING, Stage.FAILED)
 
 
 @dataclass
-class _Kept:
+class _OpenRun:
     """A run between two parts, with the lock of its folder."""
 
     run: Run
@@ -42,7 +42,7 @@ class Parts:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._kept: dict[str, _Kept] = {}
+        self._open_runs: dict[str, _OpenRun] = {}
 
     def exists(self, run_id: str) -> bool:
         """Whether the journal has the run."""
@@ -54,8 +54,8 @@ class Parts:
 
     def state_of(self, run_id: str, seen: int = 0) -> RunState:
         """Return the state of a run. Raises CheckpointAhead if the journal ends before the event number `seen`."""
-        if run_id in self._kept:
-            state = self._kept[run_id].run.state
+        if run_id in self._open_runs:
+            state = self._open_runs[run_id].run.state
         elif seen and not self.exists(run_id):
             state = RunState(run_id=run_id)
         else:
@@ -93,10 +93,10 @@ class Parts:
             if run.state.stage in stages:
                 await part(run)
 
-        lock, kept = self._take(state)
+        lock, open_run = self._take(state)
         with contextlib.ExitStack() as undo:
             undo.callback(lock.release)
-            run = kept
+            run = open_run
             if run is None:
                 # Read again, now that nobody else can write to it.
                 records = list(self._services.journal.read(run_id))
@@ -110,12 +110,12 @@ class Parts:
 
     def close(self) -> None:
         """Release the folders of runs that are between two parts."""
-        for run_id in list(self._kept):
+        for run_id in list(self._open_runs):
             self._release(run_id)
 
     def __del__(self) -> None:
-        for kept in self._kept.values():
-            kept.lock.release()
+        for open_run in self._open_runs.values():
+            open_run.lock.release()
 
     # -- between two parts -----------------------------------------------------------------------------------------
 
@@ -124,25 +124,25 @@ class Parts:
         await self._services.journal.flush()
         if run.state.stage in STAGES:
             run_id, loop = run.state.run_id, asyncio.get_running_loop()
-            self._kept[run_id] = _Kept(run, lock, loop, loop.call_later(KEPT_SECONDS, self._release, run_id))
+            self._open_runs[run_id] = _OpenRun(run, lock, loop, loop.call_later(OPEN_SECONDS, self._release, run_id))
             undo.pop_all()
 
     def _take(self, state: RunState) -> tuple[WorkspaceLock, Run | None]:
         """Return the lock of a run's folder, and the run itself if it has been kept."""
-        kept = self._kept.get(state.run_id)
-        if kept is not None and kept.loop is asyncio.get_running_loop():
-            kept.timer.cancel()
-            del self._kept[state.run_id]
-            return kept.lock, kept.run
+        open_run = self._open_runs.get(state.run_id)
+        if open_run is not None and open_run.loop is asyncio.get_running_loop():
+            open_run.timer.cancel()
+            del self._open_runs[state.run_id]
+            return open_run.lock, open_run.run
         self._release(state.run_id)
         lock = WorkspaceLock(require_usable(state.task).folder, self._services.home, state.run_id)
         lock.acquire()
         return lock, None
 
     def _release(self, run_id: str) -> None:
-        if kept := self._kept.pop(run_id, None):
-            kept.timer.cancel()
-            kept.lock.release()
+        if open_run := self._open_runs.pop(run_id, None):
+            open_run.timer.cancel()
+            open_run.lock.release()
 
 
 def _is_due(state: RunState, stages: Collection[Stage], go_on_at: int) -> bool:

@@ -20,7 +20,7 @@ _VALUE_REMEDY = "write the variable's name instead of its value; if it is not a 
 _FORMAT_REMEDY = "keep it in a file or in a variable of the environment, and name that instead"
 
 
-def refuse_secrets(redactor: Redactor, task: Task, given: Sequence[e.Event]) -> None:
+def refuse_secrets(redactor: Redactor, task: Task, events: Sequence[e.Event]) -> None:
     """Raise if the task, a check, the workspace's path or a given plan contains a secret.
 
     Text that looks like a token is accepted as part of a path, and in a given plan.
@@ -29,19 +29,19 @@ def refuse_secrets(redactor: Redactor, task: Task, given: Sequence[e.Event]) -> 
     redactor = redactor.sparing(lambda: "\n".join([str(folder), *list_files(folder)]))
     parts = {"the task": task.text, "the path of the workspace": task.workspace}
     parts |= {f"check {number}": check.model_dump_json() for number, check in enumerate(task.checks, 1)}
-    parts |= {f"the given {event.type.replace('_', ' ')}": e.encode(event).decode() for event in given}
+    parts |= {f"the given {event.type.replace('_', ' ')}": e.encode(event).decode() for event in events}
     for what, text in parts.items():
-        if found := redactor.find_known(text):
-            raise _refused(what, found, _VALUE_REMEDY)
+        if finding := redactor.find_known(text):
+            raise _refused(what, finding, _VALUE_REMEDY)
     for what, text in (("the task", task.text), *((f"the check {c.label!r}", c.label) for c in task.checks)):
-        if found := redactor.find_format(text):
-            raise _refused(redactor.redact(what), found, _FORMAT_REMEDY)
+        if finding := redactor.find_format(text):
+            raise _refused(redactor.redact(what), finding, _FORMAT_REMEDY)
 
 
 def refuse_secret_answer(redactor: Redactor, answer: str, what: str = "the answer") -> None:
     """Raise if an answer to a question, or other text from a person, contains a known secret: it would be stored."""
-    if found := redactor.find_known(answer):
-        raise _refused(what, found, _VALUE_REMEDY)
+    if finding := redactor.find_known(answer):
+        raise _refused(what, finding, _VALUE_REMEDY)
 
 
 def refuse_missing_commands(task: Task) -> None:
@@ -103,5 +103,5 @@ def _not_found(missing: MissingCommand) -> CommandNotFound:
     return CommandNotFound(f"the check cannot be run: {name} {missing.problem}", remedy=remedy)
 
 
-def _refused(what: str, found: str, remedy: str) -> UsageError:
-    return UsageError(f"{what} contains {found}, which must not be stored or sent to a model", remedy=remedy)
+def _refused(what: str, finding: str, remedy: str) -> UsageError:
+    return UsageError(f"{what} contains {finding}, which must not be stored or sent to a model", remedy=remedy)

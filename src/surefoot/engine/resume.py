@@ -7,12 +7,12 @@ import asyncio
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.reflector.restore import (
+    ask_whether_done,
     changes_of_interrupted,
     note_incidents,
     restore_step,
     rolled_back,
     undo_interrupted,
-    was_done,
 )
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
@@ -32,13 +32,13 @@ async def pick_up(run: Run) -> None:
     await _leave_halt(run)
     await _finish_restore(run)
     for action in list(run.state.open_actions.values()):
-        await _settle_interrupted(run, action)
+        await _resolve_interrupted(run, action)
     if had_ended:
         await _reset_failed_step(run)
     await check_before(run)
 
 
-async def settle_conflict(run: Run, conflict: RestoreConflict) -> None:
+async def resolve_conflict(run: Run, conflict: RestoreConflict) -> None:
     """Ask what to do about a failed step that cannot be undone, because someone changed its files meanwhile."""
     step_run = run.state.steps[run.state.recovering]
     step_id = step_run.step.id
@@ -81,7 +81,7 @@ async def _reset(run: Run, step_run: StepRun, note: str) -> None:
     )
 
 
-async def _settle_interrupted(run: Run, action: Action) -> None:
+async def _resolve_interrupted(run: Run, action: Action) -> None:
     """Undo the file changes of an action that was begun and has no recorded result.
 
     The engine does not repeat it: the step continues, and a model decides again what to do. If the action has effects
@@ -89,7 +89,7 @@ async def _settle_interrupted(run: Run, action: Action) -> None:
     """
     arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
     call = f"{action.tool}({arguments[:500]})"
-    if action.external and await was_done(run, call, action.step_id, action.id):
+    if action.external and await ask_whether_done(run, call, action.step_id, action.id):
         changed = await changes_of_interrupted(run, action, alive_at=run.heartbeat.last_before)
         finished = e.ActionFinished(
             action_id=action.id,

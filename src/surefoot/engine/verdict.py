@@ -161,14 +161,16 @@ def _judge(state: RunState, observed: Observed, checks: Sequence[CheckResult]) -
 def _refuted(view: JudgedView) -> str:
     """Return why checks that pass in the workspace prove nothing: files that decide what they do were changed."""
     files = [*view.restored, *view.left_out]
-    shown = _listed(files)
+    file_list = _listed(files)
     if view.problem:
         changed = (
-            f"{shown} changed, which decides what they do, and they could not be run without that: " if shown else ""
+            f"{file_list} changed, which decides what they do, and they could not be run without that: "
+            if file_list
+            else ""
         )
         return f"the checks pass, but {changed}{view.problem}"
     return (
-        f"{view.red[0].check.label!r} passes only because of changes to {shown}, which the task does not ask for: "
+        f"{view.red[0].check.label!r} passes only because of changes to {file_list}, which the task does not ask for: "
         "it fails with what was there before the run"
     )
 
@@ -210,7 +212,7 @@ def _diagnosis(
         cause=cause,
         root_cause=root_cause,
         evidence=evidence,
-        tried=tuple(_tried(state)),
+        tried=tuple(_refusals_and_attempts(state)),
         left_behind=tuple(_files_left_behind(state, observed.all)),
         left_outside=tuple(state.left_outside.values()),
         next_steps=tuple(next_steps),
@@ -239,7 +241,7 @@ def _files_left_behind(state: RunState, paths: Sequence[str]) -> Iterable[str]:
         yield f"and {len(paths) - MAX_LISTED} more: surefoot show {state.run_id} --diff"
 
 
-def _tried(state: RunState) -> Iterable[str]:
+def _refusals_and_attempts(state: RunState) -> Iterable[str]:
     for phase, messages in state.refusals.items():
         yield f"{phase}: refused by its gate ({'; '.join(messages)})"
     yield from state.tried
@@ -329,8 +331,8 @@ def _not_named(state: RunState, observed: Observed) -> Iterable[str]:
 
 def _missing_parts(state: RunState, observed: Observed) -> list[str]:
     """Return which of tests, documentation and changelog entries the task asks for, and no changed file can be."""
-    done = state.task is not None and state.validation is not None
-    return missing_parts(state.task.text, observed.all) if done and state.task else []
+    validated = state.task is not None and state.validation is not None
+    return missing_parts(state.task.text, observed.all) if validated and state.task else []
 
 
 def _view_warnings(state: RunState) -> Iterable[str]:
@@ -354,17 +356,19 @@ def _checks_dropped_by_review(state: RunState) -> Iterable[str]:
 
 def _new_git_state(observed: Observed) -> list[str]:
     """Return warnings about new repositories and hooks, whose settings git uses when the user next runs it."""
-    found = []
+    warnings = []
     added = [path for path in observed.added if not path.startswith(".git/")]
     nested = {path.partition("/.git")[0] for path in added if path.endswith(("/.git", "/.git/HEAD"))}
     folders = {path.removesuffix("/HEAD") for path in added if path.endswith("/HEAD") and "/.git/" not in path}
     bare = {folder for folder in folders if any(path.startswith(f"{folder}/objects") for path in added)}
     if repositories := sorted(nested | bare):
-        shown = join_limited(repositories, 5)
-        found.append(f"new git repository in the workspace: {shown}; look at its config before you run git there")
+        repository_list = join_limited(repositories, 5)
+        warnings.append(
+            f"new git repository in the workspace: {repository_list}; look at its config before you run git there"
+        )
     if hooks := [path for path in added if path.startswith(".husky/")]:
-        found.append(f"new git hooks, which run on your commits: {', '.join(hooks[:5])}")
-    return found
+        warnings.append(f"new git hooks, which run on your commits: {', '.join(hooks[:5])}")
+    return warnings
 
 
 def _regressions_unknown(state: RunState) -> Iterable[str]:

@@ -130,8 +130,8 @@ def _before_phase(records: Sequence[e.Record], phase: Stage) -> _Place:
     created = records[0].event
     assert isinstance(created, e.RunCreated)
     if phase is created.starts_at:
-        given = [r.seq for r in records[1:] if isinstance(r.event, e.PhaseStarted | e.StageEntered | e.StepStarted)]
-        return _Place(WorkspaceState(created.snapshot), given[0] if given else records[-1].seq + 1)
+        starts = [r.seq for r in records[1:] if isinstance(r.event, e.PhaseStarted | e.StageEntered | e.StepStarted)]
+        return _Place(WorkspaceState(created.snapshot), starts[0] if starts else records[-1].seq + 1)
     for record in records:
         if isinstance(record.event, e.StageEntered) and record.event.stage is phase:
             before = [r for r in records if r.seq <= record.seq]
@@ -166,10 +166,10 @@ def _before_step(records: Sequence[e.Record], step: str) -> _Place:
 
 def _before_decision(records: Sequence[e.Record], number: int) -> _Place:
     """The workspace when a decision was made, and the first event that belongs to it."""
-    found = decisions(records)
-    if not 0 < number <= len(found):
-        raise UsageError(f"there is no decision {number}", remedy=f"there are {len(found)}: surefoot show --decisions")
-    decision = found[number - 1]
+    listed = decisions(records)
+    if not 0 < number <= len(listed):
+        raise UsageError(f"there is no decision {number}", remedy=f"there are {len(listed)}: surefoot show --decisions")
+    decision = listed[number - 1]
     return _Place(_workspace_at(records, decision.begins, decision.step_id), decision.begins)
 
 

@@ -52,7 +52,7 @@ def collect_garbage(
     """
     runs = journal.summaries(_ALL_RUNS)
     chosen = [run for run in runs if workspaces is None or run.workspace in workspaces]
-    ended = [run for run in chosen if _has_ended(run)][keep:]
+    ended = [run for run in chosen if _has_final_verdict(run)][keep:]
     before = time.time() - older_than
     with ExitStack() as stack:
         old = [run for run in ended if run.updated_at <= before]
@@ -107,7 +107,7 @@ def _remove_scratch_copies(home: Path, run_id: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _has_ended(run: RunSummary) -> bool:
+def _has_final_verdict(run: RunSummary) -> bool:
     final = run.stage in (Stage.COMPLETED, Stage.FAILED)
     return final and run.verdict not in (None, Verdict.WAITING, Verdict.INTERRUPTED)
 

@@ -103,26 +103,24 @@ def require_editable(state: RunState) -> None:
         raise UsageError(f"run {state.run_id} {problem}", remedy=f"see its state: surefoot show {state.run_id}")
 
 
-def require_revision(state: RunState, text: str, why: str) -> PlanRevised | None:
+def require_revision(state: RunState, text: str, reason: str) -> PlanRevised | None:
     """The revision that a changed plan stands for; None if nothing changed. Raises UsageError if it is not possible."""
     try:
-        return revision(text, state, why)
+        return revision(text, state, reason)
     except PlanError as error:
         raise UsageError(str(error), remedy=error.remedy) from None
 
 
-async def revise_plan(
-    journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, redactor: Redactor
-) -> int:
+async def revise_plan(journal: Journal, run_id: str, plan: str, why: str, seen: PlanRevised, redactor: Redactor) -> int:
     """Change the plan of a run that only made a plan. Returns the number of the event that records the change.
 
-    `wanted` is the revision that the sender saw. It is computed again, because the plan may have been changed since.
+    `seen` is the revision that the sender saw. It is computed again, because the plan may have been changed since.
     """
     refuse_secret_answer(redactor, plan, "the plan")
     state = fold(journal.read(run_id))
     reason = f"{user_name()}: {why}" if why else user_name()
     try:
-        revised = revision(plan, state, reason, (), wanted.removed)
+        revised = revision(plan, state, reason, (), seen.removed)
     except PlanError as error:
         raise UsageError(f"the plan was changed meanwhile: {error}", remedy=error.remedy) from None
     if revised is None:
@@ -131,7 +129,7 @@ async def revise_plan(
     return record.seq
 
 
-def send_edit(journal: Journal, run_id: str, plan: str, why: str, wanted: PlanRevised, command_id: str = "") -> None:
-    """Send a changed plan to a run. `wanted` is the revision that the sender saw, from `require_revision`."""
-    by, removes = user_name(), wanted.removed
-    journal.send(run_id, ControlMessage(command="edit", by=by, why=why, plan=plan, removes=removes, id=command_id))
+def send_edit(journal: Journal, run_id: str, plan: str, reason: str, seen: PlanRevised, command_id: str = "") -> None:
+    """Send a changed plan to a run. `seen` is the revision that the sender saw, from `require_revision`."""
+    by, removes = user_name(), seen.removed
+    journal.send(run_id, ControlMessage(command="edit", by=by, why=reason, plan=plan, removes=removes, id=command_id))

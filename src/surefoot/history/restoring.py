@@ -70,8 +70,10 @@ def plan_restore(
     conflicts = sorted(own & foreign)
     restored = own if force else own - set(conflicts)
     # Restoring a folder restores everything in it. A folder with changes by others is restored file by file instead.
-    kept = foreign - restored
-    paths = [path for path in restored if path != "." and not any(other.startswith(f"{path}/") for other in kept)]
+    not_restored = foreign - restored
+    paths = [
+        path for path in restored if path != "." and not any(other.startswith(f"{path}/") for other in not_restored)
+    ]
     merged = workspace.with_paths_from(current, target, sorted(paths))
     return RestorePlan(folder, current, merged, workspace.changes(current, merged), () if force else tuple(conflicts))
 
@@ -133,7 +135,7 @@ def _refresh(workspace: Workspace, plan: RestorePlan) -> None:
     plan.current, plan.target = current, workspace.with_paths_from(current, plan.target, sorted(restored))
 
 
-def who(command: str = "") -> str:
+def user_and_command(command: str = "") -> str:
     """The name of the user, followed by the command in parentheses if there is one."""
     try:
         name = getpass.getuser()

@@ -25,26 +25,26 @@ def listed_statuses(runs: Sequence[RunSummary], reader: Reader, live: Collection
 
     The runs are not folded. A few of their events are read, with two queries for all runs.
     """
-    undecided = [run.run_id for run in runs if not has_ended(run) and not run.undone]
+    undecided = [run.run_id for run in runs if not has_verdict(run) and not run.undone]
     maybe_plans = [run.run_id for run in runs if (run.stage, run.verdict) == (Stage.COMPLETED, Verdict.UNVERIFIED)]
     events: dict[str, list[tuple[str, bytes]]] = {run_id: [] for run_id in undecided}
     for run_id, kind, body in reader.bodies(undecided, _OPEN_KINDS) if undecided else ():
         events[run_id].append((kind, body))
     validated = {body.run_id for body in reader.bodies(maybe_plans, ["validated"])} if maybe_plans else set()
     plans = set(maybe_plans) - validated
-    found = []
+    statuses = []
     for run in runs:
-        verdict = run.verdict if has_ended(run) else None
+        verdict = run.verdict if has_verdict(run) else None
         facts = StatusFacts(
             run.stage, verdict, run.run_id in live, is_undone=bool(run.undone), is_plan=run.run_id in plans
         )
         if run.run_id in events:
             facts = _with_events(facts, run.run_id, events[run.run_id], reader)
-        found.append(status_from(facts))
-    return found
+        statuses.append(status_from(facts))
+    return statuses
 
 
-def has_ended(run: RunSummary) -> bool:
+def has_verdict(run: RunSummary) -> bool:
     return run.verdict not in (None, Verdict.INTERRUPTED)
 
 

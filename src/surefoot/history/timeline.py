@@ -94,8 +94,8 @@ class Timeline:
         """A predicate that says whether the run changed a path, or one above or below it, after an event."""
         if self.last_unlisted_change > event:
             return lambda path: not (self.committed and _is_repository(path))
-        found = {path for path, last in self.touched.items() if last > event}
-        return around({path for path in found if not (self.committed and _is_repository(path))})
+        paths = {path for path, last in self.touched.items() if last > event}
+        return around({path for path in paths if not (self.committed and _is_repository(path))})
 
 
 def _is_repository(path: str) -> bool:

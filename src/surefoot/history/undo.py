@@ -12,7 +12,7 @@ from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.verdict import Observed, stopped
 from surefoot.errors import UsageError
-from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, who
+from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, user_and_command
 from surefoot.history.timeline import Timeline, WorkspaceState, build_timeline, find_step, workspace_of
 from surefoot.history.worktree import applied_folder, undo_apply
 from surefoot.journal import events as e
@@ -46,7 +46,9 @@ async def undo(
     state, timeline = fold(records), build_timeline(records)
     assert state.task is not None
     if applied_folder(state, timeline, step, to):
-        return await undo_apply(journal, home, records, to=to, force=force, by=by or who(), confirm=confirm)
+        return await undo_apply(
+            journal, home, records, to=to, force=force, by=by or user_and_command(), confirm=confirm
+        )
     if not state.task.folder.is_dir():
         raise UsageError(
             f"the workspace of run {run_id} is gone: {state.task.folder}",
@@ -75,7 +77,7 @@ async def undo(
             snapshot=plan.target,
             paths=plan.paths,
             towards="" if redoes else target,
-            by=by or who(),
+            by=by or user_and_command(),
             scope="snapshot" if to else "step" if step else "run",
             from_step=find_step(state, timeline, step) if step else "",
             redoes=redoes,
@@ -90,14 +92,14 @@ async def undo(
 def _later_runs(journal: Journal, state: RunState, paths: Sequence[str]) -> list[str]:
     """The runs that changed one of these files after this run began and were not undone, the newest first."""
     assert state.task is not None
-    found = []
+    run_ids = []
     for run in journal.summaries(_MAX_LATER_RUNS, [state.task.workspace]):
         if run.run_id == state.run_id or run.created_at < state.started_at or run.undone == "undone":
             continue
         changed = build_timeline(journal.read(run.run_id)).touched_since(0)
         if any(map(changed, paths)):
-            found.append(run.run_id)
-    return found
+            run_ids.append(run.run_id)
+    return run_ids
 
 
 def _is_recorded(state: RunState, event: e.RolledBack) -> bool:

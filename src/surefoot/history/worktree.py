@@ -11,7 +11,7 @@ from pathlib import Path
 
 from surefoot.config.model import ExecutionConfig
 from surefoot.errors import UsageError
-from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, who
+from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, user_and_command
 from surefoot.history.timeline import Timeline, around, build_timeline, workspace_of
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
@@ -151,5 +151,5 @@ def _applied(plan: RestorePlan, by: str, *, towards: str = "", reverts: bool = F
         towards=towards,
         paths=plan.paths,
         reverts=reverts,
-        by=by or who(),
+        by=by or user_and_command(),
     )

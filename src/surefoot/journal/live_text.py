@@ -205,12 +205,12 @@ def listening(home: Path, run_id: str, on_text: Callable[[dict[str, Any]], None]
 def _checked(data: bytes, run_id: str) -> dict[str, Any] | None:
     """Decode a message with valid fields and sizes; None for anything else."""
     try:
-        given = json.loads(data)
-        offset, text, kind = given["offset"], given["text"], given["kind"]
-        names = [given["id"], given["step"]]
+        fields = json.loads(data)
+        offset, text, kind = fields["offset"], fields["text"], fields["kind"]
+        names = [fields["id"], fields["step"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    is_valid = given["run"] == run_id and kind in KINDS and type(offset) is int and 0 <= offset < 1 << 53
+    is_valid = fields["run"] == run_id and kind in KINDS and type(offset) is int and 0 <= offset < 1 << 53
     is_valid = is_valid and isinstance(text, str) and 0 < len(text) <= MAX_CHARS
     if not is_valid or not all(isinstance(name, str) and len(name) <= 200 for name in names):
         return None

@@ -68,9 +68,9 @@ def answered_in(inbox: Iterable[InboxItem]) -> set[str]:
 
 
 def encode_message(message: InboxMessage) -> bytes:
-    given = [field.name for field in fields(message) if getattr(message, field.name) != field.default]
+    set_fields = [field.name for field in fields(message) if getattr(message, field.name) != field.default]
     try:
-        return json.dumps({"type": message.type, **{name: getattr(message, name) for name in given}}).encode()
+        return json.dumps({"type": message.type, **{name: getattr(message, name) for name in set_fields}}).encode()
     except (TypeError, ValueError) as error:
         raise JournalError(
             f"the message cannot be written as JSON: {error}", remedy="send plain text and numbers"

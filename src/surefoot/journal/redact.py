@@ -149,18 +149,18 @@ _HEADERS = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")
 
 def _embedded(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets inside variables that name servers: a password in an address, the values of headers."""
-    found: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     for name, value in environ.items():
         if name == "SUREFOOT_REDIS__URL":
             userinfo = value.partition("://")[2].partition("/")[0].rpartition("@")[0]
-            found[f"{name} (password)"] = unquote(userinfo.partition(":")[2])
+            secrets[f"{name} (password)"] = unquote(userinfo.partition(":")[2])
         elif _HEADERS.fullmatch(name):
             for header in value.split(","):
                 key, _, content = header.partition("=")
                 # Only the last word of `Bearer TOKEN` and `Basic TOKEN` is secret.
                 words = unquote(content).split()
-                found[f"{name} ({key.strip()})"] = words[-1] if words else ""
-    return found
+                secrets[f"{name} ({key.strip()})"] = words[-1] if words else ""
+    return secrets
 
 
 class Redactor:
@@ -192,12 +192,12 @@ class Redactor:
 
         Paths, numbers and ordinary words are left out.
         """
-        found = {
+        variables = {
             name: value
             for name, value in environ.items()
             if is_secret_name(name) and not value.startswith(("/", "~", "./")) and not value.isdigit()
         }
-        named = {**found, **storage_secrets(environ), **_embedded(environ), **(also or {})}
+        named = {**variables, **storage_secrets(environ), **_embedded(environ), **(also or {})}
         return cls({name: value for name, value in named.items() if not is_ordinary(value)})
 
     def sparing(self, names: Callable[[], str]) -> "Redactor":

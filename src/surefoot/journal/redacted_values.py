@@ -67,13 +67,13 @@ def _redact_item(item: Any, rules: _Rules, redactor: Redactor, secrecy: Secrecy 
 @cache
 def _fields(kind: type[Value]) -> tuple[tuple[str, Secrecy | None], ...]:
     """Return the fields that may have a secret, each with its mark; None for a field that holds other values."""
-    found: list[tuple[str, Secrecy | None]] = []
+    secrecies: list[tuple[str, Secrecy | None]] = []
     for name, field in kind.model_fields.items():
         parts = [*field.metadata, *_parts(field.annotation)]
         secrecy = next((part for part in parts if isinstance(part, Secrecy)), None)
         if secrecy is not None or any(isinstance(part, type) and issubclass(part, Value) for part in parts):
-            found.append((name, secrecy))
-    return tuple(found)
+            secrecies.append((name, secrecy))
+    return tuple(secrecies)
 
 
 def _parts(annotation: Any) -> list[Any]:

@@ -28,14 +28,14 @@ def _map_keyword(key: str, value: Any, change: Callable[[Schema], Schema]) -> An
 
 def schemas_in(schema: Schema) -> list[Schema]:
     """Return the schema and every schema inside it."""
-    found: list[Schema] = []
+    parts: list[Schema] = []
 
     def collect(part: Schema) -> Schema:
-        found.append(part)
+        parts.append(part)
         return part
 
     map_schema(schema, collect)
-    return found
+    return parts
 
 
 def without_references(schema: Schema) -> Schema:

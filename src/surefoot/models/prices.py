@@ -52,8 +52,8 @@ def price_of(model: str, own: Mapping[str, Price]) -> Price | None:
     if at:
         on_loopback = _LOOPBACK.fullmatch(host)
         serving = (f for f in families().values() if host in f.hosts or (f.closed and on_loopback))
-        found = next((price for family in serving if (price := family.price(name))), None)
-        return found or (FREE if on_loopback else None)
+        known_price = next((price for family in serving if (price := family.price(name))), None)
+        return known_price or (FREE if on_loopback else None)
     if model.startswith(_OWN_SERVERS) or model == "scripted" or model.startswith("scripted:"):
         return FREE
     if model.startswith("openrouter/") and model.endswith(":free"):

@@ -101,8 +101,8 @@ class TokenMeter:
     def _learn(self, request: ModelRequest, tokens: int) -> None:
         weight = _weight(request)
         if tokens > 0 and weight >= MIN_LEARNT_WEIGHT:
-            found = min(max(tokens / weight * MARGIN, MIN_SCALE), MAX_SCALE)
-            self._scale = max(self._scale, found)
+            scale = min(max(tokens / weight * MARGIN, MIN_SCALE), MAX_SCALE)
+            self._scale = max(self._scale, scale)
 
 
 async def count_tokens(model: object, text: str) -> int | None:

@@ -42,13 +42,13 @@ def asks_to_change(path: str, task: str) -> bool:
         return False
     words = task.lower()
     *folders, name = path.split("/")
-    found = False
+    asks = False
     if name.lower() in words:
         # `__init__.py` alone is ambiguous: many folders have one.
         needed = 1 if folders and name in _COMMON_NAMES else 0
-        found = _asks(_with_folders(name, folders, needed), task)
+        asks = _asks(_with_folders(name, folders, needed), task)
     parents = ("/".join(folders[: n + 1]) + "/" for n in range(len(folders)))
-    return found or any(_asks(re.escape(folder), task) for folder in parents if folder.lower() in words)
+    return asks or any(_asks(re.escape(folder), task) for folder in parents if folder.lower() in words)
 
 
 def asks_to_move(path: str, task: str) -> bool:

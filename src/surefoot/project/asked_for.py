@@ -136,12 +136,12 @@ def _asks_zh(part: str, sentence: str) -> bool:
 
 def missing_parts(task: str, changed: Collection[str]) -> list[str]:
     """Return the parts that a task asks for and that no changed file provides."""
-    found = {
+    is_there = {
         "tests": any(map(is_test, changed)),
         "documentation": any(_DOCUMENT.search(path) for path in changed),
         "a changelog entry": any(_CHANGELOG.search(path) for path in changed),
     }
-    return [part for part in parts_asked_for(task) if not found[part]]
+    return [part for part in parts_asked_for(task) if not is_there[part]]
 
 
 _QUESTION = re.compile(

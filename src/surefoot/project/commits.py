@@ -80,8 +80,8 @@ _PLAIN = ("--relative", "--no-ext-diff", "--no-textconv", "--no-color", "--no-re
 
 
 def _read(git: Git, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    done = git.read("--literal-pathspecs", *arguments, variables=variables, timeout=SECONDS)
-    return done.decode(errors="replace")
+    output = git.read("--literal-pathspecs", *arguments, variables=variables, timeout=SECONDS)
+    return output.decode(errors="replace")
 
 
 def _may_be_read(root: Path, name: str) -> bool:

@@ -115,9 +115,9 @@ def _fields(records: list[Any]) -> list[str]:
         for name, value in record.items():
             types.setdefault(str(name), Counter())[_type(value)] += 1
     rows = []
-    for name, found in islice(types.items(), MAX_FIELDS):
-        some = f", in {found.total():,} of {len(objects):,}" if found.total() < len(objects) else ""
-        rows.append(f"- {_value(name)}: {' or '.join(found)}{some}")
+    for name, type_counts in islice(types.items(), MAX_FIELDS):
+        some = f", in {type_counts.total():,} of {len(objects):,}" if type_counts.total() < len(objects) else ""
+        rows.append(f"- {_value(name)}: {' or '.join(type_counts)}{some}")
     return ["fields:", *rows]
 
 
@@ -135,8 +135,8 @@ def _structure(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict):
         if depth >= MAX_DEPTH:
             return f"({len(value):,} fields)"
-        shown = {name: _structure(item, depth + 1) for name, item in islice(value.items(), MAX_FIELDS)}
-        return shown | ({"...": f"{len(value) - MAX_FIELDS:,} more fields"} if len(value) > MAX_FIELDS else {})
+        fields = {name: _structure(item, depth + 1) for name, item in islice(value.items(), MAX_FIELDS)}
+        return fields | ({"...": f"{len(value) - MAX_FIELDS:,} more fields"} if len(value) > MAX_FIELDS else {})
     if isinstance(value, list):
         if depth >= MAX_DEPTH or not value:
             return f"({len(value):,} elements)"

@@ -76,14 +76,14 @@ def plain_targets(task: str, existing: Collection[str], protected: Collection[st
         return new
     if len(sources) == 1 and set(named) <= set(sources):
         return sources
-    made = [path for path in named if path in new or needs_step(path, task, existing)]
-    made = [path for path in made if not is_made_by_program(path, task, new)]
-    if not set(made) <= set(new) or any(is_input(path, task) for path in made):
+    targets = [path for path in named if path in new or needs_step(path, task, existing)]
+    targets = [path for path in targets if not is_made_by_program(path, task, new)]
+    if not set(targets) <= set(new) or any(is_input(path, task) for path in targets):
         return []
-    if len(made) == 1:
+    if len(targets) == 1:
         # Prose may be about files that the task does not name, so the whole project may have to be read.
-        return made if is_code(made[0]) or len(named) > 1 else []
-    return made if all(is_computed(path, task, existing) for path in made) else []
+        return targets if is_code(targets[0]) or len(named) > 1 else []
+    return targets if all(is_computed(path, task, existing) for path in targets) else []
 
 
 def new_files_asked_for(task: str, existing: Collection[str]) -> list[str]:
@@ -108,8 +108,8 @@ def needs_step(path: str, task: str, existing: Collection[str]) -> bool:
 
 def is_only_read(path: str, task: str) -> bool:
     """Whether every mention of an existing file says that it is read, or only that it exists."""
-    found = list(_mentions(path, task))
-    return bool(found) and all(_is_read(before, after, listed) for before, after, listed in found)
+    mentions = list(_mentions(path, task))
+    return bool(mentions) and all(_is_read(before, after, listed) for before, after, listed in mentions)
 
 
 def is_made_by_program(path: str, task: str, new: Sequence[str]) -> bool:
@@ -119,25 +119,25 @@ def is_made_by_program(path: str, task: str, new: Sequence[str]) -> bool:
         return False
     if task.find(programs[0]) > task.find(path):
         return False
-    found = list(_mentions(path, task))
-    return bool(found) and all(_PROGRAM_MAKES.search(before) or _COMMAND.search(before) for before, _, _ in found)
+    mentions = list(_mentions(path, task))
+    return bool(mentions) and all(_PROGRAM_MAKES.search(before) or _COMMAND.search(before) for before, _, _ in mentions)
 
 
 def _mentions(path: str, task: str) -> list[tuple[str, str, bool]]:
     """Each mention of a file: its sentence before and after the name, and whether it is in a list of existing files."""
     name = re.escape(path.rsplit("/", 1)[-1])
     pattern = re.compile(rf"(?<![\w.-])(?:[\w./-]+/)?{name}(?![\w-]|\.\w)")
-    found = []
+    mentions = []
     heading = ""
     for sentence in _SENTENCE.split(task):
         bullet = _BULLET.match(sentence) is not None
         for match in pattern.finditer(sentence):
             before = sentence[: match.start()].rstrip("`'\"")
             in_list = bullet and not _BULLET.sub("", before).strip("`'\" ") and not _CHANGES.search(heading)
-            found.append((before, sentence[match.end() :], in_list))
+            mentions.append((before, sentence[match.end() :], in_list))
         if sentence.strip() and not bullet:
             heading = sentence
-    return found
+    return mentions
 
 
 def _is_read(before: str, after: str, in_list: bool) -> bool:

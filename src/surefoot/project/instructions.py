@@ -22,12 +22,12 @@ _NEAREST_WINS = "\nWhere these contradict each other, the nearest to the file th
 def instructions(root: Path, named: Sequence[str], room: int) -> str:
     """Quote every AGENTS.md that applies to the task, nearest first, up to `room` characters in all."""
     parts: list[str] = []
-    for title, text in _found(root, named):
+    for title, text in _instruction_files(root, named):
         if room <= 0:
             break
-        shown = text if len(text) <= room else f"{text[:room]}\n(the first {room:,} of {len(text):,} characters)"
-        room -= len(shown)
-        parts.append(f"\n# {title} says\n{shown.strip()}\n")
+        excerpt = text if len(text) <= room else f"{text[:room]}\n(the first {room:,} of {len(text):,} characters)"
+        room -= len(excerpt)
+        parts.append(f"\n# {title} says\n{excerpt.strip()}\n")
     return (_NEAREST_WINS if len(parts) > 1 else "") + "".join(parts)
 
 
@@ -41,14 +41,14 @@ def nested_instructions(files: Sequence[str], named: Sequence[str]) -> str:
     return f"\nThese hold for the files of their folders; read one before you change a file there: {listed}\n"
 
 
-def _found(root: Path, named: Sequence[str]) -> list[tuple[str, str]]:
+def _instruction_files(root: Path, named: Sequence[str]) -> list[tuple[str, str]]:
     """The title and the text of each file, nearest first."""
-    found = [(f"{folder}{NAME}", _read(root, f"{folder}{NAME}")) for folder in _folders_of(named)]
+    documents = [(f"{folder}{NAME}", _read(root, f"{folder}{NAME}")) for folder in _folders_of(named)]
     above = _folders_above(root)
     for depth, folder in enumerate(above, 1):
         path = (folder / NAME).relative_to(above[-1]).as_posix()
-        found.append(("../" * depth + NAME, _read(above[-1], path, owner=root)))
-    return [(title, text) for title, text in found if text is not None]
+        documents.append(("../" * depth + NAME, _read(above[-1], path, owner=root)))
+    return [(title, text) for title, text in documents if text is not None]
 
 
 def _read(root: Path, path: str, *, owner: Path | None = None) -> str | None:

@@ -62,8 +62,8 @@ def _has_pending_writes(path: Path) -> bool:
 
 def _describe(database: apsw.Connection, limit: int) -> str | None:
     tables = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' LIMIT ?"
-    found = list(database.execute(tables, (_MAX_TABLES,)))
-    whole = [[f"{sql};", *(f"-- {row}" for row in _first_rows(database, name))] for name, sql in found]
+    statements = list(database.execute(tables, (_MAX_TABLES,)))
+    whole = [[f"{sql};", *(f"-- {row}" for row in _first_rows(database, name))] for name, sql in statements]
     for lines in (whole, [table[:1] for table in whole]):
         text = "\n".join(line for table in lines for line in table)
         if len(text) <= limit:
@@ -74,12 +74,12 @@ def _describe(database: apsw.Connection, limit: int) -> str | None:
 def _first_rows(database: apsw.Connection, table: str) -> list[str]:
     quoted = '"' + table.replace('"', '""') + '"'
     try:
-        return [", ".join(map(_shown, row)) for row in database.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
+        return [", ".join(map(_value_text, row)) for row in database.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
     except _UNREADABLE:
         return []
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     """Show a value whole or not at all: the redactor does not recognise a part of a secret."""
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"

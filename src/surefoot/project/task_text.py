@@ -49,10 +49,10 @@ _NOT_FILES = frozenset({"e.g", "i.e", "etc", "vs", "Node.js", "node.js"})
 def files_named_in(text: str) -> list[str]:
     """File names in running text, in order, each once: `src/app.py`, `README.md`; not `e.g.` and not URLs."""
     text = re.sub(r"\w+://\S+", " ", text)
-    found = [(match.start(), name) for match in _FILE_NAME.finditer(text) if not _is_no_file(name := _name_in(match))]
+    named = [(match.start(), name) for match in _FILE_NAME.finditer(text) if not _is_no_file(name := _name_in(match))]
     bare = ((match.start(), match["after"] or match["before"]) for match in _BARE_NAME.finditer(text))
-    found += [(place, name) for place, name in bare if name not in _NO_NAMES]
-    return list(dict.fromkeys(name for _, name in sorted(found)))
+    named += [(place, name) for place, name in bare if name not in _NO_NAMES]
+    return list(dict.fromkeys(name for _, name in sorted(named)))
 
 
 def _name_in(match: re.Match[str]) -> str:
@@ -77,11 +77,11 @@ def to_be_left_alone(task: str, existing: Collection[str]) -> set[str]:
     """Return the files that the task says not to change, by their own or their folder's name: `don't touch vendor/`."""
     spans: list[str] = []
     for sentence in re.split(r"(?<=[.!?])\s+|[;。；！？\n]", task):
-        for found in _NOT_THESE.finditer(sentence):
-            after = re.split(r"[,，]|\bbut\b", sentence[found.end() :])[0].strip(" .")
-            before = [clause for clause in re.split(r"[,，]", sentence[: found.start()]) if clause.strip()]
+        for match in _NOT_THESE.finditer(sentence):
+            after = re.split(r"[,，]|\bbut\b", sentence[match.end() :])[0].strip(" .")
+            before = [clause for clause in re.split(r"[,，]", sentence[: match.start()]) if clause.strip()]
             spans.append(after or (before[-1] if before else ""))
-        spans += [found["what"] or found["object"] or "" for found in _STAYS.finditer(sentence)]
+        spans += [match["what"] or match["object"] or "" for match in _STAYS.finditer(sentence)]
     names = {name for span in spans for name in _leading_names(span, existing)}
     return {path for path in existing if any(_is_or_is_in(path, name) for name in names)}
 
@@ -130,8 +130,8 @@ def fetched_from(text: str, existing: Collection[str]) -> str:
     https://...`. Empty if there is none, or if the task mentions an existing file."""
     if any(_is_mentioned(path, text) for path in existing):
         return ""
-    found = (_FETCHED.search(clause) for clause in re.split(r"[;，。；！？\n]|,\s|[.!?]\s", text))
-    return next((match["address"] for match in found if match), "")
+    matches = (_FETCHED.search(clause) for clause in re.split(r"[;，。；！？\n]|,\s|[.!?]\s", text))
+    return next((match["address"] for match in matches if match), "")
 
 
 def _is_mentioned(path: str, text: str) -> bool:

@@ -65,11 +65,11 @@ def asks_to_skip_tests(task: str) -> bool:
 
 def renamed_in(task: str) -> dict[str, str]:
     """Return the names that the task asks to replace: `rename total to total_price everywhere`."""
-    found = {}
+    renames = {}
     for match in _RENAME.finditer(task):
         old, new = match["old"] or match["old2"], match["new"] or match["new2"]
-        found[old.rstrip(".")] = new.rstrip(".")
-    return found
+        renames[old.rstrip(".")] = new.rstrip(".")
+    return renames
 
 
 def tests_named_to_change(task: str) -> set[str]:
@@ -80,10 +80,10 @@ def tests_named_to_change(task: str) -> set[str]:
 
 def _asks(pattern: re.Pattern[str], task: str) -> bool:
     """Whether the pattern matches in the task, without a negation right before it."""
-    return any(_NOT.search(sentence[: match.start()]) is None for sentence, match in _found(pattern, task))
+    return any(_NOT.search(sentence[: match.start()]) is None for sentence, match in _sentence_matches(pattern, task))
 
 
-def _found(pattern: re.Pattern[str], task: str) -> Iterator[tuple[str, re.Match[str]]]:
+def _sentence_matches(pattern: re.Pattern[str], task: str) -> Iterator[tuple[str, re.Match[str]]]:
     for sentence in re.split(r"(?<=[.!?])\s+|[;。；！？\n]", task):
         for match in pattern.finditer(sentence):
             yield sentence, match

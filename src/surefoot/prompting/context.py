@@ -213,8 +213,8 @@ def progress_text(state: RunState) -> str:
     failed = step_to_replan(state)
     if failed is None:
         return ""
-    done = [f"- {r.step.name}" for r in state.steps.values() if r.status is StepStatus.SUCCEEDED]
-    lines = ["\n# Already done (do not plan it again)", *done] if done else []
+    done_rows = [f"- {r.step.name}" for r in state.steps.values() if r.status is StepStatus.SUCCEEDED]
+    lines = ["\n# Already done (do not plan it again)", *done_rows] if done_rows else []
     last = failed.failures[-1]
     lines += [f"\n# What failed\n{failed.step.name}: {last.message}", last.evidence[:600]]
     if failed.reflections:

@@ -36,8 +36,8 @@ def shorten(text: str, limit: float, size: Size = weigh) -> str:
             longest, start, end = max(parts, default=(0.0, 0, 0))
             if longest <= MIN_BLOCK_TOKENS:
                 break
-            wanted = max(longest - (total - limit) * 1.05, longest / 4, MIN_BLOCK_TOKENS * 0.9)
-            shorter = without_middle(text[start:end], wanted, size)
+            target = max(longest - (total - limit) * 1.05, longest / 4, MIN_BLOCK_TOKENS * 0.9)
+            shorter = without_middle(text[start:end], target, size)
             if len(shorter) >= end - start:
                 break
             text = text[:start] + shorter + text[end:]
@@ -54,8 +54,8 @@ def without_middle(text: str, limit: float, size: Size = weigh) -> str:
         return text
     share = max(limit - size(_LEFT_OUT.format(len(text))) - 2, 0) / total
     while True:
-        kept = int(len(text) * share)
-        head, tail = text[: kept * 2 // 3], text[len(text) - kept // 3 :]
+        kept_chars = int(len(text) * share)
+        head, tail = text[: kept_chars * 2 // 3], text[len(text) - kept_chars // 3 :]
         head = head[: head.rfind("\n") + 1] if "\n" in head[len(head) // 2 :] else head
         at = tail.find("\n", 0, len(tail) // 2 + 1)
         tail = tail[at + 1 :] if at >= 0 else tail
@@ -74,8 +74,8 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 
 def _passages(text: str) -> list[tuple[int, int]]:
     """Parts between headings and blank lines, without the first and the last, which are the task and the question."""
-    found = [match.span() for match in re.finditer(r"(?:(?!\n\n|\n#).)+", text, re.DOTALL)]
-    return found[1:-1]
+    passages = [match.span() for match in re.finditer(r"(?:(?!\n\n|\n#).)+", text, re.DOTALL)]
+    return passages[1:-1]
 
 
 async def fitted(meter: TokenMeter, request: ModelRequest) -> ModelRequest:
@@ -98,10 +98,10 @@ def _shortened(request: ModelRequest, share: float) -> ModelRequest | None:
     weights = [weigh(item.content) for item in request.messages]
     longest = max(range(len(weights)), key=weights.__getitem__)
     item = request.messages[longest]
-    wanted = weights[longest] - sum(weights) * (1 - share * 0.98)
+    target = weights[longest] - sum(weights) * (1 - share * 0.98)
     if not isinstance(item, Message) or weights[longest] <= MIN_TEXT_TOKENS:
         return None
-    cut = item.with_(content=shorten(item.content, max(wanted, MIN_TEXT_TOKENS)))
+    cut = item.with_(content=shorten(item.content, max(target, MIN_TEXT_TOKENS)))
     if len(cut.content) >= len(item.content):
         return None
     return request.with_(messages=(*request.messages[:longest], cut, *request.messages[longest + 1 :]))

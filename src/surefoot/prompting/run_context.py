@@ -94,7 +94,7 @@ class RunContext(Protocol):
         """Return the names of the tools that can be used here."""
         ...
 
-    def look(self, tool: str, arguments: Mapping[str, Any]) -> Awaitable[tuple[bool, str]]:
+    def call_read_only(self, tool: str, arguments: Mapping[str, Any]) -> Awaitable[tuple[bool, str]]:
         """Call a tool that only reads, outside a step. Returns whether it succeeded, and the text for the model."""
         ...
 

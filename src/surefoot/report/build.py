@@ -156,7 +156,7 @@ class _Builder:
         hashes += [row["output_blob"] or "" for row in newest if row["status"] != "ok"]
         hashes += [row["output_blob"] or "" for row in newest]
         hashes += [artifact["hash"] for step in steps.values() for artifact in step["artifacts"]]
-        found: dict[str, str] = {}
+        outputs: dict[str, str] = {}
         for digest in dict.fromkeys(filter(None, hashes)):
             try:
                 text = self.source.blob(digest).decode("utf-8")
@@ -167,20 +167,20 @@ class _Builder:
             else:
                 text = self.cleaner.text(text, "output_middles")
                 if self.budget.takes(text):
-                    found[digest] = text
+                    outputs[digest] = text
                 else:
                     self.omissions.add("outputs", len(text))
-        return found
+        return outputs
 
     def _conversation(self) -> list[Message]:
         transcript = Transcript(self.source.blob, self.cleaner.redactor.redact)
-        kept: list[Message] = []
+        messages: list[Message] = []
         for record in self.source.records:
             for message in transcript.messages(record):
                 message = self.cleaner.value(message)
                 if self.budget.takes(message):
                     self.omissions.add("message_ends", message["truncated"], count=bool(message["truncated"]))
-                    kept.append(message)
+                    messages.append(message)
                 else:
                     self.omissions.add("messages", len(message["text"]) + message["truncated"])
-        return kept
+        return messages

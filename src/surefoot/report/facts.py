@@ -27,9 +27,9 @@ def final_checks(state: RunState, redactor: Redactor) -> list[FinalCheck]:
     """The checks on the final tree. If there are none, the checks of the task with their results before the run."""
     before = _before(state)
     if state.outcome is not None and state.outcome.checks:
-        found = [_final(result, before.get(result.check.key), redactor) for result in state.outcome.checks]
+        checks = [_final(result, before.get(result.check.key), redactor) for result in state.outcome.checks]
         # After an undo, their current results are not known.
-        return [{**row, "now": None} for row in found] if state.is_outdated else found
+        return [{**row, "now": None} for row in checks] if state.is_outdated else checks
     pending: list[FinalCheck] = []
     for result in state.results_before:
         row = _final(result, "green" if result.passed else "red", redactor)
@@ -48,10 +48,10 @@ def _before(state: RunState) -> dict[str, Colour]:
     results: list[CheckResult] = [*state.results_before]
     for step_run in state.steps.values():
         results += step_run.results_before
-    found: dict[str, Colour] = dict.fromkeys(state.red_at_start, "red")
+    colours: dict[str, Colour] = dict.fromkeys(state.red_at_start, "red")
     for result in results:
-        found.setdefault(result.check.key, "green" if result.passed else "red")
-    return found
+        colours.setdefault(result.check.key, "green" if result.passed else "red")
+    return colours
 
 
 def suite(state: RunState) -> SuiteRow | None:

@@ -11,7 +11,7 @@ import surefoot
 from surefoot.errors import SurefootError
 from surefoot.journal.redact import neutralise
 from surefoot.report.document import Report
-from surefoot.report.words import Words, check_flow, cost, failing_outputs, rung, step_flow, step_seconds, tokens
+from surefoot.report.words import ReportTexts, check_flow, cost, failing_outputs, rung, step_flow, step_seconds, tokens
 from surefoot.view.figures import duration
 
 TEMPLATE = Path(surefoot.__file__).parent / "server" / "static" / "report.html"
@@ -28,11 +28,11 @@ def as_html(report: Report, template: str) -> str:
     filled = {
         _DATA: base64.encodebytes(packed).decode("ascii"),
         _NOSCRIPT: "\n".join(noscript(report)),
-        _TITLE: f"<title>{_escape(Words(report).run['title'], 200)} · Surefoot</title>",
+        _TITLE: f"<title>{_escape(ReportTexts(report).run['title'], 200)} · Surefoot</title>",
     }
     for mark, content in filled.items():
-        before, found, after = template.partition(mark)
-        if not found or mark in after:
+        before, separator, after = template.partition(mark)
+        if not separator or mark in after:
             raise SurefootError(
                 "the template of the report is damaged", remedy="build it again: make web; or reinstall surefoot"
             )
@@ -56,24 +56,24 @@ def load_template(path: Path = TEMPLATE) -> str:
 
 def noscript(report: Report) -> Iterator[str]:
     """Outcome, steps, proofs and diagnosis as plain tables. Every text is escaped."""
-    words = Words(report)
-    run = words.run
-    yield f"<h1>{_escape(words.verdict)} – {_escape(run['title'], 200)}</h1>"
-    yield from (f"<p>{_escape(line)}</p>" for line in (words.state, words.summary) if line)
+    texts = ReportTexts(report)
+    run = texts.run
+    yield f"<h1>{_escape(texts.verdict)} – {_escape(run['title'], 200)}</h1>"
+    yield from (f"<p>{_escape(line)}</p>" for line in (texts.state, texts.summary) if line)
     facts = [
-        ("Proof", words.proof),
-        ("Spent", words.spent),
-        ("Failed attempts", words.lost),
+        ("Proof", texts.proof),
+        ("Spent", texts.spent),
+        ("Failed attempts", texts.lost),
         ("Task", run["task"]),
         ("Run", run["id"]),
-        ("Pushed", ", ".join(words.pushed)),
+        ("Pushed", ", ".join(texts.pushed)),
         ("Model", ", ".join(report["environment"]["model"])),
         ("Surefoot", ", ".join(report["environment"]["surefoot"])),
     ]
     yield from _table(("Outcome", ""), [fact for fact in facts if fact[1]])
     yield from (f"<p>{_escape(note)}</p>" for note in report["notes"])
-    yield from (f"<p>Open question: {_escape(question['text'])}</p>" for question in words.questions)
-    if diagnosis := words.diagnosis:
+    yield from (f"<p>Open question: {_escape(question['text'])}</p>" for question in texts.questions)
+    if diagnosis := texts.diagnosis:
         lists = [("Tried", diagnosis["tried"]), ("Left behind", diagnosis["left_behind"])]
         lists += [("Left outside", diagnosis["left_outside"]), ("Next", diagnosis["next_steps"])]
         rows = [("What failed", diagnosis["what_failed"]), ("Root cause", diagnosis["root_cause"])]
@@ -87,8 +87,8 @@ def noscript(report: Report) -> Iterator[str]:
     yield from _table(
         ("Step", "State", "Checks", "Time", "Reason"),
         [
-            (f"{number}. {step['name']}", words.step_state(step), step_flow(step), step_seconds(step), step["reason"])
-            for number, step in enumerate(words.steps, 1)
+            (f"{number}. {step['name']}", texts.step_state(step), step_flow(step), step_seconds(step), step["reason"])
+            for number, step in enumerate(texts.steps, 1)
         ],
     )
     yield from _table(
@@ -106,8 +106,8 @@ def noscript(report: Report) -> Iterator[str]:
         ],
     )
     yield from _table(("Changed file", ""), [(file["path"], file["status"]) for file in report["diff"]])
-    yield from (f"<p>Left out of this report: {_escape(line)}</p>" for line in words.left_out())
-    yield f"<p>Written by Surefoot {_escape(report['version'])} on {words.written}. "
+    yield from (f"<p>Left out of this report: {_escape(line)}</p>" for line in texts.left_out())
+    yield f"<p>Written by Surefoot {_escape(report['version'])} on {texts.written}. "
     yield "With JavaScript, this page also shows the plan, the differences, the outputs and the conversation.</p>"
 
 

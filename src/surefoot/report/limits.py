@@ -79,8 +79,8 @@ class Cleaner:
 
     def _patch(self, file: FileDiff) -> FileDiff:
         if len(file["patch"]) > 2 * LOG_END_CHARS:
-            kept = file["patch"][: 2 * LOG_END_CHARS].rpartition("\n")[0]
-            file = {**file, "patch": f"{kept}\n", "truncated": True}
+            excerpt = file["patch"][: 2 * LOG_END_CHARS].rpartition("\n")[0]
+            file = {**file, "patch": f"{excerpt}\n", "truncated": True}
         if file["truncated"]:
             self.omissions.add("patches", file["lines"] - file["patch"].count("\n"))
         return file

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from surefoot.journal.redact import neutralise
 from surefoot.report.document import Report
-from surefoot.report.words import Words, check_flow, cost, rung, step_flow, step_seconds, tokens
+from surefoot.report.words import ReportTexts, check_flow, cost, rung, step_flow, step_seconds, tokens
 from surefoot.view.figures import count, duration
 from surefoot.view.patches import changed_lines
 
@@ -22,16 +22,16 @@ _MEANING = re.compile(r"://|www\.|:\w+:|\b(?=\w*\d)[0-9a-f]{7,40}\b|\bGH-\d|\((?
 
 
 def as_markdown(report: Report) -> str:
-    words = Words(report)
+    texts = ReportTexts(report)
     parts: list[Iterable[str]] = [
-        _head(words),
-        _diagnosis(words),
-        _checks(words),
-        _steps(words),
-        _recoveries(words),
-        _revisions(words),
-        _files(words),
-        _facts(words),
+        _head(texts),
+        _diagnosis(texts),
+        _checks(texts),
+        _steps(texts),
+        _recoveries(texts),
+        _revisions(texts),
+        _files(texts),
+        _facts(texts),
     ]
     return "\n".join(line for part in parts for line in part).rstrip() + "\n"
 
@@ -81,27 +81,27 @@ def _cell(value: str) -> str:
     return re.sub(r"(?<=\\)\|", "¦", value).replace("|", "\\|")
 
 
-def _head(words: Words) -> Iterator[str]:
-    yield f"### {words.verdict} – {text(words.run['title'])}"
+def _head(texts: ReportTexts) -> Iterator[str]:
+    yield f"### {texts.verdict} – {text(texts.run['title'])}"
     yield ""
-    if words.state:
-        yield f"**{words.state}**"
-    if words.proof:
-        yield f"**{'Before that: proof' if words.is_outdated else 'Proof'} {words.proof}.**"
-    if words.summary:
-        yield text(words.summary, 600)
+    if texts.state:
+        yield f"**{texts.state}**"
+    if texts.proof:
+        yield f"**{'Before that: proof' if texts.is_outdated else 'Proof'} {texts.proof}.**"
+    if texts.summary:
+        yield text(texts.summary, 600)
     yield ""
-    yield f"Spent: {words.spent}."
-    if words.lost:
-        yield f"Of that on {words.lost}."
+    yield f"Spent: {texts.spent}."
+    if texts.lost:
+        yield f"Of that on {texts.lost}."
     yield ""
-    listed = [f"- Note: {text(note, 400)}" for note in words.report["notes"]]
-    listed += [f"- Open question: {text(question['text'], 600)}" for question in words.questions]
+    listed = [f"- Note: {text(note, 400)}" for note in texts.report["notes"]]
+    listed += [f"- Open question: {text(question['text'], 600)}" for question in texts.questions]
     yield from [*listed, ""] if listed else []
 
 
-def _diagnosis(words: Words) -> Iterator[str]:
-    diagnosis = words.diagnosis
+def _diagnosis(texts: ReportTexts) -> Iterator[str]:
+    diagnosis = texts.diagnosis
     if diagnosis is None:
         return
     yield "#### Diagnosis"
@@ -122,12 +122,12 @@ def _diagnosis(words: Words) -> Iterator[str]:
         yield ""
 
 
-def _checks(words: Words) -> Iterator[str]:
-    checks = words.report["checks"]
+def _checks(texts: ReportTexts) -> Iterator[str]:
+    checks = texts.report["checks"]
     if checks:
         yield "#### Checks"
         yield ""
-        yield from table(("check", "before → now", "from"), check_rows(words))
+        yield from table(("check", "before → now", "from"), check_rows(texts))
     outputs: dict[str, list[str]] = {}
     for check in checks:
         if check["now"] == "red" and check["detail"]:
@@ -138,7 +138,7 @@ def _checks(words: Words) -> Iterator[str]:
             yield ""
             yield from block(detail)
             yield ""
-    tests = words.report["tests"]
+    tests = texts.report["tests"]
     if tests and (tests["before"] or tests["after"]):
         yield f"Tests of the project, before: {tests['before'] or 'unknown'}; now: {tests['after'] or 'unknown'}."
         yield ""
@@ -150,20 +150,20 @@ def _checks(words: Words) -> Iterator[str]:
         yield from [*listed, ""] if listed else []
 
 
-def _steps(words: Words) -> Iterator[str]:
-    if not words.steps:
+def _steps(texts: ReportTexts) -> Iterator[str]:
+    if not texts.steps:
         return
     yield "#### Steps"
     yield ""
     rows = (
-        (str(number), text(step["name"]), words.step_state(step), step_flow(step), step_seconds(step))
-        for number, step in enumerate(words.steps, 1)
+        (str(number), text(step["name"]), texts.step_state(step), step_flow(step), step_seconds(step))
+        for number, step in enumerate(texts.steps, 1)
     )
     yield from table(("", "step", "state", "checks", "time"), rows)
 
 
-def _recoveries(words: Words) -> Iterator[str]:
-    if not words.report["recoveries"]:
+def _recoveries(texts: ReportTexts) -> Iterator[str]:
+    if not texts.report["recoveries"]:
         return
     yield "#### Recoveries"
     yield ""
@@ -175,24 +175,24 @@ def _recoveries(words: Words) -> Iterator[str]:
             ", ".join([duration(each["seconds"]), *([tokens(each["tokens"])] if each["calls"] else [])]),
             cost(each["cost_usd"]) if each["calls"] else "",
         )
-        for each in words.report["recoveries"]
+        for each in texts.report["recoveries"]
     )
     yield from table(("failed", "cause", "then", "used", "cost"), rows)
 
 
-def _revisions(words: Words) -> Iterator[str]:
-    if not words.revisions:
+def _revisions(texts: ReportTexts) -> Iterator[str]:
+    if not texts.revisions:
         return
     yield "#### Changes of the plan"
     yield ""
-    for each in words.revisions:
+    for each in texts.revisions:
         counts = f"+{len(each['added'])} ~{len(each['changed'])} −{len(each['removed'])}"
         yield f"- r{each['number']} by {text(each['by'])} ({counts}): {text(each['reason'], 300)}"
     yield ""
 
 
-def _files(words: Words) -> Iterator[str]:
-    files, problem = words.report["diff"], words.report["diff_problem"]
+def _files(texts: ReportTexts) -> Iterator[str]:
+    files, problem = texts.report["diff"], texts.report["diff_problem"]
     if problem:
         yield f"What the run changed is not known: {text(problem, 400)}"
         yield ""
@@ -200,30 +200,30 @@ def _files(words: Words) -> Iterator[str]:
         return
     yield "#### Files"
     yield ""
-    yield from table(("file", "", "lines"), changed_rows(words))
+    yield from table(("file", "", "lines"), changed_rows(texts))
 
 
-def check_rows(words: Words) -> Iterator[tuple[str, ...]]:
+def check_rows(texts: ReportTexts) -> Iterator[tuple[str, ...]]:
     """The final checks, for a table."""
-    for check in words.report["checks"]:
+    for check in texts.report["checks"]:
         yield code(check["label"][:300]), check_flow(check), text(check["origin"])
 
 
-def changed_rows(words: Words) -> Iterator[tuple[str, ...]]:
+def changed_rows(texts: ReportTexts) -> Iterator[tuple[str, ...]]:
     """The changed files, for a table."""
-    for file in words.report["diff"]:
+    for file in texts.report["diff"]:
         added, removed = changed_lines(file)
         yield code(file["path"][:300]), file["status"], "binary" if file["binary"] else f"+{added} −{removed}"
 
 
-def _facts(words: Words) -> Iterator[str]:
-    report, run = words.report, words.run
+def _facts(texts: ReportTexts) -> Iterator[str]:
+    report, run = texts.report, texts.run
     where = report["environment"]
     facts = [
         ("Run", [run["id"]]),
         ("Branch", [report["branch"]] if report["branch"] else []),
         ("Commits", [commit[:10] for commit in report["commits"]]),
-        ("Pushed", words.pushed),
+        ("Pushed", texts.pushed),
         ("Model", where["model"]),
         ("Surefoot", where["surefoot"]),
         ("System", where["system"]),
@@ -233,9 +233,9 @@ def _facts(words: Words) -> Iterator[str]:
     yield "<details><summary>Environment and what is left out</summary>"
     yield ""
     yield from (f"- {title}: {', '.join(code(value[:300]) for value in values)}" for title, values in facts if values)
-    yield from (f"- Left out of this report: {line}" for line in words.left_out())
+    yield from (f"- Left out of this report: {line}" for line in texts.left_out())
     yield "- Outputs, differences and the conversation are in the HTML and JSON reports."
     yield ""
     yield "</details>"
     yield ""
-    yield f"Written by Surefoot {report['version']} on {words.written}."
+    yield f"Written by Surefoot {report['version']} on {texts.written}."

@@ -54,7 +54,7 @@ _NOUNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ReportTexts:
     """The texts of a report, as plain text. The caller has to escape them."""
 
     report: Report
@@ -95,8 +95,8 @@ class Words:
     def proof(self) -> str:
         """The level of proof in words; empty for a run that is not done."""
         letter = self.run["proof"]
-        done = self.run["verdict"] in _DONE and self.run["status"] != "plan"
-        if not letter or not done:
+        is_done = self.run["verdict"] in _DONE and self.run["status"] != "plan"
+        if not letter or not is_done:
             return ""
         return f"{letter}: {proof_label(_LETTERS[letter], (check['origin'] for check in self.report['checks']))}"
 
@@ -193,12 +193,12 @@ def check_flow(check: FinalCheck) -> str:
 def failing_outputs(checks: list[FinalCheck]) -> list[str]:
     """The output of each check, empty for one that does not fail. Output of an earlier check is not repeated."""
     first: dict[str, str] = {}
-    found = []
+    outputs = []
     for check in checks:
         detail = check["detail"] if check["now"] == "red" else ""
         same = first.setdefault(detail, check["label"])
-        found.append(detail if not detail or same == check["label"] else f"for the same reason as {same}")
-    return found
+        outputs.append(detail if not detail or same == check["label"] else f"for the same reason as {same}")
+    return outputs
 
 
 def step_flow(step: StepRow) -> str:

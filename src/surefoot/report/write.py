@@ -39,10 +39,10 @@ def render(source: Source, kind: Format, *, file_bytes: int = FILE_BYTES) -> byt
 
 def report_format(name: str) -> Format:
     """The format with this name. Raises UsageError if there is none."""
-    found = next((kind for kind in FORMATS if kind == name), None)
-    if found is None:
+    chosen = next((kind for kind in FORMATS if kind == name), None)
+    if chosen is None:
         raise UsageError(f"a report has no format {name!r}", remedy=f"choose one of {', '.join(FORMATS)}")
-    return found
+    return chosen
 
 
 def file_name(run_id: str, kind: Format) -> str:

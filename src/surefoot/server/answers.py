@@ -43,14 +43,14 @@ def answered(view: RunView, question_id: str, answer: str) -> dict[str, Any] | N
 
     The command is refused if the question has another answer. An empty `answer` stands for any.
     """
-    given = view.answers.get(question_id)
-    if given is None:
+    recorded = view.answers.get(question_id)
+    if recorded is None:
         return None
-    if given.timed_out:
+    if recorded.timed_out:
         return refused("the question has timed out, which counts as no")
-    if answer and given.answer != answer:
-        return refused(f"the question was answered already by {given.by}: {given.answer}")
-    return accepted(given.seq)
+    if answer and recorded.answer != answer:
+        return refused(f"the question was answered already by {recorded.by}: {recorded.answer}")
+    return accepted(recorded.seq)
 
 
 def resumed(view: RunView, before: int) -> dict[str, Any] | None:

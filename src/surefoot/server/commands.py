@@ -17,7 +17,7 @@ from surefoot.engine.controls import step_again
 from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.history import requests
 from surefoot.history.fork import Point, fork
-from surefoot.history.restoring import who
+from surefoot.history.restoring import user_and_command
 from surefoot.history.undo import undo
 from surefoot.journal.messages import answered_in
 from surefoot.journal.run_status import has_halted, is_plan
@@ -289,7 +289,7 @@ class Commands:
             raise UsageError("the run is in progress", remedy="pause or cancel it first")
         home, run_id = self._hub.home, view.state.run_id
         force = request.options.get("force") is True
-        by = who("the page")
+        by = user_and_command("the page")
         await self._with_journal(lambda j: asyncio.run(undo(j, home, run_id, step=request.step, force=force, by=by)))
         return answers.accepted((await self._hub.view(run_id)).state.seq)
 

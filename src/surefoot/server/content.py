@@ -27,12 +27,12 @@ class Content:
         self._hub = hub
 
     async def events(self, run_id: str, after: int, limit: int) -> dict[str, Any]:
-        found: list[dict[str, Any]] = []
+        events: list[dict[str, Any]] = []
         for record in self._hub.reader.read(run_id, after):
-            if len(found) == limit:
-                return {"events": found, "next": found[-1]["seq"]}
-            found.append({"seq": record.seq, "at": record.at, **exported(record.event, self._hub.redactor)})
-        return {"events": found, "next": None}
+            if len(events) == limit:
+                return {"events": events, "next": events[-1]["seq"]}
+            events.append({"seq": record.seq, "at": record.at, **exported(record.event, self._hub.redactor)})
+        return {"events": events, "next": None}
 
     async def diff(self, run_id: str, step: str) -> dict[str, Any]:
         records = list(self._hub.reader.read(run_id, 0))
@@ -92,8 +92,8 @@ class StatisticsSource:
         """The statistics as JSON. Empty arguments stand for all times and all folders."""
         begin = parse_since(since) if since else None
         async with self._reading:
-            found = await asyncio.to_thread(self._read, begin, folder)
-        return exported(found, self._hub.redactor)
+            statistics = await asyncio.to_thread(self._read, begin, folder)
+        return exported(statistics, self._hub.redactor)
 
     def _read(self, since: float | None, folder: str) -> Statistics:
         """Read the statistics. Called in a thread, with a connection of its own, because many runs take a while."""

@@ -210,16 +210,16 @@ def openapi() -> dict[str, Any]:
         "Error": TypeAdapter(ErrorAnswer),
     }
     inputs = [(name, "validation", adapter) for name, adapter in kinds.items()]
-    found, shared = TypeAdapter.json_schemas(inputs, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
-    schemas = {**shared.get("$defs", {}), **{name: schema for (name, _), schema in found.items()}}
+    schemas_of_inputs, shared = TypeAdapter.json_schemas(inputs, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
+    schemas = {**shared.get("$defs", {}), **{name: schema for (name, _), schema in schemas_of_inputs.items()}}
     paths: dict[str, Any] = {}
-    for method, path, summary, given, answers in _OPERATIONS:
+    for method, path, summary, input_type, answers in _OPERATIONS:
         operation: dict[str, Any] = {"summary": summary, "responses": {}}
         names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
         text = {"type": "string"}
         operation["parameters"] = [{"name": n, "in": "path", "required": True, "schema": text} for n in names]
-        if given:
-            operation["requestBody"] = {"required": True, "content": _content_of(given)}
+        if input_type:
+            operation["requestBody"] = {"required": True, "content": _content_of(input_type)}
         for status, kind in {**answers, "401": "Error"}.items():
             operation["responses"][status] = {"description": kind or "JSON", "content": _content_of(kind)}
         paths.setdefault(path, {})[method.lower()] = operation

@@ -132,7 +132,7 @@ class Gate:
         try:
             headers = _headers(scope)
             self._check_address(headers)
-            scope = {**scope, "headers": _kept(scope["headers"]), "state": dict(scope.get("state") or {})}
+            scope = {**scope, "headers": _without_dropped(scope["headers"]), "state": dict(scope.get("state") or {})}
             if scope["type"] == "websocket":
                 self._check_socket(scope, headers)
             else:
@@ -188,10 +188,10 @@ class Gate:
         return found
 
     def _scope(self, headers: dict[str, list[str]]) -> Scope | None:
-        given = headers.get("authorization", [])
-        if len(given) != 1 or not given[0].startswith("Bearer "):
+        values = headers.get("authorization", [])
+        if len(values) != 1 or not values[0].startswith("Bearer "):
             return None
-        return self._tokens.scope_of(given[0].removeprefix("Bearer "))
+        return self._tokens.scope_of(values[0].removeprefix("Bearer "))
 
     # -- serving and refusing ---------------------------------------------------------------------------------------
 
@@ -219,9 +219,9 @@ class Gate:
     def _with_headers(self, scope: Message, send: Send) -> Send:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = list(message.get("headers", []))
-                names = {name.lower() for name, _ in given}
-                message["headers"] = given + [pair for pair in self._headers() if pair[0] not in names]
+                headers = list(message.get("headers", []))
+                names = {name.lower() for name, _ in headers}
+                message["headers"] = headers + [pair for pair in self._headers() if pair[0] not in names]
             await send(message)
 
         return sending
@@ -245,13 +245,13 @@ def error_answer(code: str, message: str, remedy: str = "") -> bytes:
 
 
 def _headers(scope: Message) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
+        by_name.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return by_name
 
 
-def _kept(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _without_dropped(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The headers without cookies, without method overrides, and without those in which a proxy, or an attacker,
     describes the client."""
     return [

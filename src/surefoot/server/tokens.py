@@ -37,11 +37,11 @@ class Tokens:
 
     def scope_of(self, token: str) -> Scope | None:
         """The scope of a token; None if it is not valid. Takes equally long for every wrong token."""
-        given, found = token.encode("utf-8", "replace"), None
+        encoded, result = token.encode("utf-8", "replace"), None
         for scope, valid in self._load().items():
-            if hmac.compare_digest(given, valid.encode()):
-                found = scope
-        return found
+            if hmac.compare_digest(encoded, valid.encode()):
+                result = scope
+        return result
 
     def _load(self) -> dict[Scope, str]:
         try:

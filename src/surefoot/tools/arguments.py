@@ -68,24 +68,24 @@ def convert_arguments(
     tool: str,
     parameters: Mapping[str, Any],
     adapters: Adapters | None,
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     body_argument: str = "",
 ) -> dict[str, Any]:
-    """Validate and convert `given` to keyword arguments.
+    """Validate and convert `values` to keyword arguments.
 
     Null means that an argument was not given. Common variants, such as numbers in quotes, are accepted.
     """
     known: dict[str, Any] = parameters.get("properties", {})
     required = parameters.get("required", ())
     if not parameters.get("additionalProperties", False):
-        _refuse_unknown(tool, known, required, given)
+        _refuse_unknown(tool, known, required, values)
     arguments: dict[str, Any] = {}
     for name, schema in known.items():
-        value = given.get(name)
+        value = values.get(name)
         check = _by_adapter(adapters[name]) if adapters else _by_schema(schema, parameters)
         if value is None and name not in required:
             continue
-        if value is None and (name not in given or not _accepts(check, None)):
+        if value is None and (name not in values or not _accepts(check, None)):
             raise ToolError(
                 f"{tool} needs the argument {name!r}",
                 tool=tool,
@@ -95,17 +95,17 @@ def convert_arguments(
         arguments[name] = _read_value(tool, name, value, check, name in required, name == body_argument)
         if arguments[name] is _OMITTED:
             del arguments[name]
-    return arguments | {name: value for name, value in given.items() if name not in known}
+    return arguments | {name: value for name, value in values.items() if name not in known}
 
 
 def signature_text(tool: str, parameters: Mapping[str, Any], body_argument: str = "") -> str:
     """Return the signature as shown to a model: `read_file(path, start_line?, end_line?)`."""
     required = parameters.get("required", ())
-    shown = [
+    words = [
         name + ("*" if name == body_argument else "" if name in required else "?")
         for name in parameters.get("properties", {})
     ]
-    return f"{tool}({', '.join(shown)})"
+    return f"{tool}({', '.join(words)})"
 
 
 Check = Callable[[Any], Any]
@@ -124,9 +124,9 @@ def _read_value(tool: str, name: str, value: Any, check: Check, required: bool, 
             problem = problem or str(error)
     if isinstance(value, str) and value.strip().lower() in _NULL_WORDS and not required:
         return _OMITTED
-    shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
+    value_text = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
     raise ToolError(
-        f"{tool}: the argument {name!r} is wrong: {problem} (got {shown})",
+        f"{tool}: the argument {name!r} is wrong: {problem} (got {value_text})",
         tool=tool,
         argument=name,
         remedy=f"give {name} in the form that is asked for",
@@ -187,11 +187,11 @@ def _accepts(check: Check, value: Any) -> bool:
     return True
 
 
-def _refuse_unknown(tool: str, known: Mapping[str, Any], required: Any, given: Mapping[str, Any]) -> None:
-    for name in given:
+def _refuse_unknown(tool: str, known: Mapping[str, Any], required: Any, values: Mapping[str, Any]) -> None:
+    for name in values:
         if name in known:
             continue
-        match = _closest(name, [candidate for candidate in known if candidate not in given])
+        match = _closest(name, [candidate for candidate in known if candidate not in values])
         suggestion = f"did you mean {match!r}? " if match else ""
         names = ", ".join(candidate if candidate in required else candidate + "?" for candidate in known) or "none"
         raise ToolError(

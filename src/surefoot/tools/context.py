@@ -31,9 +31,9 @@ NOT_WEAKENED = "has tests from before the run, which may be extended but not wea
 
 def weakening(weakened: Mapping[str, str]) -> PathProtected | None:
     """Return the error for weakened tests, which are given by file; None if there are none."""
-    found = [f"{name!r} {NOT_WEAKENED}: {tests}" for name, tests in weakened.items() if tests]
+    problems = [f"{name!r} {NOT_WEAKENED}: {tests}" for name, tests in weakened.items() if tests]
     remedy = "leave the existing tests as they are and add new ones; change the code, not the tests"
-    return PathProtected("; ".join(found), argument="path", remedy=remedy) if found else None
+    return PathProtected("; ".join(problems), argument="path", remedy=remedy) if problems else None
 
 
 def _weakens_nothing(path: str, content: bytes | None, moved_to: str) -> str:

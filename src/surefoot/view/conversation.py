@@ -50,7 +50,7 @@ class Transcript:
         return messages
 
     def _items(self, record: e.Record, hashes: tuple[str, ...], step_id: str, purpose: str) -> list[Message]:
-        found = []
+        messages = []
         for number, digest in enumerate(filter(None, hashes)):
             try:
                 item = load_item(self.blob(digest))
@@ -65,8 +65,8 @@ class Transcript:
                     message["truncated"] += cut
             elif isinstance(item, ToolResultMessage):
                 message["result_of"] = item.call_id
-            found.append(message)
-        return found
+            messages.append(message)
+        return messages
 
     def _clean(self, value: Any) -> tuple[Any, int]:
         """A value without secrets and with its texts shortened, and the number of characters that are left out.

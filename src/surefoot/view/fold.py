@@ -16,7 +16,7 @@ from surefoot.view.labels import PHASE_ACTIVITIES
 from surefoot.view.making import build, reason_for_plan
 from surefoot.view.messages import add_messages
 from surefoot.view.rows import Row
-from surefoot.view.state import Given, RunView, Span, Taken
+from surefoot.view.state import GivenAnswer, ReceivedCommand, RunView, Span
 from surefoot.view.steps import step_row
 
 SNAPSHOT_ACTIONS = 200
@@ -219,13 +219,13 @@ def _asked(view: RunView, event: e.QuestionAsked, at: float) -> set[str]:
 def _answered(view: RunView, event: e.QuestionAnswered, at: float) -> set[str]:
     step_id = view.state.questions[event.question_id].step_id
     end_wait(view, step_id, at)
-    view.answers[event.question_id] = Given(view.state.seq, event.answer, event.by, event.timed_out)
+    view.answers[event.question_id] = GivenAnswer(view.state.seq, event.answer, event.by, event.timed_out)
     return {f"question:{event.question_id}", *one_step(view, step_id), *_all_phases()}
 
 
 def _controlled(view: RunView, event: e.ControlReceived, at: float) -> set[str]:
     if event.id:
-        view.commands[event.id] = Taken(view.state.seq)
+        view.commands[event.id] = ReceivedCommand(view.state.seq)
     return set()
 
 

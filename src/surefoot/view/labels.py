@@ -42,8 +42,8 @@ def done_label(verdict: Verdict, summary: str, *, by_own_tests: bool) -> str:
     label = OWN_TESTS if by_own_tests else VERDICT_LABELS[verdict]
     if verdict not in (Verdict.VERIFIED, Verdict.UNVERIFIED) or not summary.startswith(IN_PART):
         return label
-    done = "Verified" if verdict is Verdict.VERIFIED else "Done"
-    return f"{done} {summary.partition(';')[0].removeprefix('done ')}"
+    default = "Verified" if verdict is Verdict.VERIFIED else "Done"
+    return f"{default} {summary.partition(';')[0].removeprefix('done ')}"
 
 
 PROOF_LABELS: dict[ProofLevel, str] = {

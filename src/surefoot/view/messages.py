@@ -176,9 +176,9 @@ def _finished(view: RunView, event: e.StepFinished) -> list[tuple[str, dict[str,
     if event.status is StepStatus.BLOCKED:
         return _completed(view, event.step_id, "failed", error=error or "what it needs can no longer happen")
     artifact = view.state.steps[event.step_id].artifact
-    made = [_result(event.step_id, artifact)] if artifact is not None else []
+    results = [_result(event.step_id, artifact)] if artifact is not None else []
     extra = {"skipped": True} if event.status is StepStatus.SKIPPED else {}
-    return [*made, *_completed(view, event.step_id, "completed", **extra)]
+    return [*results, *_completed(view, event.step_id, "completed", **extra)]
 
 
 def _completed(view: RunView, step_id: str, status: str, **fields: Any) -> list[tuple[str, dict[str, Any]]]:

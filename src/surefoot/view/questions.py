@@ -16,14 +16,14 @@ _DANGEROUS = ("always", "overwrite")
 
 def question_row(state: RunState, question_id: str) -> QuestionRow:
     question = state.questions[question_id]
-    command, diff, why = _subject(question)
+    command, diff, reason = _subject(question)
     return {
         "key": f"question:{question_id}",
         "kind": "question",
         "id": question_id,
         "qkind": question.kind,
         "text": question.text,
-        "why": why,
+        "why": reason,
         "options": question_options(question),
         "command": command,
         "diff": diff,
@@ -64,15 +64,15 @@ def _subject(question: Question) -> tuple[str | None, str | None, str]:
     if question.kind != "approval":
         return None, None, ""
     lines = question.text.split("\n")
-    why = ""
+    reason = ""
     last = next((i for i in range(len(lines) - 1, 0, -1) if lines[i].startswith(_WHY)), None)
     if last is not None:
-        why = "\n".join(lines[last:]).removeprefix(_WHY)
+        reason = "\n".join(lines[last:]).removeprefix(_WHY)
         lines = lines[:last]
     command = _command(lines)
     start = next((i for i, line in enumerate(lines) if line.startswith("--- ")), None)
     diff = "\n".join(lines[start:]) if start is not None else None
-    return command, diff, why
+    return command, diff, reason
 
 
 def _command(lines: list[str]) -> str | None:

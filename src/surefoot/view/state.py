@@ -71,7 +71,7 @@ class Span:
 
 
 @dataclass(slots=True)
-class Taken:
+class ReceivedCommand:
     """A command that the run has taken up."""
 
     seq: int
@@ -80,7 +80,7 @@ class Taken:
 
 
 @dataclass(slots=True)
-class Given:
+class GivenAnswer:
     """The answer to a question."""
 
     seq: int
@@ -110,9 +110,9 @@ class RunView:
     """The last rows of steps that a revision removed."""
     dependents: dict[str, list[str]] = field(default_factory=dict)
     phases: dict[str, Span] = field(default_factory=dict)
-    commands: dict[str, Taken] = field(default_factory=dict)
+    commands: dict[str, ReceivedCommand] = field(default_factory=dict)
     """By the id of a command."""
-    answers: dict[str, Given] = field(default_factory=dict)
+    answers: dict[str, GivenAnswer] = field(default_factory=dict)
     """By the id of a question."""
     resumed_at: int = 0
     """The number of the event with which a process last took the run up again."""

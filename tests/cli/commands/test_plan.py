@@ -159,8 +159,8 @@ def test_a_plan_of_another_folder_is_carried_out_there_or_where_it_is_said(suref
     assert "the plan was made for" in there.err
     assert (other.workspace / "adder.py").exists()
     inside = surefoot.elsewhere("work/sub")
-    here = inside("run", "--plan", run_id, "-m", surefoot.script(adder("+")))
-    assert here.code == 0, here.err
+    from_inside = inside("run", "--plan", run_id, "-m", surefoot.script(adder("+")))
+    assert from_inside.code == 0, from_inside.err
     assert (surefoot.workspace / "adder.py").exists(), "in the folder of the plan, not in the sub-folder"
 
 

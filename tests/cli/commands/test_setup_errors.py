@@ -53,7 +53,7 @@ async def run(surefoot: Surefoot, server: Loopback, *more: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("respond", "cause", "said", "remedy"),
+    ("respond", "cause", "message", "remedy"),
     [
         (listing(failing(401, f"Incorrect API key provided: {KEY}")), "key_rejected", "does not accept the API key",
          "check the key in MY_KEY: export MY_KEY=..."),
@@ -72,14 +72,14 @@ async def run(surefoot: Surefoot, server: Loopback, *more: str) -> Any:
          "wrong path", "redirect"],
 )  # fmt: skip
 async def test_a_run_that_ends_by_the_set_up_says_what_to_repair(
-    surefoot: Surefoot, respond: Respond, cause: str, said: str, remedy: str
+    surefoot: Surefoot, respond: Respond, cause: str, message: str, remedy: str
 ) -> None:
     with_key(surefoot)
     async with serving(respond) as server:
         ended = (await run(surefoot, server, "--json")).objects[-1]
     assert (ended["type"], ended["verdict"], ended["exit_code"]) == ("outcome", "failed", 1)
     assert ended["diagnosis"]["cause"] == cause
-    assert said in ended["diagnosis"]["what_failed"]
+    assert message in ended["diagnosis"]["what_failed"]
     repair, resume = ended["diagnosis"]["next_steps"]
     assert remedy in repair
     assert f"surefoot resume {ended['run_id']}" in resume

@@ -25,11 +25,11 @@ def another(run: list[e.Record]) -> list[e.Record]:
 async def test_figures_of_this_folder_and_of_all(surefoot: Surefoot) -> None:
     await surefoot.store(whole_run())
     await surefoot.elsewhere("other").store(another(failed_run()))
-    here = surefoot("stats")
-    assert here.code == 0
-    assert here.out.startswith("1 run in ")
-    assert "1 run in other folders: surefoot stats --all" in here.err
-    assert not set(here.out) & set(BLOCKS + "\x1b"), "no charts and no colours in a pipe"
+    of_folder = surefoot("stats")
+    assert of_folder.code == 0
+    assert of_folder.out.startswith("1 run in ")
+    assert "1 run in other folders: surefoot stats --all" in of_folder.err
+    assert not set(of_folder.out) & set(BLOCKS + "\x1b"), "no charts and no colours in a pipe"
     every = surefoot("stats", "--all", "--json")
     found = json.loads(every.out)
     jsonschema.Draft202012Validator(stats_schema()).validate(found)

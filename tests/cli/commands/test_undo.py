@@ -87,8 +87,8 @@ def test_a_later_run_that_changed_the_same_files_is_named(surefoot: Surefoot) ->
     assert (unchanged.code, unchanged.out) == (0, ""), nothing.err
     assert unchanged.err == f"run {run_id_of(surefoot)} changed nothing\n"
     (surefoot.workspace / "adder.py").write_text("def add(a, b):\n    return 0\n")
-    mine = surefoot("undo", first, "--yes")
-    assert "these files were changed since by you or another program: adder.py" in mine.err
+    undone = surefoot("undo", first, "--yes")
+    assert "these files were changed since by you or another program: adder.py" in undone.err
     other = surefoot.script(UNDERSTANDING, adder("+ 0 +"))
     assert surefoot("run", TASK, "-m", other, "--check", CHECK).code == 0
     second = run_id_of(surefoot)

@@ -196,7 +196,7 @@ def test_hooks_and_signing_of_the_user_apply(surefoot: Surefoot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("echo 'lines are too long' >&2; exit 1", "lines are too long"),
         ("echo changed >> kept.txt; echo more > new.txt; exit 1", "put back as they were"),
@@ -206,7 +206,7 @@ def test_hooks_and_signing_of_the_user_apply(surefoot: Surefoot) -> None:
     ids=["refuses", "refuses and changes files", "changes the commit", "changes another file"],
 )
 def test_a_hook_that_refuses_or_changes_files_leaves_everything_as_it_was(
-    surefoot: Surefoot, body: str, said: str
+    surefoot: Surefoot, body: str, message: str
 ) -> None:
     work = surefoot.workspace
     make_repository(work)
@@ -216,7 +216,7 @@ def test_a_hook_that_refuses_or_changes_files_leaves_everything_as_it_was(
     begin, before = head(work), state_of_user(work)
     done = run(surefoot, "--commit")
     assert done.code == 1
-    assert said in done.out, done.out
+    assert message in done.out, done.out
     assert "not committed" in done.out
     assert (head(work), state_of_user(work)) == (begin, before)
     files = {path.name: path.read_text() for path in work.iterdir() if path.is_file()}

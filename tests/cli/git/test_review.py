@@ -247,7 +247,7 @@ def calculator(surefoot: Surefoot, *options: str, answers: int = 3, code: int = 
     return surefoot.workspace
 
 
-def told(surefoot: Surefoot) -> dict[str, str]:
+def views_of(surefoot: Surefoot) -> dict[str, str]:
     """What each view says of the newest run."""
     views = {name: surefoot(name).out for name in ("show", "pr", "list")}
     assert surefoot("report", "-o", "report.md").code == 0
@@ -282,7 +282,7 @@ def test_a_given_check_about_an_undone_file_counts(surefoot: Surefoot) -> None:
     assert f"--to {snapshot}" in done.out, "the advice fits a review"
     # Taken back: the check about the file counts again when the run goes on.
     assert surefoot("undo", "last", "--to", snapshot, "--yes").code == 0
-    shows = told(surefoot)["show"]
+    shows = views_of(surefoot)["show"]
     assert "✓ test" not in shows
     assert "Review taken back" in shows
     assert "the result is as it was before it, and not checked since" in shows
@@ -302,7 +302,7 @@ def test_each_review_is_checked_and_when_nothing_is_left_the_run_is_undone(suref
     assert second.code == 1
     assert "the checks run again" in second.err
     assert git(work, "status", "--porcelain") == ""
-    views = told(surefoot)
+    views = views_of(surefoot)
     for name, view in {**views, "review": second.out}.items():
         assert "artly undone" not in view, name
         assert "ndone" in view, name
@@ -325,7 +325,7 @@ def test_each_review_is_checked_and_when_nothing_is_left_the_run_is_undone(suref
     assert back.code == 0, back.err
     assert "subtract" in (work / "calc.py").read_text()
     assert [line.split()[0] for line in surefoot("review", "--list").out.splitlines()[:1]] == ["calc.py"]
-    for name, view in told(surefoot).items():
+    for name, view in views_of(surefoot).items():
         assert "✓" not in view, name
         assert "→ green" not in view.partition("#### Steps")[0], name
 
@@ -335,7 +335,7 @@ def test_a_review_after_an_undo_is_about_what_is_left(surefoot: Surefoot) -> Non
     undone = surefoot("undo", "last", "--step", "2", "--yes")
     assert undone.code == 0, undone.err
     assert not (work / "notes.md").exists()
-    for name, view in told(surefoot).items():
+    for name, view in views_of(surefoot).items():
         assert "✓" not in view, name
         assert "red → green" not in view.partition("#### Steps")[0], name
     listed = surefoot("review", "--list").out
@@ -406,6 +406,6 @@ def test_a_run_whose_steps_are_not_all_done_is_not_checked_and_says_so(surefoot:
     assert "Undone" in done.out
     assert "nothing: it was undone since" in done.out
     assert git(work, "status", "--porcelain") == ""
-    for name, view in told(surefoot).items():
+    for name, view in views_of(surefoot).items():
         assert "✓" not in view, name
         assert "→ green" not in view.partition("#### Steps")[0], name

@@ -76,14 +76,14 @@ def test_it_is_said_that_no_command_works(surefoot: Surefoot) -> None:
 
 def test_an_existing_file_is_shown_as_a_diff_and_only_extended(surefoot: Surefoot, project: Path) -> None:
     file = project / "surefoot.toml"
-    mine = '# mine\n[execution]\nchecks = ["true"]  # always\n\n[budget]\nmax_tokens = 5\n'
-    file.write_text(mine)
+    content = '# mine\n[execution]\nchecks = ["true"]  # always\n\n[budget]\nmax_tokens = 5\n'
+    file.write_text(content)
     assert surefoot("trust").code == 0
     kept = surefoot("init", "--trust")
     assert kept.code == 1
     assert '+  "python3 -m unittest discover", # test' in kept.out
     assert "--force adds these checks" in kept.err
-    assert file.read_text() == mine
+    assert file.read_text() == content
     forced = surefoot("init", "--force", "--json")
     assert forced.code == 0
     (document,) = forced.objects
@@ -162,7 +162,7 @@ async def test_nothing_is_tried_without_a_sandbox_unless_it_is_switched_off(
     monkeypatch.setattr(trying, "choose_sandbox", lambda *_, **__: (None, "no sandbox: this kernel has none"))
     (tried,) = [each async for each in try_commands(tmp_path, found, ExecutionConfig(), 10)]
     assert tried.result == "skipped"
-    assert "this kernel has none; --sandbox off tries them" in tried.why
+    assert "this kernel has none; --sandbox off tries them" in tried.reason
     (tried,) = [each async for each in try_commands(tmp_path, found, ExecutionConfig(sandbox="off"), 10)]
     assert tried.result == "works"
     assert list(tmp_path.iterdir()) == [], "it ran on a copy"

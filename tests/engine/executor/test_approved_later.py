@@ -201,9 +201,9 @@ async def test_answer_to_a_later_question_of_the_model_reaches_it(bench: Bench, 
     state, calls = await answered_later(bench, steps(FREE), script, ["yes", "blue", "yes"], killed=killed)
     assert (state.stage, calls) == (Stage.COMPLETED, 3)
     assert [asked.kind for asked in bench.events(e.QuestionAsked)] == ["approval", "clarification", "approval"]
-    asked, told = [event for event in bench.events(e.ActionStarted) if event.tool == "ask_user"]
-    assert asked.arguments == told.arguments
-    (finished,) = [event for event in bench.events(e.ActionFinished) if event.action_id == told.action_id]
+    asked, answered = [event for event in bench.events(e.ActionStarted) if event.tool == "ask_user"]
+    assert asked.arguments == answered.arguments
+    (finished,) = [event for event in bench.events(e.ActionFinished) if event.action_id == answered.action_id]
     assert finished.summary == "the user answered: blue"
 
 

@@ -57,8 +57,8 @@ async def test_criteria_are_judged_by_checks_files_and_output_when_the_step_ends
 async def test_an_unmet_criterion_is_told_to_a_conversation_once_and_then_mended(bench: Bench) -> None:
     plan = plan_of(validation_criteria=[NOT_THERE])
     state = await bench.talk("Write a.txt.", [plan, [write("a.txt"), FINISH], [write("b.txt"), FINISH]])
-    (told,) = [text for request in bench.talker.requests for text in results(request) if UNMET in text]
-    assert told.startswith(f"Refused: {UNMET}: {NOT_THERE} (failed: b.txt exists)")
+    (refusal,) = [text for request in bench.talker.requests for text in results(request) if UNMET in text]
+    assert refusal.startswith(f"Refused: {UNMET}: {NOT_THERE} (failed: b.txt exists)")
     assert criteria(state)[NOT_THERE].met is True
     assert state.steps["s1"].attempt == 1
 
@@ -93,9 +93,9 @@ async def test_an_expected_file_that_is_missing_is_told_and_a_deleted_one_is_not
     plan = plan_of(files=["a.txt", "old.txt"], expected_outputs=["b.txt", "a good mood"])
     turns = [[write("a.txt"), command("rm old.txt"), FINISH], [write("b.txt"), FINISH]]
     state = await bench.talk("Write a.txt and b.txt, and remove old.txt.", [plan, *turns])
-    (told,) = [text for request in bench.talker.requests for text in results(request) if UNMET in text]
-    assert "b.txt exists (the plan expects it, and it is not there)" in told
-    assert "old.txt" not in told
+    (refusal,) = [text for request in bench.talker.requests for text in results(request) if UNMET in text]
+    assert "b.txt exists (the plan expects it, and it is not there)" in refusal
+    assert "old.txt" not in refusal
     assert state.steps["s1"].output is not None
     assert not criteria(state)
 

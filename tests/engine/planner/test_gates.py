@@ -235,11 +235,11 @@ async def test_what_the_engine_changes_in_a_plan_is_told(calc: Bench) -> None:
     state = await calc.talk(TASK, [plan, [FIX, FINISH]], checks=[CHECK])
     assert state.planning is not None
     assert state.planning.validation is not None
-    told = "repaired: dropped the dependency of step 1 on 7"
-    assert any(told in warning for warning in state.planning.validation.warnings)
+    repair = "repaired: dropped the dependency of step 1 on 7"
+    assert any(repair in warning for warning in state.planning.validation.warnings)
     accepted = results(calc.talker.requests[1])[-1]
     assert accepted.startswith("Accepted.")
-    assert told in accepted
+    assert repair in accepted
     assert "telepathy" in accepted
     assert calc.events(e.PlanMade)[0].mended == ("dropped the dependency of step 1 on 7, which is not another step",)
 

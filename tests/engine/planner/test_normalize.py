@@ -17,7 +17,7 @@ from surefoot.core.plan import (
     TextCheck,
 )
 from surefoot.engine.planner.criteria import NOT_NAMED
-from surefoot.engine.planner.normalize import check_from, plan_from, simple_plan, step_from, understanding_from
+from surefoot.engine.planner.normalize import check_from_draft, plan_from, simple_plan, step_from, understanding_from
 from surefoot.prompting.drafts.short import CheckDraft, PlanDraft, StepDraft, UnderstandingDraft
 
 
@@ -129,11 +129,11 @@ def test_step_that_writes_no_file_is_a_command() -> None:
     ],
 )
 def test_check_drafts_are_parsed_or_dropped(kind: str, value: str, expected: object) -> None:
-    assert check_from(CheckDraft.model_validate({"kind": kind, "value": value}), "x.py") == expected
+    assert check_from_draft(CheckDraft.model_validate({"kind": kind, "value": value}), "x.py") == expected
 
 
 def test_text_pattern_needs_a_file() -> None:
-    assert check_from(CheckDraft(kind="text_matches", value="x"), "") is None
+    assert check_from_draft(CheckDraft(kind="text_matches", value="x"), "") is None
 
 
 def test_invented_files_are_not_targets() -> None:

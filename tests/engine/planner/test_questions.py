@@ -27,8 +27,8 @@ async def test_person_who_is_there_is_asked_and_the_model_learns_the_answer(benc
     state = await bench.talk(TASK, [ASKING, submit(), WRITE])
     (question,) = state.questions.values()
     assert (question.text, question.answer) == ("Which format?", "CSV")
-    told = results(bench.talker.requests[1])
-    assert "the user has answered 'Which format?' with: CSV" in told[0]
+    outputs = results(bench.talker.requests[1])
+    assert "the user has answered 'Which format?' with: CSV" in outputs[0]
     assert "out.csv" in bench.files()
 
 

@@ -48,10 +48,10 @@ async def test_a_check_of_the_user_is_never_replaced(bench: Bench) -> None:
     make_b = ("run_command", {"command": "echo z > b"})
     script = [plan_of(WRONG), [WRITE, change(checks=[RIGHT]), FINISH], [make_b, FINISH]]
     state = await bench.talk("Write x into a.txt.", script, checks=["grep -q z b"])
-    told = results(bench.talker.requests[2])
-    assert told[1].startswith("this step is now checked by: grep -q x a.txt, grep -q z b")
-    assert "$ grep -q z b" in told[2]
-    assert REPLACE_CHECK not in told[2], "the plan's check passes"
+    outputs = results(bench.talker.requests[2])
+    assert outputs[1].startswith("this step is now checked by: grep -q x a.txt, grep -q z b")
+    assert "$ grep -q z b" in outputs[2]
+    assert REPLACE_CHECK not in outputs[2], "the plan's check passes"
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
 
@@ -79,8 +79,8 @@ async def test_a_check_that_cannot_be_run_is_refused_and_the_run_goes_on(bench: 
     plan = submit({"name": "Write a.txt", "description": "Write x into it."}, OTHER)
     work = [("write_file", {"path": "b.txt", "content": "x\n"}), FINISH]
     state = await bench.talk("Write a.txt.", [plan, [(verb, {"steps": [step]}), WRITE, FINISH], work])
-    told = [text for text in results(bench.talker.requests[2]) if "the plan was not changed" in text]
-    assert told == ["the plan was not changed: a check of the kind command without a value"]
+    refusals = [text for text in results(bench.talker.requests[2]) if "the plan was not changed" in text]
+    assert refusals == ["the plan was not changed: a check of the kind command without a value"]
     assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED] * 2
 
 
@@ -125,10 +125,10 @@ async def test_a_change_that_would_make_a_cycle_is_refused_with_its_path(bench: 
         finish_writing("c.txt"),
     ]
     state = await bench.talk("Write three files.", script)
-    told = results(bench.talker.requests[2])[0]
-    assert told.startswith("the plan was not changed: ")
-    assert "s2" in told
-    assert "s3" in told
+    output = results(bench.talker.requests[2])[0]
+    assert output.startswith("the plan was not changed: ")
+    assert "s2" in output
+    assert "s3" in output
     assert not bench.events(e.PlanRevised)
     assert order(bench) == ["s1", "s2", "s3"]
     assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED] * 3

@@ -73,9 +73,9 @@ async def test_strong_model_is_told_of_a_stand_in(bench: Bench) -> None:
 
     state = await bench.talk("Report the rows in r.txt.", [submit(*plan), *[work] * 2])
     assert state.steps["s1"].status is StepStatus.DEGRADED
-    told = bench.talker.requests[-1].messages[-1].content
-    assert '# Stand-ins, not real results: say so where you use them\n- measure: {"rows": 7}' in told
-    assert "s1 measure failed; a stand-in replaces its result" in told
+    prompt = bench.talker.requests[-1].messages[-1].content
+    assert '# Stand-ins, not real results: say so where you use them\n- measure: {"rows": 7}' in prompt
+    assert "s1 measure failed; a stand-in replaces its result" in prompt
     assert state.outcome is not None
     assert state.outcome.degraded_steps == ("s1",)
 
@@ -195,13 +195,13 @@ async def test_ready_steps_are_told_from_pending_ones(bench: Bench) -> None:
 
 @pytest.mark.req("R1", "R4")
 @pytest.mark.parametrize(
-    ("said", "first", "confidence"), [(0.9, Rung.REPAIR_STEP, 0.66), (0.1, Rung.ADJUST_PARAMETERS, 0.34)]
+    ("reported", "first", "confidence"), [(0.9, Rung.REPAIR_STEP, 0.66), (0.1, Rung.ADJUST_PARAMETERS, 0.34)]
 )
 async def test_model_that_is_not_sure_does_not_skip_the_retry(
-    bench: Bench, said: float, first: Rung, confidence: float
+    bench: Bench, reported: float, first: Rung, confidence: float
 ) -> None:
     def cause(_: ModelRequest) -> dict[str, Any]:
-        return {**UNSURE, "category": "decomposition_error", "root_cause": "wrong step", "confidence": said}
+        return {**UNSURE, "category": "decomposition_error", "root_cause": "wrong step", "confidence": reported}
 
     never = USE.with_(checks=(ExpressionCheck(expression="len(outputs) > 9"),))
     state = await bench.run_plan(steps(never), [Rule("Find the cause", cause), Rule("Choose the", done()),

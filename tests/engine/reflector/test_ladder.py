@@ -46,7 +46,9 @@ def test_rung_for_each_edge_of_the_recovery_diagram(facts: Facts, rung: Rung) ->
         (replace(PARAMETER, step_retry_count=3, single_step_repair_count=1, critical=False), Rung.SKIP_STEP),
         (replace(PARAMETER, step_retry_count=3, single_step_repair_count=1, has_fallback=True), Rung.FALLBACK),
         (
-            replace(PARAMETER, step_retry_count=3, single_step_repair_count=1, task_replan_count=1, alternatives=1),
+            replace(
+                PARAMETER, step_retry_count=3, single_step_repair_count=1, task_replan_count=1, alternative_approaches=1
+            ),
             Rung.NEXT_APPROACH,
         ),
         (replace(PARAMETER, recoverable=False), Rung.GIVE_UP),

@@ -68,8 +68,8 @@ async def test_the_model_is_told_that_the_check_did_not_end(bench: Bench, waits:
         services, bench.task("half in half.py is wrong.", [CHECK]), bench.config(command_timeout_seconds=LIMIT)
     )
     (prompt,) = bench.prompts()
-    told = re.findall(r"did not end within ([\d.]+) s: an endless loop, or it waits for something", prompt)
-    assert told == [str(LIMIT)], "the longest look says most, also if the last one was shorter"
+    limits = re.findall(r"did not end within ([\d.]+) s: an endless loop, or it waits for something", prompt)
+    assert limits == [str(LIMIT)], "the longest look says most, also if the last one was shorter"
 
 
 @pytest.mark.req("D4")

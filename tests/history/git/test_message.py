@@ -35,8 +35,8 @@ def test_the_message_lists_the_steps_with_what_was_said_of_them() -> None:
     first, second = list(state.steps)[:2]
     for step_run in state.steps.values():
         step_run.status = StepStatus.SUCCEEDED
-    said = {first: "Read it.\nThen " + "counted " * 100, second: "Done."}
-    done = [e.Decided(step_id=step_id, decision="done", thought=text) for step_id, text in said.items()]
+    thoughts = {first: "Read it.\nThen " + "counted " * 100, second: "Done."}
+    done = [e.Decided(step_id=step_id, decision="done", thought=text) for step_id, text in thoughts.items()]
     text = message_of(state, account_of(state, recorded.records(done), lambda text: text))
     rows = text.partition("Done:\n")[2].partition("\n\n")[0].split("\n- ")
     assert rows[0].replace("\n ", "").startswith(f"- {state.step(first).name}: Read it. Then counted counted")

@@ -154,7 +154,7 @@ class Ticket(TypedDict, total=False):
     task: str
     checks: list[str]
     outcome: dict[str, Any]
-    said: str
+    verdict: str
 
 
 @pytest.mark.req("A9")
@@ -165,18 +165,18 @@ async def test_as_a_node_of_another_graph(bench: Bench) -> None:
     parent = StateGraph(Ticket)
     parent.add_node("write", lambda state: {"task": TASK, "checks": [CHECK]})
     parent.add_node("surefoot", create_graph(agent))
-    parent.add_node("tell", lambda state: {"said": state["outcome"]["verdict"]})
+    parent.add_node("tell", lambda state: {"verdict": state["outcome"]["verdict"]})
     parent.add_edge(START, "write")
     parent.add_edge("write", "surefoot")
     parent.add_edge("surefoot", "tell")
     parent.add_edge("tell", END)
     state = await parent.compile(checkpointer=InMemorySaver()).ainvoke({}, THREAD)
-    assert state["said"] == "verified"
+    assert state["verdict"] == "verified"
     assert state["checks"] == [CHECK], "what the surrounding program has is left alone"
 
 
 async def test_the_folder_belongs_to_the_run_between_its_nodes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "KEPT_SECONDS", 60.0)
+    monkeypatch.setattr(parts, "OPEN_SECONDS", 60.0)
     program, other = Program(bench, [UNDERSTOOD, RIGHT]), Program(bench, [UNDERSTOOD, RIGHT])
     stream = program.graph.astream(INPUT, THREAD, stream_mode="updates")
     while "planner" not in await anext(stream):
@@ -185,12 +185,12 @@ async def test_the_folder_belongs_to_the_run_between_its_nodes(bench: Bench, mon
         await other.go(INPUT)
     await stream.aclose()
     # Whoever goes on in the same process has the folder still.
-    monkeypatch.setattr(parts, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(parts, "OPEN_SECONDS", 0.0)
     assert (await program.go(None))["outcome"]["verdict"] == "verified"
 
 
 async def test_the_folder_is_given_back_when_no_node_follows(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(parts, "OPEN_SECONDS", 0.0)
     program, other = Program(bench, [UNDERSTOOD, RIGHT]), Program(bench, [UNDERSTOOD, RIGHT])
     stream = program.graph.astream(INPUT, THREAD, stream_mode="updates", interrupt_after=["planner"])
     (run_id,) = [chunk["intake"]["run_id"] async for chunk in stream if "intake" in chunk]

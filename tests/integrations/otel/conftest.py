@@ -31,7 +31,7 @@ class Observed:
 
     bench: Bench
     settings: TelemetrySettings = field(default_factory=lambda: TelemetrySettings(enabled=True))
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     async def run(
         self, text: str, answers: Sequence[Any], *, plan: DetailedPlan | None = None, **config: Any
@@ -40,14 +40,14 @@ class Observed:
         services = self.bench.services(answers, name=config.pop("name", "scripted"))
         given = [e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan))] if plan else []
         first = Stage.EXECUTION if plan else Stage.UNDERSTANDING
-        async with attached(services, Integrations(self.settings), self.told.append):
+        async with attached(services, Integrations(self.settings), self.messages.append):
             return await start_run(
                 services, self.bench.task(text, checks), self.bench.config(**config), first=first, given=given
             )
 
     async def resume(self, run_id: str, answers: Sequence[Any]) -> RunState:
         services = self.bench.services(answers)
-        async with attached(services, Integrations(self.settings), self.told.append):
+        async with attached(services, Integrations(self.settings), self.messages.append):
             return await resume_run(services, run_id)
 
     async def healed(self, **config: Any) -> RunState:

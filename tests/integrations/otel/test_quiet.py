@@ -99,8 +99,8 @@ async def test_a_receiver_that_is_away_is_told_once_and_logs_nothing(
         state = await observed.healed()
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.VERIFIED
-    (told,) = observed.told
-    assert "telemetry was not delivered" in told
+    (message,) = observed.messages
+    assert "telemetry was not delivered" in message
     assert [r for r in caplog.records if r.levelno >= logging.WARNING and r.name.startswith("opentelemetry")] == []
 
 
@@ -110,9 +110,9 @@ async def test_a_receiver_that_refuses_is_told_with_its_reason(
 ) -> None:
     receiver.status = 401
     await observed.run("look", [], plan=LOOK)
-    (told,) = observed.told
-    assert "401" in told
-    assert "spans lost" in told
+    (message,) = observed.messages
+    assert "401" in message
+    assert "spans lost" in message
 
 
 @pytest.mark.req("X9")
@@ -128,7 +128,7 @@ async def test_a_receiver_that_hangs_delays_the_end_by_no_more_than_the_bound(
         await observed.run("look", [], plan=LOOK)
         assert receiver.paths
         assert not hold.is_set()
-    assert observed.told == ["telemetry was not delivered within 0.2 seconds; the run is complete in the journal"]
+    assert observed.messages == ["telemetry was not delivered within 0.2 seconds; the run is complete in the journal"]
 
 
 @pytest.mark.req("X9")
@@ -169,7 +169,7 @@ async def test_a_full_queue_drops_spans_and_says_so(
         observed.settings = TelemetrySettings(enabled=True, flush_seconds=0.2)
         state = await observed.healed()
     assert state.outcome is not None
-    assert len(observed.told) == 1
+    assert len(observed.messages) == 1
     assert not [r for r in caplog.records if "Queue full" in r.getMessage()]
 
 
@@ -183,7 +183,7 @@ async def test_an_error_of_its_own_stops_telemetry_and_not_the_run(
     monkeypatch.setattr(Traces, "_advance", broken)
     state = await observed.run("look", [], plan=LOOK)
     assert state.outcome is not None
-    assert observed.told == ["telemetry stopped, the run did not: RuntimeError: a bug"]
+    assert observed.messages == ["telemetry stopped, the run did not: RuntimeError: a bug"]
 
 
 @pytest.mark.req("X9")

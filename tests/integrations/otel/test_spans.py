@@ -60,7 +60,7 @@ async def test_a_run_is_one_trace_of_phases_steps_actions_and_model_calls(
     spans = receiver.spans()
     assert {span.trace for span in spans} == {f"{trace_id_of(state.run_id):032x}"}
     assert all(span.start <= span.end for span in spans)
-    assert observed.told == []
+    assert observed.messages == []
 
     (root,) = receiver.spans(run)
     assert root.id == f"{run_span_id(state.run_id, 0):016x}"

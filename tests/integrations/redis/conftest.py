@@ -49,7 +49,7 @@ class Copied:
 
     bench: Bench
     settings: RedisSettings = field(default_factory=RedisSettings)
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     @property
     def journal_file(self) -> Path:
@@ -62,14 +62,14 @@ class Copied:
         services = self.bench.services(answers)
         given = e.PlanMade(result=skipped(ExecutionPhase.Planning(), "given", plan))
         task = self.bench.task("carry out the given plan", config.pop("checks", []))
-        async with attached(services, Integrations(redis=self.settings), self.told.append):
+        async with attached(services, Integrations(redis=self.settings), self.messages.append):
             return await start_run(
                 services, task, self.bench.config(baseline="off", **config), first=Stage.EXECUTION, given=[given]
             )
 
     async def resume(self, run_id: str, answers: Sequence[Any] = ()) -> RunState:
         services = self.bench.services(answers)
-        async with attached(services, Integrations(redis=self.settings), self.told.append):
+        async with attached(services, Integrations(redis=self.settings), self.messages.append):
             return await resume_run(services, run_id)
 
 

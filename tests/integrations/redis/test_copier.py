@@ -58,7 +58,7 @@ async def test_a_run_is_under_documented_keys_that_live_for_a_day(copied: Copied
     assert "remember the milk" in json.dumps(artifact["content"])
     assert valkey.client.hlen(keys.events) == state.seq
     assert valkey.client.zrevrange(keys.runs, 0, -1) == [state.run_id.encode()]
-    assert copied.told == []
+    assert copied.messages == []
 
 
 @pytest.mark.req("A10")
@@ -144,10 +144,10 @@ async def test_a_server_that_is_away_is_told_once_and_the_run_goes_on(copied: Co
     state = await copied.run(two_steps(checks=(FileCheck(path="notes.txt"),)))
     assert state.outcome is not None
     assert state.outcome.verdict in (Verdict.UNVERIFIED, Verdict.VERIFIED)
-    (told,) = copied.told
-    assert f"Redis at redis://user:[redacted]@127.0.0.1:{port}/0 cannot be used" in told
-    assert "the run goes on, and is in the journal" in told
-    assert "p4ss" not in told
+    (message,) = copied.messages
+    assert f"Redis at redis://user:[redacted]@127.0.0.1:{port}/0 cannot be used" in message
+    assert "the run goes on, and is in the journal" in message
+    assert "p4ss" not in message
     read = state.steps["read"]
     assert read.artifact is not None, "artifacts are in the journal"
     assert read.outputs
@@ -177,7 +177,7 @@ async def test_a_server_that_is_killed_in_the_middle_does_not_disturb_the_run(
     state = await copied.run(plan)
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.UNVERIFIED
-    assert len(copied.told) == 1
+    assert len(copied.messages) == 1
     assert {step_id for step_id, step_run in state.steps.items() if step_run.artifact} == {"kill", "read"}
 
 
@@ -219,4 +219,4 @@ async def test_an_error_of_its_own_does_not_end_the_run(
     copied.bench.write(notes__txt="x\n")
     state = await copied.run(two_steps())
     assert state.outcome is not None
-    assert len(copied.told) == 1
+    assert len(copied.messages) == 1

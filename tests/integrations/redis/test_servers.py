@@ -104,10 +104,10 @@ async def test_servers_go_on_when_redis_is_away_and_say_so_once(
     async with watching(home, bench.root, "redis://:s3cret-pass-1@127.0.0.1:1/0", run_id) as clients:
         for client, _ in clients:
             await until(lambda client=client: client.rows)
-        said = ""
-        while said.count("cannot be used") < 2:
-            said += capsys.readouterr().err
+        output = ""
+        while output.count("cannot be used") < 2:
+            output += capsys.readouterr().err
             await asyncio.sleep(0.05)
-    said += capsys.readouterr().err
-    assert said.count("Redis at redis://:[redacted]@127.0.0.1:1/0 cannot be used") == 2, "once for each server"
-    assert "s3cret" not in said
+    output += capsys.readouterr().err
+    assert output.count("Redis at redis://:[redacted]@127.0.0.1:1/0 cannot be used") == 2, "once for each server"
+    assert "s3cret" not in output

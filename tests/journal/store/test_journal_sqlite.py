@@ -185,12 +185,12 @@ async def test_a_run_that_another_process_continued_is_not_written(
     if in_group:
         journal.note("r1", warned("noted"))
         journal.acknowledge("r1", [item.id for item in journal.receive("r1")])
-        mine, unharmed = await asyncio.gather(
+        refused, unharmed = await asyncio.gather(
             journal.append("r1", [warned("too late")]),
             journal.append("r2", [warned("unharmed")]),
             return_exceptions=True,
         )
-        assert isinstance(mine, JournalBusy)
+        assert isinstance(refused, JournalBusy)
         assert not isinstance(unharmed, BaseException)
         assert messages(journal.read("r2")) == ["unharmed"]
     else:

@@ -266,7 +266,7 @@ class Asked:
 
 
 def test_who_waits_asks_less_often_but_not_for_ever() -> None:
-    pauses = [line.pause_after(asked, 0) for asked in range(1, 8)]
+    pauses = [line.pause_after(refusals, 0) for refusals in range(1, 8)]
     assert pauses == [0.25, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0]
     assert line.pause_after(1_000_000, 19.9) == 2.0
     assert line.pause_after(1_000_000, 20.0) == 0.25

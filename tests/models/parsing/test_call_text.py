@@ -101,10 +101,10 @@ arguments = st.fixed_dictionaries(
 
 
 @pytest.mark.req("X11")
-@given(calls=st.lists(arguments, min_size=1, max_size=3), said=plain.filter(lambda text: text.strip() == text))
-def test_what_is_written_in_the_text_protocol_is_read_back(calls: list[dict[str, Any]], said: str) -> None:
+@given(calls=st.lists(arguments, min_size=1, max_size=3), answer_text=plain.filter(lambda text: text.strip() == text))
+def test_what_is_written_in_the_text_protocol_is_read_back(calls: list[dict[str, Any]], answer_text: str) -> None:
     parts = [ToolCall(id=f"c{n}", name="write_file", arguments=values) for n, values in enumerate(calls)]
-    turn = AssistantTurn(parts=(*([TextPart(text=said)] if said else []), *parts))
+    turn = AssistantTurn(parts=(*([TextPart(text=answer_text)] if answer_text else []), *parts))
     results = [ToolResultMessage(call_id=part.id, text="ok") for part in parts]
     question = Message(role="user", content="Go.")
     request = ModelRequest(messages=(question, turn, *results), tools=TOOLS)

@@ -258,14 +258,14 @@ async def test_the_nearest_level_of_effort_is_sent(model: str, wanted: Any, sent
 
 
 async def test_glm_arrays_written_as_strings_are_read() -> None:
-    said = Said(calls=(Call("read_file", {"path": "a.py", "lines": "[1, 5]"}),))
-    _, [reply] = await bodies("chat", "glm-4.6", said, ask_for=(ask("a"),))
+    scripted_reply = Said(calls=(Call("read_file", {"path": "a.py", "lines": "[1, 5]"}),))
+    _, [reply] = await bodies("chat", "glm-4.6", scripted_reply, ask_for=(ask("a"),))
     assert reply.calls[0].arguments == {"path": "a.py", "lines": [1, 5]}
 
 
 async def test_minimax_strings_in_pieces_are_joined() -> None:
-    said = Said(calls=(Call("run_command", {"command": ["cat a\n", "cat b"]}),))
-    _, [reply] = await bodies("chat", "minimax-m2", said, ask_for=(ask("a"),))
+    scripted_reply = Said(calls=(Call("run_command", {"command": ["cat a\n", "cat b"]}),))
+    _, [reply] = await bodies("chat", "minimax-m2", scripted_reply, ask_for=(ask("a"),))
     assert reply.calls[0].arguments == {"command": "cat a\ncat b"}
 
 
@@ -292,16 +292,16 @@ async def test_qwen_gets_schemas_without_references_and_no_forced_call() -> None
 )
 @pytest.mark.parametrize("where", ["text", "reasoning"])
 async def test_calls_that_the_servers_parser_left_in_the_text_are_found(text: str, where: str) -> None:
-    said = Said(text=text) if where == "text" else Said(reasoning=text)
-    _, [reply] = await bodies("chat", "qwen3-coder", said, ask_for=(ask("a"),))
+    scripted_reply = Said(text=text) if where == "text" else Said(reasoning=text)
+    _, [reply] = await bodies("chat", "qwen3-coder", scripted_reply, ask_for=(ask("a"),))
     assert [(call.name, call.arguments) for call in reply.calls] == [("read_file", {"path": "a.py"})]
     assert reply.finish_reason == "tool_calls"
     assert reply.text == ("I will look." if where == "text" else "")
 
 
 async def test_markup_that_names_no_tool_stays_text() -> None:
-    said = Said(text="Write <function=foo> in your template.")
-    _, [reply] = await bodies("chat", "qwen3-coder", said, ask_for=(ask("a"),))
+    scripted_reply = Said(text="Write <function=foo> in your template.")
+    _, [reply] = await bodies("chat", "qwen3-coder", scripted_reply, ask_for=(ask("a"),))
     assert (reply.calls, reply.text) == ((), "Write <function=foo> in your template.")
 
 
@@ -323,8 +323,8 @@ async def test_mistral_gets_ids_of_nine_characters_and_no_user_message_after_res
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
 async def test_reasoning_goes_back_under_the_name_it_came_with(name: str) -> None:
-    said = Said(calls=CALL.calls, reasoning="Let me think.", reasoning_field=name)
-    sent, [first, _] = await bodies("chat", "m", said)
+    scripted_reply = Said(calls=CALL.calls, reasoning="Let me think.", reasoning_field=name)
+    sent, [first, _] = await bodies("chat", "m", scripted_reply)
     turn = sent[1]["messages"][1]
     assert {key: turn.get(key) for key in ("reasoning_content", "reasoning")} == {
         "reasoning_content": None,
@@ -352,8 +352,8 @@ async def test_reasoning_is_dropped_when_the_model_or_the_protocol_changes(form:
 
 
 async def test_thinking_in_the_text_is_no_answer_and_goes_back_with_the_turn() -> None:
-    said = Said(text="<think>\nhm\n</think>\nHello.", calls=CALL.calls)
-    sent, [first, _] = await bodies("chat", "minimax-m2", said)
+    scripted_reply = Said(text="<think>\nhm\n</think>\nHello.", calls=CALL.calls)
+    sent, [first, _] = await bodies("chat", "minimax-m2", scripted_reply)
     assert first.text.strip() == "Hello."
     assert "hm" in first.as_turn().reasoning
     assert sent[1]["messages"][1]["content"] == "<think>\nhm\n</think>\nHello."

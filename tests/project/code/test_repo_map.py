@@ -185,7 +185,7 @@ def test_few_files_without_a_name_of_the_task_are_listed() -> None:
 @pytest.mark.req("X10")
 def test_nothing_is_quoted_of_a_file_that_is_shown_elsewhere() -> None:
     texts = {"pkg/a.py": "def back_off():\n    return 1\n", "pkg/b.py": "def back_off():\n    return 2\n"}
-    shown = repo_map(sorted(texts), "Fix `back_off` in pkg/a.py.", texts.get, shown={"pkg/a.py"})
+    shown = repo_map(sorted(texts), "Fix `back_off` in pkg/a.py.", texts.get, shown_elsewhere={"pkg/a.py"})
     assert "return 2" in shown
     assert "return 1" not in shown
     assert "pkg/a.py (2 lines" in shown

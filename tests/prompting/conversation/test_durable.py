@@ -69,8 +69,8 @@ async def test_in_any_prefix_of_the_events_every_call_can_be_answered_once(calc:
         for conversation in list(state.conversations.values()):
             if isinstance(dialogue.items(conversation)[-1], AssistantTurn):
                 open_calls = dialogue.open_calls(conversation)
-                settled = dialogue.settled(conversation)
-                assert [item.call_id for item in settled if hasattr(item, "call_id")] == [c.id for c in open_calls]
+                answers = dialogue.results_of_open_calls(conversation)
+                assert [item.call_id for item in answers if hasattr(item, "call_id")] == [c.id for c in open_calls]
 
 
 async def test_a_call_that_waits_for_approval_is_carried_out_when_it_was_answered(calc: Bench) -> None:

@@ -37,9 +37,9 @@ async def test_a_fresh_start_is_a_new_branch_on_the_same_prefix(calc: Bench) -> 
     assert last.tools == survey.tools
     assert last.messages[: len(survey.messages)] == survey.messages, "byte for byte: the server has it in its cache"
     assert fresh.keep > len(survey.messages), "the plan is part of it"
-    told = last.messages[-1].content
-    assert "All files are as before that attempt, also junk.txt, calc.py, which it had changed." in told
-    assert "no progress" in told
+    prompt = last.messages[-1].content
+    assert "All files are as before that attempt, also junk.txt, calc.py, which it had changed." in prompt
+    assert "no progress" in prompt
 
 
 @pytest.mark.req("X11", "D5")
@@ -52,7 +52,7 @@ async def test_a_new_plan_continues_the_survey_with_what_failed(calc: Bench) -> 
     survey, again = calc.talker.requests[0], calc.talker.requests[2]
     assert again.messages[: len(survey.messages)] == survey.messages
     assert [event.conversation for event in calc.events(e.ModelAnswered)][:3:2] == ["c1", "c1"]
-    told = again.messages[-1].content
-    assert "# What failed" in told
-    assert "the sign is read from a file that is missing" in told
+    prompt = again.messages[-1].content
+    assert "# What failed" in prompt
+    assert "the sign is read from a file that is missing" in prompt
     assert "a * b" not in "".join(item.content for item in again.messages), "what was undone is not shown as done"

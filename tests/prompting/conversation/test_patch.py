@@ -74,7 +74,7 @@ async def test_a_patch_in_a_shell_command_keeps_to_the_path_rules(calc: Bench) -
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({"deny": ["edit_file(calc.py)"]}, "rules do not allow"),
         ({"deny": ["apply_patch(calc.py)"]}, "rules do not allow"),
@@ -83,11 +83,11 @@ async def test_a_patch_in_a_shell_command_keeps_to_the_path_rules(calc: Bench) -
         ({"approve": "ask", "allow": ["apply_patch(calc.py)"]}, "updated calc.py"),
     ],
 )
-async def test_the_rules_for_edits_hold_for_patches(calc: Bench, config: dict[str, Any], told: str) -> None:
+async def test_the_rules_for_edits_hold_for_patches(calc: Bench, config: dict[str, Any], message: str) -> None:
     calc.person = PreparedPerson("no")
     script = [submit(), [FIX], FINISH_ANYHOW]
     await calc.talk("Fix add in calc.py.", script, traits=TRAINED, reflection=NO_RETRIES, **config)
-    assert told in results(calc.talker.requests[2])[0]
+    assert message in results(calc.talker.requests[2])[0]
 
 
 async def test_a_person_sees_the_patch_and_may_change_it(calc: Bench) -> None:

@@ -109,8 +109,8 @@ async def test_turns_that_bring_nothing_are_told_what_is_missing_and_end_soon(be
     bench.write(spec__md="Write x into a.txt.")
     state = await bench.talk("Write a.txt.", [turn] * 40)
     assert len(bench.talker.requests) <= 13, "three turns for each attempt at the phase"
-    told = "\n".join(item.content for item in bench.talker.requests[2].messages)
-    assert "Still missing: submit_understanding and submit_plan. Look" in told
+    prompt = "\n".join(item.content for item in bench.talker.requests[2].messages)
+    assert "Still missing: submit_understanding and submit_plan. Look" in prompt
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.FAILED
     assert "the model did not submit an understanding: it " in state.outcome.summary
@@ -127,9 +127,9 @@ async def test_a_replan_without_a_plan_ends_soon_as_the_loop_that_it_is(bench: B
     )
     assert "call cannot and say why" in bench.talker.requests[replanned].messages[-1].content
     assert len(bench.talker.requests) - replanned == 3, "the tries of the gate are not begun anew"
-    told = bench.talker.requests[-1].messages[-1].content
-    assert told.startswith("Still missing: submit_plan")
-    assert "call cannot and say why" in told
+    prompt = bench.talker.requests[-1].messages[-1].content
+    assert prompt.startswith("Still missing: submit_plan")
+    assert "call cannot and say why" in prompt
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.LOOP
     assert state.outcome.summary.startswith("the model did not submit a plan: it made calls that bring nothing; before")

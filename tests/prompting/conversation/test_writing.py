@@ -61,9 +61,9 @@ def test_the_live_view_waits_for_the_model_when_the_call_is_written() -> None:
 
 
 def test_pieces_are_put_together_and_each_call_is_told_twice_at_most() -> None:
-    told: list[tuple[str, str]] = []
-    calls = CallsInProgress(lambda tool, subject: told.append((tool, subject)))
+    reported: list[tuple[str, str]] = []
+    calls = CallsInProgress(lambda tool, subject: reported.append((tool, subject)))
     for piece in ("", '{"content": "the \\"path\\": is', ' here", "pa', 'th": "a/', 'ü\\n.py"', ', "x": "y"}'):
-        calls.feed(0, "write_file" if not told else "", piece)
+        calls.feed(0, "write_file" if not reported else "", piece)
     calls.feed(1, "list_files", "{}")
-    assert told == [("write_file", ""), ("write_file", "a/ü\n.py"), ("list_files", "")]
+    assert reported == [("write_file", ""), ("write_file", "a/ü\n.py"), ("list_files", "")]

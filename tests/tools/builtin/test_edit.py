@@ -234,7 +234,7 @@ def test_formatting_is_forgiven_and_the_way_is_said(
 ) -> None:
     changed, ways = apply_edits("f", text, [Edit(search, replace)])
     assert changed == expected
-    assert [way in said for said in ways] == [True]
+    assert [way in way_shown for way_shown in ways] == [True]
 
 
 async def test_the_result_of_an_edit_says_how_it_matched(run: Run, root: Path) -> None:

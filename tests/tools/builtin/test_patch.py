@@ -45,8 +45,8 @@ async def test_one_patch_updates_adds_deletes_and_moves(run: Run, root: Path) ->
     assert not (root / "run.sh").exists()
     assert (root / "bin/run.sh").read_text() == "echo 2\n"
     assert (root / "bin/run.sh").stat().st_mode & 0o777 == 0o755
-    for said in ("updated a.py (+1 -1 lines)", "added pkg/new.py", "deleted old.txt", "moved run.sh to bin/run.sh"):
-        assert said in result.summary
+    for line in ("updated a.py (+1 -1 lines)", "added pkg/new.py", "deleted old.txt", "moved run.sh to bin/run.sh"):
+        assert line in result.summary
 
 
 @pytest.mark.req("X11")

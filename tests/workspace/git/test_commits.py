@@ -86,15 +86,15 @@ def test_the_users_index_and_tree_stay_as_they_are(tmp_path: Path, seed: int) ->
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "-m", "Begin")
     listed = git(tmp_path, "ls-files", "-z").decode("utf-8", "surrogateescape").split("\0")
-    mine, users = NAMES[: len(NAMES) // 2], NAMES[len(NAMES) // 2 :]
+    of_run, users = NAMES[: len(NAMES) // 2], NAMES[len(NAMES) // 2 :]
     if seed % 2:
-        mine, users = users, mine
+        of_run, users = users, of_run
     for name in users:
         change_as_a_user(tmp_path, name, choice)
     contents = Contents()
-    before = {name: contents.entry(name, b"begin\n") if name in listed else None for name in mine}
+    before = {name: contents.entry(name, b"begin\n") if name in listed else None for name in of_run}
     after = {
-        name: choice.choice([None, contents.entry(name, b"new\r\n", choice.choice([0o644, 0o755]))]) for name in mine
+        name: choice.choice([None, contents.entry(name, b"new\r\n", choice.choice([0o644, 0o755]))]) for name in of_run
     }
     for name, entry in after.items():
         (tmp_path / name).unlink(missing_ok=True)
@@ -103,22 +103,22 @@ def test_the_users_index_and_tree_stay_as_they_are(tmp_path: Path, seed: int) ->
             (tmp_path / name).chmod(entry.mode)
     files, staged = tree(tmp_path), git(tmp_path, "diff", "--cached", "--binary")
     entries = set(git(tmp_path, "ls-files", "--stage", "-v", "-z").split(b"\0"))
-    here = repository(tmp_path)
-    with staging(here, contents.__getitem__) as stage:
-        assert changed_before(here, stage, before) == []
-        made = commit_parts(here, stage, [Part("Change\n", after), Part("Nothing\n", after)])
+    repo = repository(tmp_path)
+    with staging(repo, contents.__getitem__) as stage:
+        assert changed_before(repo, stage, before) == []
+        made = commit_parts(repo, stage, [Part("Change\n", after), Part("Nothing\n", after)])
     assert len(made) == (1 if before != after else 0)
     if made:
-        assert adopt(here, made) == ""
+        assert adopt(repo, made) == ""
         assert git(tmp_path, "rev-parse", "HEAD").decode().strip() == made[-1].commit
-        assert set(made[0].paths) <= set(mine)
+        assert set(made[0].paths) <= set(of_run)
     assert tree(tmp_path) == files
     assert git(tmp_path, "diff", "--cached", "--binary") == staged
     now = set(git(tmp_path, "ls-files", "--stage", "-v", "-z").split(b"\0"))
-    raw = {os.fsencode(name) for name in mine}
+    raw = {os.fsencode(name) for name in of_run}
     assert {e for e in now ^ entries if e.partition(b"\t")[2] not in raw} == set()
     changed = git(tmp_path, "status", "--porcelain", "-z").decode("utf-8", "surrogateescape")
-    assert not any(f" {name}\0" in changed for name in mine), "what was committed is clean"
+    assert not any(f" {name}\0" in changed for name in of_run), "what was committed is clean"
 
 
 def test_line_endings_and_filters_are_those_of_git_add(tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def test_line_endings_and_filters_are_those_of_git_add(tmp_path: Path) -> None:
     states = {"a.txt": contents.entry("a.txt", b"one\r\n"), "b.up": contents.entry("b.up", b"loud\n")}
     for name, entry in states.items():
         write(tmp_path, name, contents[entry.digest])
-    here = repository(tmp_path)
-    with staging(here, contents.__getitem__) as stage:
-        adopt(here, commit_parts(here, stage, [Part("Change\n", states)]))
+    repo = repository(tmp_path)
+    with staging(repo, contents.__getitem__) as stage:
+        adopt(repo, commit_parts(repo, stage, [Part("Change\n", states)]))
     assert git(tmp_path, "show", "HEAD:a.txt") == b"one\n"
     assert git(tmp_path, "show", "HEAD:b.up") == b"LOUD\n"
     assert git(tmp_path, "status", "--porcelain") == b""
@@ -147,10 +147,10 @@ def test_if_one_of_several_commits_is_refused_none_is_left(tmp_path: Path) -> No
     hook.chmod(0o755)
     contents = Contents()
     first, second = contents.entry("first", b"1"), contents.entry("second", b"2")
-    here = repository(tmp_path)
+    repo = repository(tmp_path)
     parts = [Part("One\n", {"first": first}), Part("Two\n", {"first": first, "second": second})]
-    with staging(here, contents.__getitem__) as stage, pytest.raises(GitError, match="git refused the commit"):
-        commit_parts(here, stage, parts)
+    with staging(repo, contents.__getitem__) as stage, pytest.raises(GitError, match="git refused the commit"):
+        commit_parts(repo, stage, parts)
     assert repository(tmp_path).head == "", "there is still no commit"
     assert git(tmp_path, "ls-files") == b""
 
@@ -161,8 +161,8 @@ def test_if_one_of_several_commits_is_refused_none_is_left(tmp_path: Path) -> No
 def test_what_a_commit_would_run_is_recognised(tmp_path: Path, path: str) -> None:
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "config", "core.hooksPath", "tools/hooks")
-    here = repository(tmp_path)
-    assert changed_hook_files(here, tmp_path, {path, "src/a.py"}, []) == [path]
+    repo = repository(tmp_path)
+    assert changed_hook_files(repo, tmp_path, {path, "src/a.py"}, []) == [path]
 
 
 def test_a_worktree_of_git_has_its_own_branch_and_index(tmp_path: Path) -> None:
@@ -175,10 +175,10 @@ def test_a_worktree_of_git_has_its_own_branch_and_index(tmp_path: Path) -> None:
     git(main, "worktree", "add", "--quiet", "-b", "side", str(other))
     contents = Contents()
     write(other, "a", b"new\n")
-    here = repository(other)
-    assert (here.branch, here.top) == ("side", other)
-    with staging(here, contents.__getitem__) as stage:
-        adopt(here, commit_parts(here, stage, [Part("Change\n", {"a": contents.entry("a", b"new\n")})]))
+    repo = repository(other)
+    assert (repo.branch, repo.top) == ("side", other)
+    with staging(repo, contents.__getitem__) as stage:
+        adopt(repo, commit_parts(repo, stage, [Part("Change\n", {"a": contents.entry("a", b"new\n")})]))
     assert git(other, "status", "--porcelain") == git(main, "status", "--porcelain") == b""
     assert git(main, "log", "--format=%s", "side") == b"Change\nBegin\n"
     assert git(main, "log", "--format=%s", "main") == b"Begin\n"
@@ -190,9 +190,9 @@ def test_ignored_files_and_other_repositories_are_recognised(tmp_path: Path) -> 
     inner = tmp_path / "inner"
     inner.mkdir()
     git(inner, "init", "--quiet")
-    here = repository(tmp_path)
-    assert ignored(here, ["a.log", "out/x", "a", ":(glob)*", "b\n.log"]) == {"a.log", "out/x", "b\n.log"}
-    assert nested(here, ["inner/a", "inner", "a"]) == {"inner/a", "inner"}
+    repo = repository(tmp_path)
+    assert ignored(repo, ["a.log", "out/x", "a", ":(glob)*", "b\n.log"]) == {"a.log", "out/x", "b\n.log"}
+    assert nested(repo, ["inner/a", "inner", "a"]) == {"inner/a", "inner"}
 
 
 def test_names_of_branches() -> None:

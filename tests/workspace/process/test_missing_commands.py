@@ -113,7 +113,7 @@ def test_a_file_that_may_not_be_executed_is_found(project: Path, line: str, foun
 
 
 @pytest.mark.parametrize(
-    ("said", "name"),
+    ("output", "name"),
     [
         ("/bin/bash: line 1: pytset: command not found", "pytset"),
         ("installing\n/bin/sh: 1: pytset: not found\n", "pytset"),
@@ -122,6 +122,6 @@ def test_a_file_that_may_not_be_executed_is_found(project: Path, line: str, foun
         ("", ""),
     ],
 )
-def test_the_shell_of_a_check_says_what_it_did_not_find(project: Path, said: str, name: str) -> None:
-    found = named_by_shell(said, project)
+def test_the_shell_of_a_check_says_what_it_did_not_find(project: Path, output: str, name: str) -> None:
+    found = named_by_shell(output, project)
     assert (found.name if found else "") == name

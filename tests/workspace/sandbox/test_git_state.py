@@ -200,7 +200,7 @@ async def test_opened_repository_is_left_alone(workspace: Path) -> None:
 
 def test_unchanged_folders_are_not_listed_again(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repository / "a/b").mkdir(parents=True)
-    monkeypatch.setattr(git_state, "_SETTLED_NS", -(10**12))
+    monkeypatch.setattr(git_state, "_TRUSTED_AFTER_NS", -(10**12))
     git_state.look(repository)
     listed: list[str] = []
     names = git_state._names

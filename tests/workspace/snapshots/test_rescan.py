@@ -147,7 +147,7 @@ def check_rounds(folder: Path, before: list[Operation], rounds: list[Any]) -> No
 
 
 @pytest.fixture(scope="module")
-def all_settled() -> Iterator[None]:
+def all_old_enough() -> Iterator[None]:
     """Lets no file count as too recent to be trusted, since such files are looked at in any case."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan_module, "_TICK_NS", -(10**12))
@@ -156,7 +156,7 @@ def all_settled() -> Iterator[None]:
 
 
 @pytest.mark.req("X2", "P13")
-@pytest.mark.usefixtures("all_settled")
+@pytest.mark.usefixtures("all_old_enough")
 @trees(80)
 @given(st.lists(operation, max_size=6), _rounds)
 def test_quick_scan_equals_a_whole_scan(before: list[Operation], rounds: list[Any]) -> None:
@@ -165,7 +165,7 @@ def test_quick_scan_equals_a_whole_scan(before: list[Operation], rounds: list[An
 
 
 @pytest.mark.req("X2", "P13")
-@pytest.mark.usefixtures("all_settled")
+@pytest.mark.usefixtures("all_old_enough")
 @trees(30)
 @given(st.lists(operation, max_size=6), _rounds)
 def test_quick_scan_without_root_equals_a_whole_scan(before: list[Operation], rounds: list[Any]) -> None:
@@ -177,7 +177,7 @@ def test_quick_scan_without_root_equals_a_whole_scan(before: list[Operation], ro
 
 
 @pytest.mark.req("X2")
-@pytest.mark.usefixtures("all_settled")
+@pytest.mark.usefixtures("all_old_enough")
 @pytest.mark.parametrize("mode", [0o000, 0o200, 0o555])
 def test_folder_that_was_closed_needs_no_whole_scan(mode: int) -> None:
     with scratch() as folder:

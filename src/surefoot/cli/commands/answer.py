@@ -31,10 +31,10 @@ def answer(run_id: str, question_id: str | None, text: str | None, all_folders: 
 
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        run_id = found.run_id
-        if not found.is_current:
-            say_where(found, "questions of")
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        run_id = found_run.run_id
+        if not found_run.is_current:
+            say_where(found_run, "questions of")
         questions, expired = open_questions(journal, run_id)
         if expired and (not questions or question_id in expired):
             raise UsageError(

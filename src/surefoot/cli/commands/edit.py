@@ -41,14 +41,14 @@ def edit(run_id: str, source: str | None, only_print: bool, why: str, all_folder
 
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        run_id = found.run_id
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        run_id = found_run.run_id
         state = fold(journal.read(run_id))
         require_editable(state)
         if only_print:
             click.echo(as_text(state), nl=False)
             return 0
-        confirm_where(found, "editing", yes=yes)
+        confirm_where(found_run, "editing", yes=yes)
         text, revision = _from_file(source, state, why) if source else _from_editor(state, why)
         if revision is None:
             click.echo("nothing was changed")
@@ -76,17 +76,17 @@ def _effect(state: "RunState") -> str:
     return f"the edit of run {run_id} is stored; it takes effect when the run is resumed: surefoot resume {run_id}"
 
 
-def _from_file(source: str, state: "RunState", why: str) -> "tuple[str, PlanRevised | None]":
+def _from_file(source: str, state: "RunState", reason: str) -> "tuple[str, PlanRevised | None]":
     from surefoot.history.requests import require_revision
 
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{source} cannot be read: {error}", remedy="name a file with the steps in it") from None
-    return text, require_revision(state, text, why)
+    return text, require_revision(state, text, reason)
 
 
-def _from_editor(state: "RunState", why: str) -> "tuple[str, PlanRevised | None]":
+def _from_editor(state: "RunState", reason: str) -> "tuple[str, PlanRevised | None]":
     """Let the user edit the steps. After an error the editor can be opened again, with the text as it was saved.
 
     Returns the text, and the revision of the plan or None if nothing was changed.
@@ -102,7 +102,7 @@ def _from_editor(state: "RunState", why: str) -> "tuple[str, PlanRevised | None]
             return text, None
         text = edited
         try:
-            return text, revision(text, state, why)
+            return text, revision(text, state, reason)
         except PlanError as error:
             click.echo(f"surefoot: {error}" + (f"\n          {error.remedy}" if error.remedy else ""), err=True)
             if not click.confirm("edit it again?", default=True, err=True):

@@ -65,14 +65,16 @@ def fork(
     point = _point(step, decision, phase, question)
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
+        found_run = find_run(journal, run_id, all_folders=all_folders)
         folder = Path(target).expanduser().absolute()
-        click.echo(f"forking run {found.run_id} of {fmt.folder(found.folder)} into {fmt.folder(folder)}", err=True)
+        click.echo(
+            f"forking run {found_run.run_id} of {fmt.folder(found_run.folder)} into {fmt.folder(folder)}", err=True
+        )
         new_id = asyncio.run(
             create_fork(
                 journal,
                 paths.state_home(),
-                found.run_id,
+                found_run.run_id,
                 point,
                 folder,
                 model=model or "",
@@ -116,13 +118,13 @@ def recover(run_id: str) -> int:
     from surefoot.integrations.redis.recovery import recover as recover_run
 
     settings = load_settings(Path.cwd()).integrations.redis
-    found = asyncio.run(recover_run(settings, run_id, paths.journal_file(paths.state_home())))
-    click.echo(found.run_id)
-    state, events = found.state, f"{found.state.seq} events"
+    recovered = asyncio.run(recover_run(settings, run_id, paths.journal_file(paths.state_home())))
+    click.echo(recovered.run_id)
+    state, events = recovered.state, f"{recovered.state.seq} events"
     verdict = str(state.outcome.verdict) if state.outcome else str(state.stage)
-    click.echo(safe(f"recovered run {found.run_id}: {verdict}, {events}"), err=True)
-    if found.missing:
-        click.echo(f"the last {found.missing} events are not in Redis any more", err=True)
-    if found.may_be_running:
+    click.echo(safe(f"recovered run {recovered.run_id}: {verdict}, {events}"), err=True)
+    if recovered.missing:
+        click.echo(f"the last {recovered.missing} events are not in Redis any more", err=True)
+    if recovered.may_be_running:
         click.echo("it has not ended, and may still be running on the other machine", err=True)
     return 0

@@ -71,9 +71,9 @@ def list_runs(limit: int, all_folders: bool, as_json: bool) -> int:
 
 def _statuses(runs: "list[RunSummary]", journal: "Reader") -> "list[RunStatus]":
     from surefoot.config import paths
-    from surefoot.history.status import has_ended, listed_statuses, live_runs
+    from surefoot.history.status import has_verdict, listed_statuses, live_runs
 
-    live = live_runs({run.run_id: Path(run.workspace) for run in runs if not has_ended(run)}, paths.state_home())
+    live = live_runs({run.run_id: Path(run.workspace) for run in runs if not has_verdict(run)}, paths.state_home())
     return listed_statuses(runs, journal, live)
 
 
@@ -93,7 +93,7 @@ def stats(since: str | None, all_folders: bool, as_json: bool) -> int:
     begin = parse_since(since) if since is not None else None
     journal = open_run_list()
     current = None if all_folders else current_folder(journal)
-    found = read_statistics(
+    statistics = read_statistics(
         journal,
         since=begin,
         workspaces=current.workspaces if current else None,
@@ -105,13 +105,13 @@ def stats(since: str | None, all_folders: bool, as_json: bool) -> int:
 
         from surefoot.cli.report.hiding import as_json as exported
 
-        click.echo(json.dumps(exported(found)))
+        click.echo(json.dumps(exported(statistics)))
     else:
         from surefoot.cli.report.statistics import statistics_lines
         from surefoot.cli.report.stdout import print_lines
 
-        print_lines(statistics_lines(found))
-    for run in found.unreadable:
+        print_lines(statistics_lines(statistics))
+    for run in statistics.unreadable:
         click.echo(f"run {run.run_id} cannot be read and is not counted: {run.problem}", err=True)
     if current and current.other_runs:
         from surefoot.cli.report import text as fmt

@@ -126,10 +126,10 @@ def accept(name: str, names: tuple[str, ...], workspace: str) -> int:
 
     from surefoot.tools.mcp.definition import differences, summary
 
-    found = [server for server in _servers(workspace) if server.server.name == name]
-    if not found:
+    matches = [server for server in _servers(workspace) if server.server.name == name]
+    if not matches:
         raise UsageError(f"no MCP server {name!r} is configured", remedy="see `surefoot config`")
-    server = found[0]
+    server = matches[0]
 
     async def refresh() -> "dict[str, ToolDefinition]":
         try:

@@ -70,12 +70,12 @@ async def _verify(run_id: str, as_json: bool, all_folders: bool) -> int:
 
     journal = open_journal(read_only=True)
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        result = await verify(journal, paths.state_home(), found.run_id)
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        result = await verify(journal, paths.state_home(), found_run.run_id)
     finally:
         journal.close()
     if as_json:
-        click.echo(json.dumps({"type": "verification", "run_id": found.run_id, **result.as_object()}))
+        click.echo(json.dumps({"type": "verification", "run_id": found_run.run_id, **result.as_object()}))
     else:
         for line in explain(result):
             click.echo(safe(line))

@@ -42,8 +42,8 @@ def report(run_id: str, output: str | None, kind: str | None, all_folders: bool)
     chosen = report_format(kind or _suffix(output))
     journal = open_journal(read_only=True)
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        records = list(journal.read(found.run_id))
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        records = list(journal.read(found_run.run_id))
         state, home = fold(records), paths.state_home()
         live = current_status(state).live
         source = Source(records=records, blob=journal.get_blob, home=home, redactor=redactor(), live=live)
@@ -54,7 +54,7 @@ def report(run_id: str, output: str | None, kind: str | None, all_folders: bool)
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         return 0
-    path = Path(output or file_name(found.run_id, chosen))
+    path = Path(output or file_name(found_run.run_id, chosen))
     _write(path, data)
     click.echo(f"wrote {path} ({_size(len(data))})")
     if state.outcome is None:

@@ -48,19 +48,19 @@ def retry(
     from surefoot.tools.mcp.servers import known_toolbox
 
     parameters = dict(parse_parameter(change) for change in changes)
-    found, (run_id, records, state) = load_found_run(run_id, all_folders=all_folders)
+    found_run, (run_id, records, state) = load_found_run(run_id, all_folders=all_folders)
     assert state.task is not None
     step_id = resolve_step(step_id, list(state.steps))
     if status_when_halted(state).live:
         if parameters or tool:
             raise UsageError(f"run {run_id} is running", remedy=f"stop it first: surefoot pause {run_id}")
-        confirm_where(found, "repeating a step of", yes=options["yes"])
+        confirm_where(found_run, "repeating a step of", yes=options["yes"])
         return request_control(run_id, "retry", step_id=step_id, as_json=options["as_json"])
     settings = load_settings(state.task.folder)
     servers = tuple(settings.mcp_servers.values())
     # An invalid request is refused before a model is chosen.
     step_again(state, known_toolbox(servers, state.task.folder, state_home()), step_id, parameters, tool)
-    confirm_where(found, "repeating a step of", yes=options["yes"])
+    confirm_where(found_run, "repeating a step of", yes=options["yes"])
     prepared = PreparedRun(
         run_id=run_id,
         drive=partial(retry_step, run_id=run_id, step_id=step_id, parameters=parameters, tool=tool),

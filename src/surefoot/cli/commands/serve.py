@@ -199,8 +199,8 @@ def watch(run_id: str, all_folders: bool, as_json: bool, live: bool | None) -> i
         raise UsageError("--json cannot be combined with --live or --plain", remedy="leave out --live and --plain")
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        return asyncio.run(watch_run(journal, found.run_id, live=live, as_json=as_json))
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        return asyncio.run(watch_run(journal, found_run.run_id, live=live, as_json=as_json))
     finally:
         journal.close()
 

@@ -39,7 +39,7 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
-    from surefoot.history.restoring import who
+    from surefoot.history.restoring import user_and_command
     from surefoot.history.undo import undo as undo_run
     from surefoot.journal.reducers import fold
 
@@ -47,16 +47,16 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
         raise UsageError("--step and --to cannot be combined", remedy="give one of them")
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        run_id = found.run_id
-        _name_folder(found, "undoing", yes)
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        run_id = found_run.run_id
+        _name_folder(found_run, "undoing", yes)
         earlier = fold(journal.read(run_id)).undone
         committed = committed_in(journal, run_id)
         for line in before_undo(committed):
             click.echo(line, err=True)
-        confirm = _confirmation("These files will be restored", found, yes)
-        given = f" --step {step}" if step else f" --to {to}" if to else ""
-        by = who(f"surefoot undo {run_id}{given}")
+        confirm = _confirmation("These files will be restored", found_run, yes)
+        options = f" --step {step}" if step else f" --to {to}" if to else ""
+        by = user_and_command(f"surefoot undo {run_id}{options}")
         plan = asyncio.run(
             undo_run(journal, paths.state_home(), run_id, step=step, to=to, force=force, by=by, confirm=confirm)
         )
@@ -71,7 +71,7 @@ def undo(run_id: str, step: str, to: str, force: bool, all_folders: bool, yes: b
             again = f"surefoot apply {run_id}" if earlier.folder else f"surefoot undo {run_id} --to {earlier.redo[:12]}"
             redo = f"; to redo it: {again}" if earlier.redo else ""
             click.echo(f"run {run_id} is already undone{redo}", err=True)
-        where = _other_folder(plan, found) or "the folder"
+        where = _other_folder(plan, found_run) or "the folder"
         click.echo(f"{where} is {'now' if plan.report else 'already'} in that state")
         return 0
     click.echo(f"done; to undo this: surefoot undo {run_id} --to {plan.current[:12]}")
@@ -135,27 +135,27 @@ def apply(run_id: str, all_folders: bool, yes: bool) -> int:
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
-    from surefoot.history.restoring import who
+    from surefoot.history.restoring import user_and_command
     from surefoot.history.worktree import apply_worktree
 
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        _name_folder(found, "applying", yes)
-        confirm = _confirmation("These files will be changed", found, yes)
-        by = who(f"surefoot apply {found.run_id}")
-        bring_remote(list(journal.read(found.run_id)))
-        plan = asyncio.run(apply_worktree(journal, paths.state_home(), found.run_id, by=by, confirm=confirm))
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        _name_folder(found_run, "applying", yes)
+        confirm = _confirmation("These files will be changed", found_run, yes)
+        by = user_and_command(f"surefoot apply {found_run.run_id}")
+        bring_remote(list(journal.read(found_run.run_id)))
+        plan = asyncio.run(apply_worktree(journal, paths.state_home(), found_run.run_id, by=by, confirm=confirm))
     finally:
         journal.close()
     if plan is None:
         click.echo("nothing was changed", err=True)
         return 1
     if not plan.changes:
-        click.echo(f"{_other_folder(plan, found) or 'the folder'} is already in that state")
+        click.echo(f"{_other_folder(plan, found_run) or 'the folder'} is already in that state")
         return 0
     _print_incidents(plan)
-    click.echo(f"done; to undo this: surefoot undo {found.run_id}")
+    click.echo(f"done; to undo this: surefoot undo {found_run.run_id}")
     return 0
 
 
@@ -230,21 +230,21 @@ def _print_incidents(plan: "RestorePlan") -> None:
         click.echo(line)
 
 
-def _other_folder(plan: "RestorePlan", found: "FoundRun") -> str:
+def _other_folder(plan: "RestorePlan", found_run: "FoundRun") -> str:
     """The folder whose files change; empty if it is that of the run, which was printed already."""
     from surefoot.workspace.errors import printable
 
-    return "" if str(plan.folder) == found.folder else printable(plan.folder)
+    return "" if str(plan.folder) == found_run.folder else printable(plan.folder)
 
 
-def _confirmation(title: str, found: "FoundRun", yes: bool) -> "Callable[[RestorePlan], bool]":
+def _confirmation(title: str, found_run: "FoundRun", yes: bool) -> "Callable[[RestorePlan], bool]":
     """Return a function that lists the changes and asks for confirmation on the terminal."""
 
     def confirm(plan: "RestorePlan") -> bool:
         from surefoot.cli.report.diff import change_lines
         from surefoot.cli.report.stdout import print_lines
 
-        where = _other_folder(plan, found)
+        where = _other_folder(plan, found_run)
         click.echo(f"{title} in {where}:" if where else f"{title}:")
         print_lines(change_lines(plan.changes))
         return _agrees(yes)
@@ -260,11 +260,11 @@ def _agrees(yes: bool) -> bool:
     return click.confirm("Continue?")
 
 
-def _name_folder(found: "FoundRun", action: str, yes: bool) -> None:
+def _name_folder(found_run: "FoundRun", action: str, yes: bool) -> None:
     """Print the folder. Ask about another folder only with --yes: without it, the list of files is confirmed anyway."""
     from surefoot.cli.session.runs import confirm_where, say_where
 
     if yes:
-        confirm_where(found, action, yes=True)
+        confirm_where(found_run, action, yes=True)
     else:
-        say_where(found, action)
+        say_where(found_run, action)

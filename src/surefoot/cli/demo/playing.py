@@ -31,7 +31,7 @@ NEXT = """The demo has ended, and its folder is removed. Next, in a project of y
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DemoFolder:
     """The folder of a demo, with the files that its run needs."""
 
     folder: Path
@@ -64,15 +64,15 @@ class Stage:
 async def play(speed: float, *, open_page: bool, exit_after: bool) -> int:
     """Play the demo until a signal ends it, or with `exit_after` until the run ends. Returns the run's exit code."""
     stop = asyncio.Event()
-    with on_stop_signals(lambda _: stop.set()), _stage(speed) as stage:
-        click.echo(f"Everything of this demo is in {stage.folder}, which is removed at the end.", err=True)
+    with on_stop_signals(lambda _: stop.set()), _demo_folder(speed) as demo:
+        click.echo(f"Everything of this demo is in {demo.folder}, which is removed at the end.", err=True)
         click.echo(f"The model's answers come at {speed:g} times the speed at which they were recorded.", err=True)
         problem = no_page()
         if not problem:
-            code = await _with_page(stage, stop, open_page, exit_after)
+            code = await _with_page(demo, stop, open_page, exit_after)
         else:
             click.echo(f"{problem}\nHere is the run in the terminal.", err=True)
-            async with _running(stage) as run:
+            async with _running(demo) as run:
                 await _first(stop.wait(), run.wait())
             code = _exit_code(run)
     click.echo(NEXT, err=True)
@@ -89,15 +89,15 @@ def no_page() -> str:
     return "" if is_built() else f"The page is not part of this installation; {HOW_TO_BUILD}."
 
 
-async def _with_page(stage: Stage, stop: asyncio.Event, open_page: bool, exit_after: bool) -> int:
+async def _with_page(demo: DemoFolder, stop: asyncio.Event, open_page: bool, exit_after: bool) -> int:
     # The live view would paint over the link.
-    async with _running(stage, "--plain") as run:
+    async with _running(demo, "--plain") as run:
         from surefoot.server.app import Server, ServerOptions
 
-        server = Server(ServerOptions(home=stage.home, cwd=stage.project, port=0, storage=Storage()))
+        server = Server(ServerOptions(home=demo.home, cwd=demo.project, port=0, storage=Storage()))
         serving = asyncio.create_task(server.serve())
         try:
-            await _show_link(stage, server, run, open_page)
+            await _show_link(demo, server, run, open_page)
             await _first(stop.wait(), run.wait(), asyncio.shield(serving))
             if run.returncode is not None and not exit_after:
                 click.echo("The run has ended. The page stays until Ctrl-C.", err=True)
@@ -110,8 +110,8 @@ async def _with_page(stage: Stage, stop: asyncio.Event, open_page: bool, exit_af
     return _exit_code(run)
 
 
-async def _show_link(stage: Stage, server: "Server", run: asyncio.subprocess.Process, open_page: bool) -> None:
-    url = f"{server.url()}&run={await _run_id(stage, run)}"
+async def _show_link(demo: DemoFolder, server: "Server", run: asyncio.subprocess.Process, open_page: bool) -> None:
+    url = f"{server.url()}&run={await _run_id(demo, run)}"
     click.echo("Open this in a browser:", err=True)
     click.echo(url)
     sys.stdout.flush()
@@ -121,43 +121,43 @@ async def _show_link(stage: Stage, server: "Server", run: asyncio.subprocess.Pro
         webbrowser.open(url)
 
 
-async def _run_id(stage: Stage, run: asyncio.subprocess.Process) -> str:
+async def _run_id(demo: DemoFolder, run: asyncio.subprocess.Process) -> str:
     """Wait until the run is in the journal, and return its id. Raises SurefootError if it does not start."""
     from surefoot.journal.store.reading import JournalReader
 
     deadline = asyncio.get_running_loop().time() + START_SECONDS
     while run.returncode is None and asyncio.get_running_loop().time() < deadline:
-        if paths.journal_file(stage.home).is_file():
+        if paths.journal_file(demo.home).is_file():
             with (
                 contextlib.suppress(SurefootError),
-                contextlib.closing(JournalReader(paths.journal_file(stage.home), busy_timeout=5.0)) as reader,
+                contextlib.closing(JournalReader(paths.journal_file(demo.home), busy_timeout=5.0)) as reader,
             ):
-                if found := reader.summaries(1, None):
-                    return found[0].run_id
+                if summaries := reader.summaries(1, None):
+                    return summaries[0].run_id
         await asyncio.sleep(0.05)
     raise SurefootError("the run of the demo did not start", remedy="see `surefoot doctor`")
 
 
 @contextlib.contextmanager
-def _stage(speed: float) -> Iterator[Stage]:
+def _demo_folder(speed: float) -> Iterator[DemoFolder]:
     prepared: dict[str, Any] = json.loads(resources.files("surefoot.cli.demo").joinpath("answers.json").read_text())
     folder = Path(tempfile.mkdtemp(prefix="surefoot-demo-"))
-    stage = Stage(folder, prepared["task"], prepared["check"])
+    demo = DemoFolder(folder, prepared["task"], prepared["check"])
     try:
-        for made in (stage.home, stage.project, folder / "config"):
-            made.mkdir(mode=0o700)
+        for new_folder in (demo.home, demo.project, folder / "config"):
+            new_folder.mkdir(mode=0o700)
         for name, text in prepared["files"].items():
-            (stage.project / name).write_text(text)
+            (demo.project / name).write_text(text)
         answers = [{**answer, "seconds": answer["seconds"] / speed} for answer in prepared["answers"]]
-        stage.answers.write_text(json.dumps(answers))
-        yield stage
+        demo.answers.write_text(json.dumps(answers))
+        yield demo
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.asynccontextmanager
-async def _running(stage: Stage, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    run = await asyncio.create_subprocess_exec(*stage.words(*options), env=stage.environ(), cwd=stage.project)
+async def _running(demo: DemoFolder, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    run = await asyncio.create_subprocess_exec(*demo.words(*options), env=demo.environ(), cwd=demo.project)
     try:
         yield run
     finally:

@@ -44,15 +44,15 @@ def review(run_id: str, only_list: bool, undo: tuple[str, ...], all_folders: boo
         require_terminal(run_id=run_id)
     journal = open_journal(read_only=only_list)
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
+        found_run = find_run(journal, run_id, all_folders=all_folders)
         if only_list:
-            files = changed_files(list(journal.read(found.run_id)), paths.state_home())
+            files = changed_files(list(journal.read(found_run.run_id)), paths.state_home())
             print_lines(whole_diff(files, numbered=True))
             if not files:
                 click.echo("nothing that the run changed is left: there is nothing to review", err=True)
             return 0
-        confirm_where(found, "reviewing", yes=yes)
-        state = asyncio.run(review_run(journal, paths.state_home(), found.run_id, undo))
+        confirm_where(found_run, "reviewing", yes=yes)
+        state = asyncio.run(review_run(journal, paths.state_home(), found_run.run_id, undo))
     finally:
         journal.close()
     print_summary(state)
@@ -80,20 +80,20 @@ def commit(run_id: str, steps: bool, all_folders: bool, yes: bool) -> int:
     from surefoot.cli.session.runs import confirm_where, find_run
     from surefoot.config import paths
     from surefoot.history.git.commit import commit_run
-    from surefoot.history.restoring import who
+    from surefoot.history.restoring import user_and_command
 
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        confirm_where(found, "committing", yes=yes)
-        by, hide = who(f"surefoot commit {found.run_id}"), redactor().redact
-        done = asyncio.run(commit_run(journal, paths.state_home(), found.run_id, by_step=steps, by=by, hide=hide))
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        confirm_where(found_run, "committing", yes=yes)
+        by, hide = user_and_command(f"surefoot commit {found_run.run_id}"), redactor().redact
+        result = asyncio.run(commit_run(journal, paths.state_home(), found_run.run_id, by_step=steps, by=by, hide=hide))
     finally:
         journal.close()
-    for event in done.events:
+    for event in result.events:
         step = f"  {fmt.line(event.step)}" if event.step else ""
         click.echo(f"{event.commit[:10]} on {fmt.line(event.branch)}, {fmt.count(len(event.paths), 'file')}{step}")
-    for line in left_out_lines(done.nested, done.notes):
+    for line in left_out_lines(result.nested, result.notes):
         click.echo(line, err=True)
     return 0
 
@@ -126,8 +126,8 @@ def pr(run_id: str, output: str | None, only_title: bool, all_folders: bool) -> 
 
     journal = open_journal(read_only=True)
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        records = list(journal.read(found.run_id))
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        records = list(journal.read(found_run.run_id))
         state = fold(records)
         if only_title:
             click.echo(safe(redactor().redact(title_of(state))))
@@ -138,7 +138,9 @@ def pr(run_id: str, output: str | None, only_title: bool, all_folders: bool) -> 
     finally:
         journal.close()
     if state.outcome is None or state.outcome.verdict not in (Verdict.VERIFIED, Verdict.UNVERIFIED):
-        click.echo(f"run {found.run_id} is not done, and this text says so: see surefoot show {found.run_id}", err=True)
+        click.echo(
+            f"run {found_run.run_id} is not done, and this text says so: see surefoot show {found_run.run_id}", err=True
+        )
     if output is None or output == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))

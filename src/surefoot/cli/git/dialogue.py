@@ -146,8 +146,8 @@ class _FileDialogue:
         words = {"keep": "k", "undo": "u", "edit": "e", "split": "s", "diff": "d", "quit": "q", "help": "?"}
         while True:
             click.echo(f"{subject} [{','.join(keys)}]? ", nl=False)
-            given = wait_for_line(sys.stdin).strip()
-            answer = words.get(given.lower(), given)
+            typed = wait_for_line(sys.stdin).strip()
+            answer = words.get(typed.lower(), typed)
             if answer == "q":
                 raise _Quit
             if answer == "d":

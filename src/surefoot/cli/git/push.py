@@ -8,7 +8,7 @@ from surefoot.cli.options import all_option
 from surefoot.errors import SurefootError, UsageError
 
 if TYPE_CHECKING:
-    from surefoot.history.git.push import Proposal
+    from surefoot.history.git.push import ProposedPush
 
 _MAX_FILES = 20
 
@@ -38,25 +38,25 @@ def push(run_id: str, branch: str, remote_url: str, all_folders: bool, as_json: 
     from surefoot.cli.session.runs import find_run
     from surefoot.config import paths
     from surefoot.history.git.push import push_run, require_pushable
-    from surefoot.history.restoring import who
+    from surefoot.history.restoring import user_and_command
     from surefoot.journal.reducers import fold
 
     _require_answer(yes)
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        records = list(journal.read(found.run_id))
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        records = list(journal.read(found_run.run_id))
         require_pushable(fold(records))
         bring_remote(records)
         event = asyncio.run(
             push_run(
                 journal,
                 paths.state_home(),
-                found.run_id,
+                found_run.run_id,
                 agreed=lambda proposal: _agreed(proposal, yes=yes),
                 branch=branch,
                 address=remote_url,
-                by=who(f"surefoot push {found.run_id}"),
+                by=user_and_command(f"surefoot push {found_run.run_id}"),
                 hide=redactor().redact,
             )
         )
@@ -65,7 +65,7 @@ def push(run_id: str, branch: str, remote_url: str, all_folders: bool, as_json: 
     if event is None:
         raise SurefootError("nothing was pushed")
     if as_json:
-        click.echo(json.dumps({"run": found.run_id, **to_object(event)}))
+        click.echo(json.dumps({"run": found_run.run_id, **to_object(event)}))
         return 0
     click.echo(f"pushed {event.commit[:10]} to {fmt.line(event.branch)} of {fmt.line(event.address)}")
     return 0
@@ -78,7 +78,7 @@ def _require_answer(yes: bool) -> None:
         raise UsageError("there is no terminal to ask for confirmation", remedy="confirm with --yes")
 
 
-def _agreed(proposal: "Proposal", *, yes: bool) -> bool:
+def _agreed(proposal: "ProposedPush", *, yes: bool) -> bool:
     """Show what would be pushed, and ask. Returns whether to push."""
     from surefoot.cli.git.session import left_out_lines
     from surefoot.cli.report import formatting as fmt

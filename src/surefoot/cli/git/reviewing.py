@@ -14,7 +14,7 @@ from surefoot.cli.report.stdout import print_lines, stdout_marks
 from surefoot.engine.runtime.services import Services
 from surefoot.engine.verifier.recheck import AbsentModel, can_recheck, recheck
 from surefoot.errors import UsageError
-from surefoot.history.restoring import who
+from surefoot.history.restoring import user_and_command
 from surefoot.history.review.parts import Replacement
 from surefoot.history.review.review import (
     ChangedFile,
@@ -56,8 +56,8 @@ async def review_run(journal: Journal, home: Path, run_id: str, undo: Sequence[s
     if not decisions:
         click.echo("everything is kept", err=True)
         return fold(records)
-    given = "".join(f" --undo {name}" for name in undo)
-    by = who(f"surefoot review {run_id}{given}")
+    options = "".join(f" --undo {name}" for name in undo)
+    by = user_and_command(f"surefoot review {run_id}{options}")
     plan = await carry_out_review(journal, home, run_id, decisions, by=by)
     if plan is None:
         click.echo("the result is already like that", err=True)
@@ -106,12 +106,12 @@ def _undo_decisions(files: Sequence[ChangedFile], undo: Sequence[str]) -> dict[s
         else:
             listed = fmt.join_limited([fmt.path(path) for path in by_path])
             raise UsageError(f"the run changed no file {name!r}", remedy=f"it changed: {listed}")
-    found = {path: Decision() for path in whole}
+    decisions = {path: Decision() for path in whole}
     for path in parts.keys() - whole:
         text = by_path[path].text
         assert text is not None
-        found[path] = Decision(text.with_(list(dict.fromkeys(parts[path]))))
-    return found
+        decisions[path] = Decision(text.with_(list(dict.fromkeys(parts[path]))))
+    return decisions
 
 
 def _hunk(file: ChangedFile, number: int) -> list[Replacement]:

@@ -15,14 +15,14 @@ from surefoot.cli.report import formatting as fmt
 from surefoot.cli.report.hiding import redactor, safe
 from surefoot.cli.report.stdout import print_lines, stdout_marks
 from surefoot.cli.report.summary import verdict_lines
-from surefoot.cli.session.foreground import PreparedRun, Settled
+from surefoot.cli.session.foreground import EndedRun, PreparedRun
 from surefoot.cli.session.resources import open_journal
 from surefoot.config import paths
 from surefoot.core.outcome import Verdict
 from surefoot.engine.runtime.services import Services
 from surefoot.errors import GitError, NothingToCommit, SurefootError, UsageError
 from surefoot.history.git.commit import commit_run
-from surefoot.history.restoring import who
+from surefoot.history.restoring import user_and_command
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -106,7 +106,7 @@ class _Session:
         )
 
     def prepared_run(self) -> PreparedRun:
-        return replace(self.prepared, settle=self.settle)
+        return replace(self.prepared, review_and_commit=self.review_and_commit)
 
     async def drive(self, services: Services) -> RunState:
         try:
@@ -125,7 +125,7 @@ class _Session:
         name, origin = self.branch
         return f"back to where you were: git switch {origin} && git branch -d {name}"
 
-    async def settle(self, state: RunState) -> Settled:
+    async def review_and_commit(self, state: RunState) -> EndedRun:
         """Review, then commit. If either fails, the result of the run stays as it is."""
         seq, code = state.seq, 0
         with _opened_journal() as journal:
@@ -138,21 +138,21 @@ class _Session:
             if self.commit and not code:
                 code = await self._commit(journal, state)
             records = list(journal.read(state.run_id))
-        return Settled(fold(records), [record for record in records if record.seq > seq], code)
+        return EndedRun(fold(records), [record for record in records if record.seq > seq], code)
 
     async def _commit(self, journal: Journal, state: RunState) -> int:
         if state.outcome is None:
             click.echo(f"git: nothing is committed yet; when it has ended: surefoot commit {state.run_id}", err=True)
             return 0
-        by, hide = who(f"surefoot run --commit={self.commit}"), redactor().redact
+        by, hide = user_and_command(f"surefoot run --commit={self.commit}"), redactor().redact
         try:
-            done = await commit_run(
+            result = await commit_run(
                 journal, paths.state_home(), state.run_id, by_step=self.commit == "step", by=by, hide=hide
             )
         except SurefootError as error:
             code = await _warn(journal, state.run_id, "not committed", error)
             return 0 if isinstance(error, NothingToCommit) else code
-        for line in left_out_lines(done.nested, done.notes):
+        for line in left_out_lines(result.nested, result.notes):
             click.echo(line, err=True)
         return 0
 

@@ -47,13 +47,13 @@ class Completed(AnyText, ABC):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from surefoot.cli.report.text import line
 
-        found: dict[str, str] = {}
+        candidates: dict[str, str] = {}
         for candidate in self.candidates(ctx, incomplete):
-            found.setdefault(*candidate)
+            candidates.setdefault(*candidate)
         return [
             # The script for fish splits at commas.
             CompletionItem(value, help=line(text, _HELP_CHARS).replace(",", "") or None)
-            for value, text in found.items()
+            for value, text in candidates.items()
             if value.startswith(incomplete) and _HARMLESS.fullmatch(value)
         ]
 
@@ -175,7 +175,7 @@ TYPES: dict[str, AnyText] = {
 def add_candidates(command: click.Command) -> None:
     """Let the shell complete the parameters of a command and its subcommands."""
     for parameter in command.params:
-        if found := TYPES.get((parameter.metavar or "").strip("[].")):
-            parameter.type = found
+        if completed_type := TYPES.get((parameter.metavar or "").strip("[].")):
+            parameter.type = completed_type
     for sub in command.commands.values() if isinstance(command, click.Group) else ():
         add_candidates(sub)

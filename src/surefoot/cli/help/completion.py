@@ -45,10 +45,10 @@ def completion(shell: str) -> int:
 def script(shell: str) -> str:
     from click.shell_completion import ShellComplete, get_completion_class
 
-    found = get_completion_class(shell)
-    assert found is not None
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
     # The subclass for bash would start the first bash in the PATH to ask for its version.
-    text = ShellComplete.source(found(click.Group("surefoot"), {}, "surefoot", VARIABLE))
+    text = ShellComplete.source(completion_class(click.Group("surefoot"), {}, "surefoot", VARIABLE))
     # Keeps runs in the order of their time, as in the other shells.
     text = text.replace("complete --no-files ", "complete --no-files --keep-order ")
     # A file in $fpath is loaded at the first completion. From the second on it is a function, which would do nothing.

@@ -113,11 +113,11 @@ class _TopicName(click.ParamType[str]):
     ) -> "list[click.shell_completion.CompletionItem]":
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=text) for name, (text, _) in TOPICS.items()]
+        items = [CompletionItem(name, help=text) for name, (text, _) in TOPICS.items()]
         root = ctx.find_root().command
         for name, command in root.commands.items() if isinstance(root, click.Group) else ():
-            found.append(CompletionItem(name, help=command.get_short_help_str()))
-        return [item for item in found if item.value.startswith(incomplete)]
+            items.append(CompletionItem(name, help=command.get_short_help_str()))
+        return [item for item in items if item.value.startswith(incomplete)]
 
 
 @click.command("help")
@@ -143,13 +143,13 @@ def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
     """The help of a command or a subcommand. Raises UsageError if there is no such command."""
     context, command = root, root.command
     for word in words:
-        found = command.get_command(context, word) if isinstance(command, click.Group) else None
-        if found is None:
+        subcommand = command.get_command(context, word) if isinstance(command, click.Group) else None
+        if subcommand is None:
             from surefoot.errors import UsageError
 
             raise UsageError(
                 f"there is no help on {' '.join(words)!r}",
                 remedy=f"topics: {', '.join(TOPICS)}; commands: see `surefoot --help`",
             )
-        context, command = click.Context(found, info_name=word, parent=context), found
+        context, command = click.Context(subcommand, info_name=word, parent=context), subcommand
     return command.get_help(context)

@@ -124,8 +124,10 @@ def _check(session: Session, argument: str) -> None:
         print_lines(Text(f"  {fmt.line(check)}") for check in session.checks)
     else:
         session.look_for_checks()
-        found = ", ".join(map(fmt.line, session.found_checks))
-        click.echo(f"no checks of yours{f'; the project has: {found}' if found else ''}. To add one: /check COMMAND")
+        commands = ", ".join(map(fmt.line, session.found_checks))
+        click.echo(
+            f"no checks of yours{f'; the project has: {commands}' if commands else ''}. To add one: /check COMMAND"
+        )
 
 
 def _cost(session: Session, _argument: str) -> None:

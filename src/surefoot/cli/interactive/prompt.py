@@ -160,10 +160,10 @@ def _runs(session: Session) -> list[tuple[str, str]]:
 
     journal = open_run_list()
     try:
-        found = journal.summaries(MAX_RUNS, current_folder(journal, session.folder).workspaces)
+        summaries = journal.summaries(MAX_RUNS, current_folder(journal, session.folder).workspaces)
     finally:
         journal.close()
-    return [(run.run_id, fmt.line(run.task, 60)) for run in found]
+    return [(run.run_id, fmt.line(run.task, 60)) for run in summaries]
 
 
 def _completer(session: Session) -> Any:

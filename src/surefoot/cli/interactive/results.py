@@ -23,7 +23,7 @@ def short_result(state: RunState, verdict: Verdict) -> list[Text]:
     return [
         *line_break,
         _headline(state, verdict),
-        *_why(state.outcome, verdict),
+        *_reason_lines(state.outcome, verdict),
         *_checks(state.outcome),
         *_files(state.outcome),
         *_questions(state),
@@ -46,7 +46,7 @@ def _only_planned(state: RunState) -> bool:
     return state.outcome is not None and state.plan is not None and not state.history
 
 
-def _why(outcome: Outcome | None, verdict: Verdict) -> Iterator[Text]:
+def _reason_lines(outcome: Outcome | None, verdict: Verdict) -> Iterator[Text]:
     if outcome is None or verdict is Verdict.VERIFIED:
         return
     diagnosis = outcome.diagnosis

@@ -66,8 +66,8 @@ class Session:
             raise UsageError(f"run {stored.run_id} is finished", remedy="type what to do next; it is the context")
         options = self._options()
         limits = {name: options[name] for name in ("max_time", "max_tokens", "max_cost")}
-        shown = {name: options[name] for name in _DISPLAY}
-        self._drive(prepare_resume(stored, self.model, {**shown, **limits}))
+        display = {name: options[name] for name in _DISPLAY}
+        self._drive(prepare_resume(stored, self.model, {**display, **limits}))
 
     def go_on_from(self, name: str) -> StoredRun:
         """Let the next task continue a run of this folder. A session without checks takes over those of the run."""
@@ -97,11 +97,11 @@ class Session:
         self.look_for_checks()
         self.usage[prepared.run_id] = usage_of_state(state)
 
-    def _options(self, **given: Any) -> dict[str, Any]:
+    def _options(self, **changes: Any) -> dict[str, Any]:
         """The defaults of the options of `surefoot run`, with the given ones replaced."""
         context = self.group.commands["run"].make_context("run", [], resilient_parsing=False)
         options = {name: value for name, value in context.params.items() if name != "task"}
-        return {**options, "workspace": str(self.folder), "model": self.model, "inherits_checks": False, **given}
+        return {**options, "workspace": str(self.folder), "model": self.model, "inherits_checks": False, **changes}
 
     # -- helpers of the commands -----------------------------------------------------------------------------------
 

@@ -206,9 +206,9 @@ def exchanges(records: Iterable[e.Record], blob: Callable[[str], bytes]) -> Iter
             yield Exchange(record.seq, event.purpose, event.step_id, prompt, answer, event.unreadable)
 
 
-def exchange_lines(found: Iterable[Exchange]) -> Iterator[Text]:
+def exchange_lines(listed: Iterable[Exchange]) -> Iterator[Text]:
     """Prompts and answers in full, safe to print."""
-    for number, exchange in enumerate(found, 1):
+    for number, exchange in enumerate(listed, 1):
         if number > 1:
             yield Text()
         step = f" for step {fmt.line(exchange.step_id)}" if exchange.step_id else ""

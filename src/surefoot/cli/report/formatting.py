@@ -71,15 +71,17 @@ def last_lines(output: str, limit: int = 6) -> list[str]:
 
 def failing_rows(results: Iterable[CheckResult]) -> dict[str, list[str]]:
     """The last lines of output of each failing check, by its key. Output that an earlier check had is not repeated."""
-    found: dict[str, list[str]] = {}
+    rows_by_check: dict[str, list[str]] = {}
     labels: dict[tuple[str, ...], str] = {}
     for result in results:
         if result.passed or not result.detail:
             continue
         rows = last_lines(result.detail)
         first = labels.setdefault(tuple(rows), line(result.check.label))
-        found[result.check.key] = rows if first == line(result.check.label) else [f"for the same reason as {first}"]
-    return found
+        rows_by_check[result.check.key] = (
+            rows if first == line(result.check.label) else [f"for the same reason as {first}"]
+        )
+    return rows_by_check
 
 
 def rows_of(text: str, most: int = 200) -> list[str]:
@@ -263,14 +265,14 @@ def _counted(*counters: tuple[int, str, str]) -> list[str]:
     return [f"{value} {one if value == 1 else more}" for value, one, more in counters if value]
 
 
-def plan_difference(made: e.PlanMade, state: RunState) -> list[str]:
+def plan_difference(event: e.PlanMade, state: RunState) -> list[str]:
     """How a new plan differs: the steps that were dropped, those that are done and kept, and the new ones."""
-    steps = made.result.output.steps if made.result.output else ()
-    rows = [f"  - {line(name)}" for name in made.dropped]
+    steps = event.result.output.steps if event.result.output else ()
+    rows = [f"  - {line(name)}" for name in event.dropped]
     for step in steps:
         step_run = state.steps.get(step.id)
-        done = step_run is not None and step_run.status in SETTLED
-        rows.append(f"  = {line(step.name)} (done, stays)" if done else f"  + {line(step.name)}")
+        is_settled = step_run is not None and step_run.status in SETTLED
+        rows.append(f"  = {line(step.name)} (done, stays)" if is_settled else f"  + {line(step.name)}")
     return rows
 
 

@@ -58,19 +58,19 @@ def chart_for_stdout() -> Chart:
     return Chart(sys.stdout.isatty(), marks_for(sys.stdout.encoding) is UNICODE)
 
 
-def statistics_lines(found: Statistics, chart: Chart | None = None) -> Iterator[Text]:
+def statistics_lines(statistics: Statistics, chart: Chart | None = None) -> Iterator[Text]:
     chart = chart or chart_for_stdout()
-    where = f" in {fmt.folder(found.folder)}" if found.folder is not None else ""
-    since = f" since {fmt.timestamp(found.since)}" if found.since is not None else ""
-    yield Text(f"{fmt.count(found.runs, 'run')}{where}{since}", "bold")
-    if not found.runs:
+    where = f" in {fmt.folder(statistics.folder)}" if statistics.folder is not None else ""
+    since = f" since {fmt.timestamp(statistics.since)}" if statistics.since is not None else ""
+    yield Text(f"{fmt.count(statistics.runs, 'run')}{where}{since}", "bold")
+    if not statistics.runs:
         return
-    yield from _results(found, chart)
-    yield from _durations(found, chart)
-    yield from _recovery(found, chart)
-    yield from _usage(found, chart)
-    yield from _checks(found, chart)
-    yield from _failures(found, chart)
+    yield from _results(statistics, chart)
+    yield from _durations(statistics, chart)
+    yield from _recovery(statistics, chart)
+    yield from _usage(statistics, chart)
+    yield from _checks(statistics, chart)
+    yield from _failures(statistics, chart)
 
 
 def _table(title: str, rows: Sequence[Sequence[Text | str]]) -> Iterator[Text]:
@@ -95,19 +95,19 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else ""
 
 
-def _results(found: Statistics, chart: Chart) -> Iterator[Text]:
-    counts = found.results.model_dump()
+def _results(statistics: Statistics, chart: Chart) -> Iterator[Text]:
+    counts = statistics.results.model_dump()
     most = max(counts.values())
-    reasons = ", ".join(f"{item.name} {item.count}" for item in found.failed_by)
+    reasons = ", ".join(f"{item.name} {item.count}" for item in statistics.failed_by)
     rows = []
     for name, (label, style) in LABELS.items():
         if counts[name]:
-            note = reasons if name == "failed" and len(found.failed_by) > 1 else ""
+            note = reasons if name == "failed" and len(statistics.failed_by) > 1 else ""
             bar = chart.bar(counts[name], most, style)
-            rows.append((Text(label, style), bar, f"{counts[name]:,}", _share(counts[name], found.runs), note))
+            rows.append((Text(label, style), bar, f"{counts[name]:,}", _share(counts[name], statistics.runs), note))
     yield from _table("Results", rows)
-    if chart.shown and len(found.days) > 1:
-        yield from _day_lines(found.days, chart)
+    if chart.shown and len(statistics.days) > 1:
+        yield from _day_lines(statistics.days, chart)
 
 
 def _day_lines(days: Sequence[Day], chart: Chart) -> Iterator[Text]:
@@ -129,14 +129,14 @@ def _day_lines(days: Sequence[Day], chart: Chart) -> Iterator[Text]:
             yield Text.assemble("  ", (f"{label:<12}", style), "  ", (chart.levels(values), style), f"  {most}")
 
 
-def _durations(found: Statistics, chart: Chart) -> Iterator[Text]:
-    most = max((bucket.runs for bucket in found.durations), default=0)
-    filled = [at for at, bucket in enumerate(found.durations) if bucket.runs]
+def _durations(statistics: Statistics, chart: Chart) -> Iterator[Text]:
+    most = max((bucket.runs for bucket in statistics.durations), default=0)
+    filled = [at for at, bucket in enumerate(statistics.durations) if bucket.runs]
     rows: list[Sequence[Text | str]] = []
-    for bucket in found.durations[filled[0] : filled[-1] + 1] if filled else ():
+    for bucket in statistics.durations[filled[0] : filled[-1] + 1] if filled else ():
         limit = f"under {_limit(bucket.up_to)}" if bucket.up_to is not None else "longer"
         rows.append((limit, chart.bar(bucket.runs, most, "cyan"), f"{bucket.runs:,}", ""))
-    yield from _table(f"Working time: {_spread(found.seconds)}", rows)
+    yield from _table(f"Working time: {_spread(statistics.seconds)}", rows)
 
 
 def _limit(seconds: float) -> str:
@@ -152,11 +152,11 @@ def _spread(spread: Spread) -> str:
     return ", ".join(f"{name} {fmt.duration(seconds)}" for name, seconds in parts)
 
 
-def _recovery(found: Statistics, chart: Chart) -> Iterator[Text]:
-    tried = found.attempts
+def _recovery(statistics: Statistics, chart: Chart) -> Iterator[Text]:
+    tried = statistics.attempts
     rows = []
-    most = max((use.taken for use in found.rungs), default=0)
-    for use in found.rungs:
+    most = max((use.taken for use in statistics.rungs), default=0)
+    for use in statistics.rungs:
         name = fmt.RUNG_LABELS[Rung(use.rung)] if use.rung in set(Rung) else use.rung
         ends = use.rung in (Rung.GIVE_UP, Rung.SKIP_STEP)
         recovered = "" if ends else f"recovered {use.healed:,} ({_share(use.healed, use.taken)})"
@@ -167,12 +167,12 @@ def _recovery(found: Statistics, chart: Chart) -> Iterator[Text]:
     yield Text(f"  {again}{model}", "dim")
 
 
-def _usage(found: Statistics, chart: Chart) -> Iterator[Text]:
+def _usage(statistics: Statistics, chart: Chart) -> Iterator[Text]:
     rows: list[Sequence[Text | str]] = []
-    if len(found.models) > 1:
+    if len(statistics.models) > 1:
         rows += [(fmt.line(use.model, 40), f"{use.runs:,}", *_usage_cells(use.usage), _proven(use.results))
-                 for use in found.models]  # fmt: skip
-    rows += [("all", f"{found.runs:,}", *_usage_cells(found.usage), _proven(found.results))]
+                 for use in statistics.models]  # fmt: skip
+    rows += [("all", f"{statistics.runs:,}", *_usage_cells(statistics.usage), _proven(statistics.results))]
     head: list[Sequence[Text | str]] = [
         [Text(word, "dim") for word in ("model", "runs", "prompt", "cached", "output", "cost", "verified")]
     ]
@@ -191,17 +191,17 @@ def _proven(results: Results) -> str:
     return f"{_share(results.verified, ended)} of {ended:,}" if ended else ""
 
 
-def _checks(found: Statistics, chart: Chart) -> Iterator[Text]:
-    most = max((use.seconds.median or 0 for use in found.checks), default=0)
+def _checks(statistics: Statistics, chart: Chart) -> Iterator[Text]:
+    most = max((use.seconds.median or 0 for use in statistics.checks), default=0)
     rows = []
-    for use in found.checks:
+    for use in statistics.checks:
         bar = chart.bar(use.seconds.median or 0, most, "blue")
         rows.append((fmt.line(use.command, 48), bar, fmt.count(use.times, "time"), _spread(use.seconds)))
     yield from _table("Slowest checks", rows)
 
 
-def _failures(found: Statistics, chart: Chart) -> Iterator[Text]:
-    both = (("Failures of steps", found.failures.kinds), ("Causes found", found.failures.categories))
+def _failures(statistics: Statistics, chart: Chart) -> Iterator[Text]:
+    both = (("Failures of steps", statistics.failures.kinds), ("Causes found", statistics.failures.categories))
     for title, items in both:
         yield from _table(title, _counted(items, chart))
 

@@ -29,8 +29,8 @@ def request_control(
     """Send a control request to a run in progress, and print when it takes effect. Returns the exit code."""
     journal = open_journal()
     try:
-        found = find_run(journal, run_id, all_folders=all_folders)
-        run_id = found.run_id
+        found_run = find_run(journal, run_id, all_folders=all_folders)
+        run_id = found_run.run_id
         state = fold(journal.read(run_id))
         step_id = step_to_control(state, step_id)
         assert state.task is not None
@@ -46,7 +46,7 @@ def request_control(
         click.echo(json.dumps({"run": run_id, "sent": command, "step": step_id or None}))
         return 0
     request = f"{command} {step_id}".strip()
-    where = fmt.folder(found.folder)
+    where = fmt.folder(found_run.folder)
     when = "it takes effect immediately" if driven else f"it takes effect on: surefoot resume {run_id}"
     click.echo(f"sent to run {run_id} in {where}: {request}; {when}")
     return 0

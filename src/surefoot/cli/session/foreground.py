@@ -39,7 +39,7 @@ from surefoot.models.select import choose_model, require_reachable
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class EndedRun:
     """The state of a run after its review and its commit."""
 
     state: RunState
@@ -68,7 +68,7 @@ class PreparedRun:
     """Called before the engine starts, once a model is available."""
     after: Callable[[], None] | None = None
     """Called after the result was printed, if the run has begun."""
-    settle: Callable[[RunState], Awaitable[Settled]] | None = None
+    review_and_commit: Callable[[RunState], Awaitable[EndedRun]] | None = None
     """Called after the run has ended and before its result is printed, for the review and the commit."""
     task: Task | None = None
     """The task of a new run."""
@@ -104,11 +104,11 @@ async def run_in_foreground(prepared: PreparedRun) -> int:
     except (asyncio.CancelledError, KeyboardInterrupt):
         code = report_interruption(watcher, display)
     else:
-        settled = await prepared.settle(state) if prepared.settle is not None else Settled(state)
+        ended = await prepared.review_and_commit(state) if prepared.review_and_commit is not None else EndedRun(state)
         if display.as_json:
-            for record in settled.records:
+            for record in ended.records:
                 watcher.on_record(record)
-        code = report_end(settled.state, watcher, display, if_zero=settled.exit_code)
+        code = report_end(ended.state, watcher, display, if_zero=ended.exit_code)
     if prepared.after is not None and watcher.follower.state.run_id:
         prepared.after()
     return code

@@ -42,14 +42,17 @@ def carrying_out(words: Sequence[str], options: Mapping[str, Any], *, in_current
         if options.get(name) is not None:
             raise UsageError(f"--plan cannot be combined with {option}", remedy="give one of them")
     named = None if in_current_folder else resolve_workspace(options["workspace"])
-    found, stored = load_found_run(_plan_id(options["plan"], named), start=named)
+    found_run, stored = load_found_run(_plan_id(options["plan"], named), start=named)
     state = stored.state
     current = current_status(state)
     _require_plan(state, current)
-    folder = named or resolve_workspace(found.folder)
+    folder = named or resolve_workspace(found_run.folder)
     if named is None:
-        confirm_where(found, "carrying out the plan of", yes=options["yes"])
-    notes = [*_folder_notes(state, folder, found.folder, is_clone=bool(options.get("git"))), *_earlier_notes(current)]
+        confirm_where(found_run, "carrying out the plan of", yes=options["yes"])
+    notes = [
+        *_folder_notes(state, folder, found_run.folder, is_clone=bool(options.get("git"))),
+        *_earlier_notes(current),
+    ]
     if sys.stderr.isatty() and sys.stdout.isatty() and options["live"] is not False and not options["as_json"]:
         # The live view shows warnings only in the summary. The other views show the event.
         for note in notes:

@@ -87,12 +87,12 @@ def given_task(
     inherited = continued.state if continued and options.get("inherits_checks", True) else None
     checks = _checks(options["checks"], base or inherited, default_checks)
     task = Task(text=_task_text(words, base), workspace=str(workspace), checks=checks)
-    given = [*(earlier.before(first) if earlier and first else ()), *_notes(options)]
+    events = [*(earlier.before(first) if earlier and first else ()), *_notes(options)]
     if base is not None and base.context is not None:
-        given = [*given, base.context]  # The plan of a follow-up is carried out with the context of the follow-up.
+        events = [*events, base.context]  # The plan of a follow-up is carried out with the context of the follow-up.
     if options.get("phases") == "plan" and first in _AFTER_PLANNING:
         raise UsageError(f"the run starts with {first}, after planning", remedy="leave out --phases plan")
-    return GivenTask(task, first or Stage.UNDERSTANDING, given, base.run_id if base else "")
+    return GivenTask(task, first or Stage.UNDERSTANDING, events, base.run_id if base else "")
 
 
 def _notes(options: Mapping[str, Any]) -> list[Event]:

@@ -81,8 +81,8 @@ def current_folder(journal: HasWorkspaces, start: Path | None = None) -> Current
     begin = start or _working_directory()
     path = str(begin or "")
     for folder in (begin, *begin.parents) if begin else ():
-        if found := folder_of.get(str(folder)):
-            path = found
+        if run_folder := folder_of.get(str(folder)):
+            path = run_folder
             break
         if (folder / ".git").exists():
             break
@@ -125,31 +125,31 @@ def load_found_run(name: str, *, all_folders: bool = False, start: Path | None =
 
     journal = open_journal(read_only=True)
     try:
-        found = find_run(journal, name, all_folders=all_folders, start=start)
-        records = list(journal.read(found.run_id))
+        found_run = find_run(journal, name, all_folders=all_folders, start=start)
+        records = list(journal.read(found_run.run_id))
     finally:
         journal.close()
-    return found, StoredRun(found.run_id, records, fold(records))
+    return found_run, StoredRun(found_run.run_id, records, fold(records))
 
 
-def say_where(found: FoundRun, action: str) -> None:
+def say_where(found_run: FoundRun, action: str) -> None:
     """Print the folder that a command is about to change, on standard error."""
-    where = "" if found.is_current else ", which is not the current folder"
-    click.echo(f"{action} run {found.run_id} in {fmt.folder(found.folder)}{where}", err=True)
+    where = "" if found_run.is_current else ", which is not the current folder"
+    click.echo(f"{action} run {found_run.run_id} in {fmt.folder(found_run.folder)}{where}", err=True)
 
 
-def confirm_where(found: FoundRun, action: str, *, yes: bool) -> None:
+def confirm_where(found_run: FoundRun, action: str, *, yes: bool) -> None:
     """Print the folder, and ask for confirmation if it is not the current one.
 
     With `yes`, nothing is asked about a run that the user named by its id. Raises SurefootError if the answer is no.
     """
-    say_where(found, action)
-    if found.is_current or (yes and found.by_id):
+    say_where(found_run, action)
+    if found_run.is_current or (yes and found_run.by_id):
         return
     if not sys.stdin.isatty():
         raise UsageError(
-            f"run {found.run_id} belongs to another folder, and there is no terminal to ask for confirmation",
-            remedy=f"go there first: cd {shlex.quote(found.folder)}; or give the id of the run and --yes",
+            f"run {found_run.run_id} belongs to another folder, and there is no terminal to ask for confirmation",
+            remedy=f"go there first: cd {shlex.quote(found_run.folder)}; or give the id of the run and --yes",
         )
     if not click.confirm("Continue?", err=True):
         raise SurefootError("nothing was changed")

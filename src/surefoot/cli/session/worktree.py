@@ -23,9 +23,9 @@ def worktree_path(folder: Path, run_id: str) -> Path:
 
 def offer_changes(run_id: str, folder: Path) -> None:
     """Print the changes, or only their statistics if they are long, and how to apply them."""
-    text, shown = diff_of(load_run(run_id).records, paths.state_home()), fmt.folder(folder)
+    text, folder_text = diff_of(load_run(run_id).records, paths.state_home()), fmt.folder(folder)
     if not text:
-        click.echo(f"\nno changes; {shown} is as it was")
+        click.echo(f"\nno changes; {folder_text} is as it was")
         return
     click.echo()
     if text.count("\n") <= SHORT:
@@ -33,7 +33,7 @@ def offer_changes(run_id: str, folder: Path) -> None:
     else:
         print_lines(stat_lines(text))
     click.echo(
-        f"\n{shown} is unchanged. To apply these changes to it:\n"
+        f"\n{folder_text} is unchanged. To apply these changes to it:\n"
         f"  surefoot apply {run_id}\n"
-        f"or as a patch: surefoot diff {run_id} | git -C {shown} apply"
+        f"or as a patch: surefoot diff {run_id} | git -C {folder_text} apply"
     )

@@ -39,7 +39,7 @@ def config(context: click.Context, workspace: str, changed: bool, as_json: bool)
         return 0
     widest = max((len(name) for name in listed), default=0)
     for name, item in listed.items():
-        click.echo(neutralise(hide(f"{name:<{widest}}  {as_text(shown(name, item.value)):<12}  {item.source}")))
+        click.echo(neutralise(hide(f"{name:<{widest}}  {as_text(safe_value(name, item.value)):<12}  {item.source}")))
     if changed:
         if not listed:
             click.echo("no setting differs from the default")
@@ -70,7 +70,7 @@ def as_object(name: str, item: "Sourced") -> dict[str, object]:
 
     if isinstance(item.value, Price | McpServer):
         return {"value": item.value.model_dump(exclude_unset=True), "source": item.source, "variable": None}
-    return {"value": shown(name, item.value), "source": item.source, "variable": variable_of(name)}
+    return {"value": safe_value(name, item.value), "source": item.source, "variable": variable_of(name)}
 
 
 @click.command()
@@ -110,7 +110,7 @@ def untrust(folder: str) -> int:
     return 0
 
 
-def shown(name: str, value: object) -> object:
+def safe_value(name: str, value: object) -> object:
     """A value as it is printed. URLs and the targets of alerts are cut to the part that is not secret."""
     if name == "redis.url" and isinstance(value, str):
         from surefoot.config.integrations import shown_url

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from surefoot.cli.setup.config import as_object, as_text, config, shown
+from surefoot.cli.setup.config import as_object, as_text, config, safe_value
 from surefoot.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def set_setting(
     value, file = parse_values(name, values), _file(project, folder)
     before = _valid_content(file)
     trusted = file.write(with_setting(before or NEW_FILE.encode(), name, value), before)
-    _say(f"{name} = {as_text(shown(name, value))} in {file.path}")
+    _say(f"{name} = {as_text(safe_value(name, value))} in {file.path}")
     _say_trust(file, trusted)
     _say_effect(file, name, folder)
     return 0
@@ -70,7 +70,7 @@ def unset_setting(context: click.Context, name: str, project: bool, workspace: s
         return 0
     trusted = file.write(after, before)
     item = load(folder).listed[name]
-    _say(f"removed {name} from {file.path}; it is now {as_text(shown(name, item.value))} ({item.source})")
+    _say(f"removed {name} from {file.path}; it is now {as_text(safe_value(name, item.value))} ({item.source})")
     _say_trust(file, trusted)
     return 0
 
@@ -96,7 +96,7 @@ def get_setting(context: click.Context, name: str, workspace: str | None, as_jso
     if as_json:
         click.echo(hide(json.dumps({"name": name, **as_object(name, item)})))
         return 0
-    value = shown(name, item.value)
+    value = safe_value(name, item.value)
     for entry in value if isinstance(value, list) else [value]:
         click.echo(_safe(as_text(entry)))
     return 0
@@ -139,8 +139,8 @@ def edit_config(context: click.Context, project: bool, workspace: str | None) ->
 
 def _folder(context: click.Context, workspace: str | None) -> Path:
     """The folder given with -C, before or after the name of the subcommand."""
-    given = workspace if workspace is not None else context.parent and context.parent.params.get("workspace")
-    folder = Path(given or ".").expanduser()
+    option = workspace if workspace is not None else context.parent and context.parent.params.get("workspace")
+    folder = Path(option or ".").expanduser()
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", remedy="name a folder with -C")
     return folder

@@ -36,9 +36,9 @@ class ConfigFile:
     @classmethod
     def of_project(cls, workspace: Path) -> "ConfigFile":
         """The file that a run in this folder would read; if there is none, a new file in the folder itself."""
-        found = find_project_config(workspace) or workspace.resolve() / paths.PROJECT_CONFIGS[0]
-        folder = found.parent.parent if found.parent.name == ".surefoot" else found.parent
-        return cls(found, folder)
+        path = find_project_config(workspace) or workspace.resolve() / paths.PROJECT_CONFIGS[0]
+        folder = path.parent.parent if path.parent.name == ".surefoot" else path.parent
+        return cls(path, folder)
 
     def read(self) -> bytes | None:
         """The content; None if there is no such file. Raises ConfigError if a project's file is a link."""

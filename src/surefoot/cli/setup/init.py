@@ -11,7 +11,7 @@ from surefoot.cli.options import Duration, isolation_options, workspace_option
 
 if TYPE_CHECKING:
     from surefoot.cli.setup.config_file import ConfigFile
-    from surefoot.cli.setup.trying import Tried
+    from surefoot.cli.setup.trying import TriedCommand
     from surefoot.config.model import ExecutionConfig
     from surefoot.engine.verifier.suite.project_commands import ProjectCommand
 
@@ -56,20 +56,20 @@ def init(
     if before is not None:
         file.settings(before)
     config = load_settings(root, options).execution
-    tried = _try_all(root, config, time_limit or config.command_timeout_seconds, quiet=as_json)
-    content = _proposal(before, tried, network=bool(options["network"]))
+    results = _try_all(root, config, time_limit or config.command_timeout_seconds, quiet=as_json)
+    content = _proposal(before, results, network=bool(options["network"]))
     written = _write(file, before, content, force=force, as_json=as_json)
     kept = before is not None and before != content and not written
     trusted = file.is_trusted(before if kept and before is not None else content)
     if not trusted and not kept:
         trusted = _trust(file, content, agreed=trust or yes, may_ask=not as_json)
     if as_json:
-        commands = [each.as_object() for each in tried]
+        commands = [each.as_object() for each in results]
         click.echo(json.dumps({"file": str(file.path), "written": written, "trusted": trusted, "commands": commands}))
     return 1 if kept else 0
 
 
-def _try_all(root: Path, config: "ExecutionConfig", seconds: float, *, quiet: bool) -> "list[Tried]":
+def _try_all(root: Path, config: "ExecutionConfig", seconds: float, *, quiet: bool) -> "list[TriedCommand]":
     """Find the commands of the project and try each. Prints the results, unless `quiet`."""
     import asyncio
     from contextlib import aclosing
@@ -79,28 +79,28 @@ def _try_all(root: Path, config: "ExecutionConfig", seconds: float, *, quiet: bo
     from surefoot.engine.verifier.suite.project_commands import project_commands
     from surefoot.project.folder import list_files
 
-    def on_start(found: "ProjectCommand") -> None:
-        click.echo(f"trying {fmt.line(found.command)} ...", err=True)
+    def on_start(command: "ProjectCommand") -> None:
+        click.echo(f"trying {fmt.line(command.command)} ...", err=True)
 
-    async def collect(commands: "Sequence[ProjectCommand]") -> "list[Tried]":
-        tried = []
+    async def collect(commands: "Sequence[ProjectCommand]") -> "list[TriedCommand]":
+        results = []
         async with aclosing(try_commands(root, commands, config, seconds, on_start)) as trying:
             async for each in trying:
-                tried.append(each)
+                results.append(each)
                 if not quiet:
                     _print_tried(each)
-        return tried
+        return results
 
     commands = list(project_commands(root, list_files(root)))
     if not commands and not quiet:
         click.echo("no command that tests, lints or builds this project was found")
-    tried = asyncio.run(collect(commands))
-    if tried and not quiet and not any(each.result == "works" for each in tried):
+    results = asyncio.run(collect(commands))
+    if results and not quiet and not any(each.result == "works" for each in results):
         click.echo(NO_CHECK)
-    return tried
+    return results
 
 
-def _print_tried(tried: "Tried") -> None:
+def _print_tried(result: "TriedCommand") -> None:
     from rich.text import Text
 
     from surefoot.cli.report import formatting as fmt
@@ -108,16 +108,16 @@ def _print_tried(tried: "Tried") -> None:
 
     marks = stdout_marks()
     styles = {"works": (marks.done, "green"), "fails": (marks.failed, "red"), "skipped": (marks.skipped, "dim")}
-    mark, style = styles[tried.result]
-    took = f"{tried.seconds:.1f} s  " if tried.result != "skipped" else ""
-    row = f"{tried.found.kind:<5}  {fmt.line(tried.found.command):<38}  {took}{fmt.line(tried.why)}"
+    mark, style = styles[result.result]
+    took = f"{result.seconds:.1f} s  " if result.result != "skipped" else ""
+    row = f"{result.command.kind:<5}  {fmt.line(result.command.command):<38}  {took}{fmt.line(result.reason)}"
     print_lines([Text.assemble((f"{mark} ", style), row)])
 
 
-def _proposal(before: bytes | None, tried: "Sequence[Tried]", *, network: bool) -> bytes:
+def _proposal(before: bytes | None, results: "Sequence[TriedCommand]", *, network: bool) -> bytes:
     from surefoot.cli.setup.project_file import changed_text, new_text
 
-    return new_text(tried, network=network).encode() if before is None else changed_text(before, tried)
+    return new_text(results, network=network).encode() if before is None else changed_text(before, results)
 
 
 def _write(file: "ConfigFile", before: bytes | None, content: bytes, *, force: bool, as_json: bool) -> bool:

@@ -111,7 +111,7 @@ def _row(name: str, result: str, results: "Sequence[TaskResult]") -> str:
     tokens = sum(each.prompt_tokens + each.output_tokens for each in results)
     cost = format_cost(sum(each.cost_usd for each in results), sum(each.unpriced_calls for each in results))
     took = duration(sum(each.seconds for each in results))
-    rate = f"{found:g}" if (found := speed(results)) else "-"
+    rate = f"{tokens_per_second:g}" if (tokens_per_second := speed(results)) else "-"
     return f"{name:<24} {result:<20} {took:>7} {rate:>9} {calls:>6,} {tokens:>9,}  {cost if calls else '-'}"
 
 
@@ -134,7 +134,7 @@ def conclusion(results: "Sequence[TaskResult]") -> str:
     return f"On the evidence of one try each, {fit}{failed}{unfinished}."
 
 
-async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any], scratch: Path) -> Trial:
+async def _test(spec: str | None, settings: "Settings", options: Mapping[str, Any], scratch: Path) -> Trial:
     """Test the model until the tasks are done, a limit is reached, or a signal arrives."""
     import asyncio
     import os
@@ -152,7 +152,7 @@ async def _test(spec: str | None, settings: "Settings", given: Mapping[str, Any]
         hide_with(Redactor.from_environment(os.environ, secrets_of(model)))
         own = settings.execution
         config = ExecutionConfig(prices=own.prices, sandbox=own.sandbox, ask_questions=False, budget=own.budget)
-        trial = Trial(model, Limits.of(model.name, config, given))
+        trial = Trial(model, Limits.of(model.name, config, options))
         _say(f"{model.name} gets three small tasks. {trial.limits} Ctrl-C stops it.")
         work = asyncio.create_task(_work(trial, model, config, scratch))
         with on_stop_signals(lambda _: work.cancel()):

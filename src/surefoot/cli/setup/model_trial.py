@@ -36,12 +36,12 @@ class Limits:
     price: Price | None
 
     @classmethod
-    def of(cls, model: str, config: ExecutionConfig, given: Mapping[str, Any]) -> "Limits":
+    def of(cls, model: str, config: ExecutionConfig, options: Mapping[str, Any]) -> "Limits":
         """The given limits, or else the defaults. A model of unknown price has no default limit of its cost."""
         price = config.budget.flat_price or price_of(model, config.prices)
         costs = price is not None and (price.input > 0 or price.output > 0)
-        dollars = given["max_cost"] if given["max_cost"] is not None else MAX_COST if costs else None
-        return cls(given["max_time"] or MAX_SECONDS, given["max_tokens"] or MAX_TOKENS, dollars, price)
+        dollars = options["max_cost"] if options["max_cost"] is not None else MAX_COST if costs else None
+        return cls(options["max_time"] or MAX_SECONDS, options["max_tokens"] or MAX_TOKENS, dollars, price)
 
     def __str__(self) -> str:
         if self.dollars is not None:
@@ -108,9 +108,9 @@ async def try_tasks(
     model: LanguageModel, tasks: Sequence[SmallTask], config: ExecutionConfig, limits: Limits, scratch: Path
 ) -> AsyncGenerator[SmallTask | TaskResult, None]:
     """Do the tasks one after another, within the limits. Yields each task before it starts, and then its result."""
-    done: list[TaskResult] = []
+    results: list[TaskResult] = []
     for number, task in enumerate(tasks, 1):
-        budget = _remaining_budget(limits, config.budget, done)
+        budget = _remaining_budget(limits, config.budget, results)
         if budget is None:
             return
         yield task
@@ -118,17 +118,17 @@ async def try_tasks(
         folder.mkdir()
         for path, text in task.files.items():
             (folder / path).write_text(text)
-        done.append(await _try(model, task, folder, scratch / "state", config.with_(budget=budget)))
-        yield done[-1]
-        if done[-1].unasked:
+        results.append(await _try(model, task, folder, scratch / "state", config.with_(budget=budget)))
+        yield results[-1]
+        if results[-1].unasked:
             return
 
 
-def _remaining_budget(limits: Limits, own: BudgetConfig, done: Sequence[TaskResult]) -> BudgetConfig | None:
+def _remaining_budget(limits: Limits, own: BudgetConfig, results: Sequence[TaskResult]) -> BudgetConfig | None:
     """The budget of the next task; None if nothing is left."""
-    seconds = limits.seconds - sum(result.seconds for result in done)
-    tokens = limits.tokens - sum(result.prompt_tokens + result.output_tokens for result in done)
-    dollars = None if limits.dollars is None else limits.dollars - sum(result.cost_usd for result in done)
+    seconds = limits.seconds - sum(result.seconds for result in results)
+    tokens = limits.tokens - sum(result.prompt_tokens + result.output_tokens for result in results)
+    dollars = None if limits.dollars is None else limits.dollars - sum(result.cost_usd for result in results)
     if seconds <= 0 or tokens <= 0 or (dollars is not None and dollars <= 0):
         return None
     return own.with_(max_seconds=seconds, max_tokens=tokens, max_cost_usd=dollars, ask_above_cost=0)
@@ -156,11 +156,11 @@ async def _try(model: LanguageModel, task: SmallTask, folder: Path, home: Path, 
 def _result(task: SmallTask, state: RunState, seconds: float, model_seconds: float) -> TaskResult:
     outcome = state.outcome
     verdict = outcome.verdict if outcome else Verdict.WAITING
-    why = outcome.summary if outcome else state.stage_reason
+    reason = outcome.summary if outcome else state.stage_reason
     return TaskResult(
         task,
         verdict,
-        "" if verdict is Verdict.VERIFIED else why,
+        "" if verdict is Verdict.VERIFIED else reason,
         seconds,
         model_seconds,
         state.model_calls,

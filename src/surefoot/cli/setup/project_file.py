@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from surefoot.cli.setup.config_file import with_setting
-from surefoot.cli.setup.trying import Tried
+from surefoot.cli.setup.trying import TriedCommand
 
 _HEAD = """\
 # Settings of this project for Surefoot, written by `surefoot init`. Change whatever you like.
@@ -36,28 +36,28 @@ _REST = """
 """
 
 
-def new_text(tried: Sequence[Tried], *, network: bool) -> str:
+def new_text(results: Sequence[TriedCommand], *, network: bool) -> str:
     """The text of a new file: the commands that work, and in comments those that do not and why."""
-    done = {(each.found.kind, each.found.tool) for each in tried if each.result == "works"}
+    working = {(each.command.kind, each.command.tool) for each in results if each.result == "works"}
     rows: list[str] = []
-    for each in tried:
-        command = json.dumps(each.found.command, ensure_ascii=False)
+    for each in results:
+        command = json.dumps(each.command.command, ensure_ascii=False)
         if each.result == "works":
             rows.append(f"  {command},  # {_note(each)}")
-        elif (each.found.kind, each.found.tool) not in done:
-            rows.append(f"  # {command},  # {each.found.kind}: {each.why}")
+        elif (each.command.kind, each.command.tool) not in working:
+            rows.append(f"  # {command},  # {each.command.kind}: {each.reason}")
     listed = "checks = [\n" + "\n".join(rows) + "\n]\n" if rows else '# checks = ["make test"]\n'
     network_line = "# The commands above were tried with access to the network.\nnetwork = true\n" if network else ""
     return _HEAD + listed + network_line + _REST
 
 
-def changed_text(content: bytes, tried: Sequence[Tried]) -> bytes:
+def changed_text(content: bytes, results: Sequence[TriedCommand]) -> bytes:
     """Add the commands that work to the checks of an existing file. Everything else in it stays as it is."""
     import tomlkit
 
     document: Any = tomlkit.parse(content.decode())
     listed = document.get("execution", {}).get("checks", [])
-    missing = [each for each in tried if each.result == "works" and each.found.command not in listed]
+    missing = [each for each in results if each.result == "works" and each.command.command not in listed]
     if not missing:
         return content
     if not listed:
@@ -66,11 +66,11 @@ def changed_text(content: bytes, tried: Sequence[Tried]) -> bytes:
     checks = document["execution"]["checks"]
     on_one_line = "\n" not in checks.as_string()
     for each in missing:
-        checks.add_line(each.found.command, indent="  ", comment=_note(each))
+        checks.add_line(each.command.command, indent="  ", comment=_note(each))
     if on_one_line:
         checks.add_line(indent="")
     return str(document.as_string()).encode()
 
 
-def _note(tried: Tried) -> str:
-    return f"{tried.found.kind}, {tried.seconds:.1f} s"
+def _note(result: TriedCommand) -> str:
+    return f"{result.command.kind}, {result.seconds:.1f} s"

@@ -38,22 +38,22 @@ _SHELL = re.compile(r"^\S*sh: (line \d+: )?")
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    found: ProjectCommand
+class TriedCommand:
+    command: ProjectCommand
     result: Literal["works", "fails", "skipped"]
-    why: str = ""
+    reason: str = ""
     seconds: float = 0.0
     exit_code: int | None = None
 
     def as_object(self) -> dict[str, Any]:
         return {
-            "kind": self.found.kind,
-            "command": self.found.command,
-            "found_in": self.found.because,
+            "kind": self.command.kind,
+            "command": self.command.command,
+            "found_in": self.command.because,
             "result": self.result,
             "seconds": round(self.seconds, 2),
             "exit_code": self.exit_code,
-            "why": self.why,
+            "why": self.reason,
         }
 
 
@@ -63,7 +63,7 @@ async def try_commands(
     config: ExecutionConfig,
     seconds: float,
     on_start: Callable[[ProjectCommand], None] = lambda _: None,
-) -> AsyncGenerator[Tried, None]:
+) -> AsyncGenerator[TriedCommand, None]:
     """Try the commands one after another. The folder itself is not changed, except for the shared folders of tools."""
     async with AsyncExitStack() as stack:
         place = await _place(stack, root, config) if commands else ""
@@ -71,10 +71,10 @@ async def try_commands(
         for found in commands:
             other = working.get((found.kind, found.tool)) or (working.get(found.kind) if found.wraps else None)
             if other:
-                yield Tried(found, "skipped", f"not tried, because {other} works")
+                yield TriedCommand(found, "skipped", f"not tried, because {other} works")
                 continue
             if isinstance(place, str):
-                yield Tried(found, "skipped", f"not tried: {place}")
+                yield TriedCommand(found, "skipped", f"not tried: {place}")
                 continue
             on_start(found)
             tried = _judge(found, await run_on_copy(place, found.command, config, seconds), seconds)
@@ -113,16 +113,16 @@ def _without_history(place: Place) -> Place:
     return place
 
 
-def _judge(found: ProjectCommand, done: ProcessResult, limit: float) -> Tried:
+def _judge(found: ProjectCommand, done: ProcessResult, limit: float) -> TriedCommand:
     took = done.duration_ms / 1000
     if done.ok:
-        return Tried(found, "works", "", took, 0)
+        return TriedCommand(found, "works", "", took, 0)
     if done.timed_out:
-        return Tried(found, "fails", f"did not end within {limit:g} seconds", took, None)
+        return TriedCommand(found, "fails", f"did not end within {limit:g} seconds", took, None)
     reason = _SHELL.sub("", _reason(done.output))
     start = "not installed, " if done.exit_code == NOT_FOUND else ""
     why = line(f"{start}exit code {done.exit_code}: {reason.strip()}", WHY_CHARS)
-    return Tried(found, "fails", why, took, done.exit_code)
+    return TriedCommand(found, "fails", why, took, done.exit_code)
 
 
 def _reason(output: str) -> str:

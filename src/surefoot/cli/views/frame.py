@@ -228,9 +228,9 @@ def _checks(follower: Follower, marks: Marks, width: int) -> list[Text]:
             lines.append(line)
             line = Text(" " * 8)
         line.append_text(item)
-    shown = [*lines, line] if results else []
+    check_lines = [*lines, line] if results else []
     total = Text(f"          {marks.more} {len(results)} checks", style="dim")
-    return shown if len(shown) <= 3 else [*shown[:2], total]
+    return check_lines if len(check_lines) <= 3 else [*check_lines[:2], total]
 
 
 def _recovery(follower: Follower, marks: Marks) -> list[Text]:

@@ -155,9 +155,9 @@ def _edited(proposal: Proposal, text: str) -> Proposal:
         return replace(proposal, arguments={**proposal.arguments, "command": text}, edited=True)
     if proposal.tool == "apply_patch":
         return replace(proposal, arguments={"patch": text}, edited=True)
-    kept = {name: value for name, value in proposal.arguments.items() if name == "path"}
+    arguments = {name: value for name, value in proposal.arguments.items() if name == "path"}
     tool = "run_python" if proposal.tool == "run_python" else "write_file"
-    return replace(proposal, tool=tool, arguments=kept, body=text, edited=True)
+    return replace(proposal, tool=tool, arguments=arguments, body=text, edited=True)
 
 
 async def hop_refusal(run: Run, step_id: str, hop: Hop) -> str:

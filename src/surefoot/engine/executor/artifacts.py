@@ -41,16 +41,16 @@ class Artifacts(Mapping[str, Any]):
         step = step_run.step
         content = to_json(outputs, fallback=str)
         until = self.expiry(step)
-        made = Artifact(id=f"{step.id}@{step_run.attempt}", producer=step.id, size=len(content), expires_at=until)
+        artifact = Artifact(id=f"{step.id}@{step_run.attempt}", producer=step.id, size=len(content), expires_at=until)
         if len(content) <= INLINE_BYTES:
             # The results of actions are in their own events; the reducers join them again.
-            return made, {}
-        self._remember(made.id, outputs)
+            return artifact, {}
+        self._remember(artifact.id, outputs)
         # The ids make the blob unique to this artifact, so that it can be deleted when the artifact expires.
-        blob = to_json({"run": self._state.run_id, "artifact": made.id, "outputs": outputs}, fallback=str)
+        blob = to_json({"run": self._state.run_id, "artifact": artifact.id, "outputs": outputs}, fallback=str)
         return (
-            made.with_(hash=self._journal.put_blob(blob), summary=summarise_outputs(outputs)),
-            {"artifact": made.id},
+            artifact.with_(hash=self._journal.put_blob(blob), summary=summarise_outputs(outputs)),
+            {"artifact": artifact.id},
         )
 
     def is_inline(self, outputs: dict[str, Any]) -> bool:

@@ -202,7 +202,8 @@ async def _request(run: Run, step_run: StepRun, checks: list[Check], proposal: P
             run.note(e.Decided(step_id=step_id, decision="replan", thought=proposal.thought))
             kind = FailureKind.REPLAN_REQUESTED if decision == "replan" else FailureKind.OUT_OF_REACH
             raise AttemptFailed(Failure(kind=kind, message=proposal.thought))
-        case _:
+        case "invalid":
+            # The call cannot be carried out, and `thought` says why.
             run.strategy.answer(step_run, proposal, proposal.thought, ok=False)
     return False
 

@@ -33,7 +33,7 @@ def nothing_done(run: Run, step_run: StepRun) -> Failure | None:
             return None
     elif step_run.step.step_type is StepType.TESTING and step_run.results_before and not red_before:
         return None
-    return Failure(kind=FailureKind.NO_PROGRESS, message=f"nothing was done in this step: {_why(step_run, refused)}")
+    return Failure(kind=FailureKind.NO_PROGRESS, message=f"nothing was done in this step: {_reason(step_run, refused)}")
 
 
 def _others_did_something(run: Run, step_run: StepRun) -> bool:
@@ -44,7 +44,7 @@ def _others_did_something(run: Run, step_run: StepRun) -> bool:
     )
 
 
-def _why(step_run: StepRun, refused: Sequence[str]) -> str:
+def _reason(step_run: StepRun, refused: Sequence[str]) -> str:
     if refused:
         return f"its action was refused ({refused[-1]})"
     if step_run.actions:

@@ -29,7 +29,7 @@ def unreachable_source(run: Run, step_run: StepRun) -> str:
     return f"{address} cannot be reached: commands have no network" if address else ""
 
 
-def found_nothing(run: Run, step_run: StepRun, results: Sequence[CheckResult], made: Sequence[str]) -> bool:
+def found_nothing(run: Run, step_run: StepRun, results: Sequence[CheckResult], made_files: Sequence[str]) -> bool:
     """Whether a program succeeded and made no file, because it found no data.
 
     A model that is asked again may invent data in the end. It is not asked again if no check of the user or the project
@@ -41,7 +41,7 @@ def found_nothing(run: Run, step_run: StepRun, results: Sequence[CheckResult], m
     if run.step_kind(step_run) is not StepKind.PROGRAM:
         return False
     judged = any(result.check.origin in ("user", "project") for result in results)
-    return not judged and not made
+    return not judged and not made_files
 
 
 def invented_source(run: Run, root: Path) -> str:

@@ -13,14 +13,14 @@ async def outputs_of_attempt(run: Run, step_run: StepRun) -> tuple[tuple[str, ..
 
     If none is missing, the first are not looked for and are empty.
     """
-    missing = tuple(path for path in _wanted(run, step_run) if not (run.root / path).exists())
+    missing = tuple(path for path in _files_to_make(run, step_run) if not (run.root / path).exists())
     if not missing or not step_run.snapshot:
         return (), missing
     changes = await asyncio.to_thread(run.workspace.changes, step_run.snapshot)
     return tuple(as_text(change.path) for change in changes if change.kind != "removed"), missing
 
 
-def _wanted(run: Run, step_run: StepRun) -> list[str]:
+def _files_to_make(run: Run, step_run: StepRun) -> list[str]:
     """Return the new files that a step has to make. If it names none and is the only step, the task names them."""
     before = run.files_before()
     if step_run.step.writes:

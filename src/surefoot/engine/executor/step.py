@@ -47,7 +47,7 @@ async def run_step(run: Run, step_id: str) -> None:
         return
     if step_run.step.requires_confirmation or step_run.step.step_type is StepType.DEPLOYMENT:
         await _confirm(run, step_run.step)
-    checks = checks_of(run, step_run.step)
+    checks = checks_of_step(run, step_run.step)
     await _begin(run, step_id, checks)
     started = time.perf_counter()
     failure: Failure | None = None
@@ -183,7 +183,7 @@ async def _confirm(run: Run, step: ExecutionStep) -> None:
         raise Stopped(Verdict.CANCELLED, f"the step '{step.name}' was not confirmed: {answer}")
 
 
-def checks_of(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
+def checks_of_step(run: Run, step: ExecutionStep) -> tuple[Check, ...]:
     """Return the step's own checks; for the last step and for tests, also the checks of the whole task."""
     checks = tuple([check for check in step.checks if run.verifier.may_run(check)]) if step.checks else ()
     others_unsettled = run.state.unsettled - (run.state.steps[step.id].status not in SETTLED)

@@ -11,7 +11,7 @@ from typing import Any
 from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, decisive
 from surefoot.core.plan import CommandCheck, ExecutionStep, ExpressionCheck, StepKind
 from surefoot.core.values import error_in_words
-from surefoot.engine.planner.evidence import Evidence, asserted_files, checks_for, evaluate
+from surefoot.engine.planner.evidence import Evidence, asserted_files, checks_from_text, evaluate
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.scheduler.conditions import evaluate as evaluate_expression
 from surefoot.journal.state import StepRun, outputs_of
@@ -52,8 +52,8 @@ async def probe(
 ) -> tuple[CheckResult, ...]:
     """Run the checks that criteria contain and that have not run yet: a command in backquotes, `FILE exists`."""
     keys = {result.check.key for result in known}
-    wanted = {check.key: check for text in criteria for check in checks_for(text)}
-    checks = [check for key, check in wanted.items() if key not in keys and run.verifier.may_run(check)]
+    by_key = {check.key: check for text in criteria for check in checks_from_text(text)}
+    checks = [check for key, check in by_key.items() if key not in keys and run.verifier.may_run(check)]
     return await run.verifier.check(checks, "criteria", step_id)
 
 
@@ -110,7 +110,7 @@ def _was_made(run: Run, step_run: StepRun, path: str) -> bool:
 
 
 def _expressions(criteria: Iterable[str]) -> Iterable[ExpressionCheck]:
-    return (check for text in criteria for check in checks_for(text) if isinstance(check, ExpressionCheck))
+    return (check for text in criteria for check in checks_from_text(text) if isinstance(check, ExpressionCheck))
 
 
 def _own_expression(run: Run, step_run: StepRun, check: ExpressionCheck) -> CheckResult:

@@ -93,8 +93,8 @@ def judge_understanding(
     statement = " ".join([draft.understanding, *draft.requirements])
     odd = [path for path in draft.files if impossible_path(path, task, root, existing)]
     shared = same_subject(task, statement)
-    found = trusted and any(path in existing for path in draft.files)
-    if shared is False and (found or same_subject(task, " ".join(draft.files))):
+    files_exist = trusted and any(path in existing for path in draft.files)
+    if shared is False and (files_exist or same_subject(task, " ".join(draft.files))):
         shared = None  # other words for the right files
     no_word = "the understanding shares no word with the task"
     return judge(
@@ -196,12 +196,12 @@ def judge_validation(
 
 
 def _strength(output: ValidationOutput, results: Sequence[CheckResult], red_at_start: Collection[str]) -> float:
-    given = [r for r in results if r.check.origin in ("user", "project")]
-    if any(r.check.key in red_at_start and r.check.key not in output.hollow for r in given):
+    decisive_results = [r for r in results if r.check.origin in ("user", "project")]
+    if any(r.check.key in red_at_start and r.check.key not in output.hollow for r in decisive_results):
         return _PROVEN
     if output.tests is not None and output.tests.own_tests:
         return _OWN_TEST
-    if given:
+    if decisive_results:
         return _GREEN_BEFORE
     planned = any(isinstance(r.check, CommandCheck | ExpressionCheck | TextCheck) for r in results)
     return _PLANNED if planned else _FILES_ONLY

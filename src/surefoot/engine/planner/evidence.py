@@ -73,7 +73,7 @@ def asserted_files(text: str) -> tuple[str, ...]:
     return tuple(named) if alone or _PRESENT.search(text) else ()
 
 
-def checks_for(precondition: str) -> tuple[Check, ...]:
+def checks_from_text(precondition: str) -> tuple[Check, ...]:
     """Return the checks of a precondition; none if it cannot be checked."""
     text = precondition.strip()
     if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
@@ -87,7 +87,7 @@ def checks_for(precondition: str) -> tuple[Check, ...]:
 
 def files_required(precondition: str) -> tuple[str, ...]:
     """Return the files that must exist according to a precondition."""
-    return tuple(check.path for check in checks_for(precondition) if isinstance(check, FileCheck))
+    return tuple(check.path for check in checks_from_text(precondition) if isinstance(check, FileCheck))
 
 
 def _evaluate(criterion: str, evidence: Evidence) -> CriterionResult:
@@ -143,8 +143,8 @@ def _printed_by(texts: Sequence[str], evidence: Evidence) -> str:
     A text that quotes the command itself need not be printed.
     """
     for command, output in evidence.printed:
-        wanted = [text for text in texts if not f"{command} ".startswith(f"{text} ")]
-        if wanted and all(text in output for text in wanted):
+        expected_texts = [text for text in texts if not f"{command} ".startswith(f"{text} ")]
+        if expected_texts and all(text in output for text in expected_texts):
             return command
     return ""
 

@@ -111,8 +111,8 @@ async def is_rejected(run: Run, name: e.PhaseName, summary: str, produced_at: da
     if is_yes(answer):
         return False
     if is_no(answer):
-        why = f": {answer}" if answer == TIMED_OUT else ""
-        raise Stopped(Verdict.CANCELLED, f"not confirmed after {name}{why}")
+        suffix = f": {answer}" if answer == TIMED_OUT else ""
+        raise Stopped(Verdict.CANCELLED, f"not confirmed after {name}{suffix}")
     messages = (f"the user wants it differently: {answer}",)
     await run.record(e.GateRefused(phase=name, attempt=0, confidence=0.0, messages=messages))
     return True

@@ -89,7 +89,7 @@ def understanding_from(
 
 def _plain_paths(paths: Sequence[str], root: str, existing: Collection[str], repairs: list[str]) -> list[str]:
     """Return paths relative to the workspace. A pattern becomes the files that it matches."""
-    found: list[str] = []
+    plain_paths: list[str] = []
     for path in paths:
         plain = path.strip().strip("`'\"")
         inside = plain.removeprefix(f"{root}/") if root else plain
@@ -97,8 +97,8 @@ def _plain_paths(paths: Sequence[str], root: str, existing: Collection[str], rep
         relative = matching or [cleaned for cleaned in [clean_path(inside)] if cleaned]
         if matching or inside != plain or not relative:
             repairs.append(f"{plain!r} became {', '.join(relative[:8])}" if relative else f"left out {plain!r}")
-        found += relative
-    return found
+        plain_paths += relative
+    return plain_paths
 
 
 def _targets(
@@ -210,7 +210,7 @@ def step_from(draft: StepDraft, old: ExecutionStep, protected: Collection[str]) 
     """Return the step `old` with the name, description, file and check of the draft. All else stays."""
     path = clean_path(draft.file)
     same_file = not old.writes or path in old.writes or not path or path in protected
-    check = check_from(draft.check, path)
+    check = check_from_draft(draft.check, path)
     return old.with_(
         name=draft.name.strip() or old.name,
         description=draft.description.strip() or old.description,
@@ -225,7 +225,7 @@ def step_of(draft: StepDraft, step_id: str, protected: Collection[str]) -> Execu
     path = clean_path(draft.file)
     if path in protected or (draft.type is StepType.TESTING and not is_test(path)):
         path = ""
-    check = check_from(draft.check, path)
+    check = check_from_draft(draft.check, path)
     return ExecutionStep(
         id=step_id,
         name=draft.name.strip(),
@@ -251,7 +251,7 @@ def fresh_id(taken: Collection[str]) -> str:
     return next(f"s{n}" for n in count(len(taken) + 1) if f"s{n}" not in taken)
 
 
-def check_from(draft: CheckDraft, file: str) -> Check | None:
+def check_from_draft(draft: CheckDraft, file: str) -> Check | None:
     """Return a check that can be run; None for pseudo-code such as `check_file_exists(x)`."""
     value = draft.value.strip().strip("`")
     if not value or draft.kind == "none":
@@ -287,8 +287,8 @@ def _into_new_tests(
     for number, step in steps:
         path = clean_path(step.file)
         if path in protected and is_test(path):
-            given = PurePosixPath(path)
-            beside = str(given.with_name(f"{given.stem}_more{given.suffix}"))
+            existing = PurePosixPath(path)
+            beside = str(existing.with_name(f"{existing.stem}_more{existing.suffix}"))
             repairs.append(f"step {number} writes {beside}, because the given tests in {path} stay as they are")
             step = step.model_copy(update={"file": beside, "description": step.description.replace(path, beside)})
         changed.append((number, step))
@@ -298,10 +298,10 @@ def _into_new_tests(
 def _without_protected_files(
     steps: list[tuple[int, StepDraft]], protected: Collection[str], repairs: list[str]
 ) -> list[tuple[int, StepDraft]]:
-    kept = [(n, s) for n, s in steps if clean_path(s.file) not in protected]
-    if kept and len(kept) < len(steps):
-        repairs.append(f"dropped {len(steps) - len(kept)} steps that would rewrite given tests")
-    return kept or steps
+    allowed = [(n, s) for n, s in steps if clean_path(s.file) not in protected]
+    if allowed and len(allowed) < len(steps):
+        repairs.append(f"dropped {len(steps) - len(allowed)} steps that would rewrite given tests")
+    return allowed or steps
 
 
 def _one_step_per_file(

@@ -11,8 +11,8 @@ from surefoot.engine.planner.criteria import REPAIRED
 from surefoot.engine.planner.fallback import fallback_plan
 from surefoot.engine.planner.gate import is_rejected, pass_gate, skipped
 from surefoot.engine.planner.normalize import simple_plan
+from surefoot.engine.planner.normalize_full import joined, runnable_plan
 from surefoot.engine.planner.plan_criteria import PlanFacts, judge_plan
-from surefoot.engine.planner.submitted import joined, runnable_plan
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
 from surefoot.errors import ModelError
@@ -47,8 +47,8 @@ async def make_plan(run: Run) -> None:
         run.state.plan is None
         or step_to_replan(run.state) is not None
         or (
-            (made := run.state.planning)
-            and await is_rejected(run, "planning", _steps_text(run.state), made.executed_at)
+            (planning := run.state.planning)
+            and await is_rejected(run, "planning", _steps_text(run.state), planning.executed_at)
         )
     ):
         try:
@@ -56,8 +56,8 @@ async def make_plan(run: Run) -> None:
         except (Stopped, ModelError) as error:
             result = await fallback_plan(run, required, error)
             repairs.clear()
-        kept = {step.id for step in result.output.steps} if result.output else set()
-        dropped = tuple(step_run.step.name for step_id, step_run in run.state.steps.items() if step_id not in kept)
+        new_ids = {step.id for step in result.output.steps} if result.output else set()
+        dropped = tuple(step_run.step.name for step_id, step_run in run.state.steps.items() if step_id not in new_ids)
         await run.record(e.PlanMade(result=result, mended=tuple(repairs), dropped=dropped))
     if run.config.phases is PhasePolicy.PLAN:
         await run.enter(Stage.COMPLETED, "only a plan was asked for")
@@ -72,11 +72,11 @@ def _files_to_make(run: Run) -> list[str]:
     if not run.profile.repairs_plans:
         # A model that submits whole plans knows which files exist. It can only forget new ones that the task asks for.
         return asked
-    done = {path for r in run.state.steps.values() if r.status in SETTLED for path in r.step.writes}
+    written = {path for r in run.state.steps.values() if r.status in SETTLED for path in r.step.writes}
     understood_files = understood(run.state).target_files
     # Without target files the task is one step, in which the model chooses the files.
     targets = dict.fromkeys([*understood_files, *asked]) if understood_files else {}
-    return [path for path in targets if path not in done and needs_step(path, text, existing)]
+    return [path for path in targets if path not in written and needs_step(path, text, existing)]
 
 
 def _facts(run: Run, required: Sequence[str], draft: AnyPlanDraft, attempt: int) -> PlanFacts:
@@ -116,13 +116,13 @@ def _continued(state: RunState, plan: DetailedPlan) -> DetailedPlan:
         return plan
     rewritten = {path for step in plan.steps for path in step.writes}
     # A finished step whose file is written again is no longer finished.
-    kept = [r.step for r in state.steps.values() if r.status in SETTLED and not rewritten & set(r.step.writes)]
-    kept_ids = {step.id for step in kept}
+    settled_steps = [r.step for r in state.steps.values() if r.status in SETTLED and not rewritten & set(r.step.writes)]
+    kept_ids = {step.id for step in settled_steps}
     used = set(state.steps) | {result.output.step_id for result in state.history if result.output}
     # A replan that is repeated after an interruption must not reuse the ids of the first.
     number = next(n for n in count(state.task_replan_count) if not used & {f"{step.id}r{n}" for step in plan.steps})
     names = {step.id: f"{step.id}r{number}" for step in plan.steps}
-    steps = [s.with_(id=names[s.id], sequence=len(kept) + i) for i, s in enumerate(plan.steps)]
+    steps = [s.with_(id=names[s.id], sequence=len(settled_steps) + i) for i, s in enumerate(plan.steps)]
     old = [d for d in state.plan.dependencies if d.step_id in kept_ids and d.depends_on in kept_ids]
     new = [d.with_(step_id=names[d.step_id], depends_on=names[d.depends_on]) for d in plan.dependencies]
-    return plan.with_(steps=(*kept, *steps), dependencies=(*old, *new))
+    return plan.with_(steps=(*settled_steps, *steps), dependencies=(*old, *new))

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from surefoot.core.plan import DetailedPlan, ExecutionStep, Milestone, StepDependency, StepType
 from surefoot.core.values import what_is_wrong
 from surefoot.engine.planner.normalize import distinct
-from surefoot.engine.planner.submitted import check_of, full_step
+from surefoot.engine.planner.normalize_full import check_from_full_draft, full_step
 from surefoot.engine.scheduler.conditions import problem_with
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
@@ -93,7 +93,7 @@ def parse_plan_from_text(text: str, *, max_steps: int = MAX_STEPS) -> DetailedPl
                 for m in draft.milestones
             ),
             success_criteria=distinct(draft.success_criteria),
-            checks=tuple(map(check_of, draft.checks)),
+            checks=tuple(map(check_from_full_draft, draft.checks)),
         )
     except ValidationError as error:
         raise PlanError(what_is_wrong(error, 1)) from None
@@ -118,13 +118,13 @@ def _dependencies(draft: _Plan, ids: list[str]) -> list[StepDependency]:
     found = []
     for step, step_id in zip(draft.steps, ids, strict=True):
         for before in dict.fromkeys(step.after):
-            wanted = before.strip()
-            if wanted not in ids and wanted.isdigit() and 0 < int(wanted) <= len(ids):
-                wanted = ids[int(wanted) - 1]
-            if wanted not in ids:
+            reference = before.strip()
+            if reference not in ids and reference.isdigit() and 0 < int(reference) <= len(ids):
+                reference = ids[int(reference) - 1]
+            if reference not in ids:
                 raise PlanError(
                     f"step {step_id} depends on {before!r}, which is not in the plan",
                     remedy=f"there are: {', '.join(ids)}",
                 )
-            found.append(StepDependency(step_id=step_id, depends_on=wanted))
+            found.append(StepDependency(step_id=step_id, depends_on=reference))
     return found

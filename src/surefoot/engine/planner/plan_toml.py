@@ -104,7 +104,7 @@ def _quoted(text: str) -> str:
 
 
 def revision(
-    text: str, state: RunState, why: str, begun: Container[str] = (), removes: Collection[str] | None = None
+    text: str, state: RunState, reason: str, begun: Container[str] = (), removes: Collection[str] | None = None
 ) -> e.PlanRevised | None:
     """Return the revision that the edited text asks for; None if it changes nothing. Raises PlanError if it is invalid.
 
@@ -116,21 +116,23 @@ def revision(
         raise PlanError("the run has no plan yet", remedy="wait until it is made")
     steps, after = _read(text, state)
     old = {step.id: step.with_(sequence=0) for step in plan.steps}
-    rewired = {s for s, wanted in after.items() if set(wanted) != {d for d in plan.dependencies if d.step_id == s}}
-    kept = {step.id for step in plan.steps if not _is_open(state, step.id, begun)}
+    rewired = {
+        s for s, dependencies in after.items() if set(dependencies) != {d for d in plan.dependencies if d.step_id == s}
+    }
+    fixed = {step.id for step in plan.steps if not _is_open(state, step.id, begun)}
     if removes is not None:
-        kept |= {step.id for step in plan.steps if step.id not in steps and step.id not in removes}
-    for step_id in kept & steps.keys():
+        fixed |= {step.id for step in plan.steps if step.id not in steps and step.id not in removes}
+    for step_id in fixed & steps.keys():
         # The step began while the text was edited. That does no harm if its text is unchanged.
         if steps.pop(step_id) != old[step_id] or step_id in rewired:
             problem = f"the step {step_id!r} has begun or is done ({state.steps[step_id].status}) and cannot be changed"
             raise PlanError(problem, remedy="give a new step an id of its own")
         del after[step_id]
-    removed = tuple(s.id for s in plan.steps if s.id not in kept and s.id not in steps)
-    _require_known(after, [*kept, *steps], removed)
+    removed = tuple(s.id for s in plan.steps if s.id not in fixed and s.id not in steps)
+    _require_known(after, [*fixed, *steps], removed)
     revised_plan = e.PlanRevised(
         by="user",
-        reason=why or "a person changed the plan",
+        reason=reason or "a person changed the plan",
         added=tuple(step for step_id, step in steps.items() if step_id not in old),
         changed=tuple(step for step_id, step in steps.items() if step_id in old and step != old[step_id]),
         removed=removed,
@@ -142,7 +144,7 @@ def revision(
     if not (revised_plan.added or revised_plan.changed or removed or rewired) and before == list(steps):
         return None
     limit = state.config.max_plan_steps
-    if revised_plan.added and len(kept) + len(steps) > limit:
+    if revised_plan.added and len(fixed) + len(steps) > limit:
         raise PlanError(f"the plan would have more than {limit} steps (max_plan_steps)", remedy="leave some out")
     result = revised(plan, revised_plan)
     check_acyclic((step.id for step in result.steps), result.dependencies)
@@ -156,7 +158,7 @@ def plan_of(text: str) -> DetailedPlan:
         raise PlanError("the plan has no steps", remedy="steps begin with [[step]]")
     _require_known(after, list(steps), ())
     numbered = tuple(step.with_(sequence=number) for number, step in enumerate(steps.values()))
-    plan = DetailedPlan(steps=numbered, dependencies=tuple(d for wanted in after.values() for d in wanted))
+    plan = DetailedPlan(steps=numbered, dependencies=tuple(d for dependencies in after.values() for d in dependencies))
     check_acyclic(steps, plan.dependencies)
     return plan
 
@@ -224,7 +226,7 @@ def _dependency(step_id: str, name: str) -> StepDependency:
 def _require_known(
     after: Mapping[str, Iterable[StepDependency]], known: Collection[str], removed: Collection[str]
 ) -> None:
-    for dependency in (d for wanted in after.values() for d in wanted):
+    for dependency in (d for dependencies in after.values() for d in dependencies):
         name = dependency.depends_on
         if name in known:
             continue

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from surefoot.core.plan import Condition, DetailedPlan, ExecutionStep, StepDependency
 from surefoot.core.transitions import StepStatus
 from surefoot.engine.planner.normalize import fresh_id
-from surefoot.engine.planner.submitted import changed_step, new_step
+from surefoot.engine.planner.normalize_full import changed_step, new_step
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.scheduler.graph import check_acyclic
 from surefoot.errors import PlanError
@@ -117,10 +117,10 @@ def _corrects_current(run: Run, step_id: str, change: ChangeDraft | FullChangeDr
 
 def _pending(run: Run, name: str) -> ExecutionStep | None:
     """Return the step of that id or name, if it has not begun."""
-    wanted = name.strip().lower()
+    lowered = name.strip().lower()
     for step_id, step_run in run.state.steps.items():
         begun = step_run.status is not StepStatus.PENDING or step_id in run.active_steps
-        if not begun and wanted in (step_id.lower(), step_run.step.name.lower()):
+        if not begun and lowered in (step_id.lower(), step_run.step.name.lower()):
             return step_run.step
     return None
 
@@ -156,10 +156,10 @@ def _dependencies(
 
 
 def _by_step(dependencies: Iterable[StepDependency]) -> dict[str, list[StepDependency]]:
-    found: dict[str, list[StepDependency]] = {}
+    by_step: dict[str, list[StepDependency]] = {}
     for dependency in dependencies:
-        found.setdefault(dependency.step_id, []).append(dependency)
-    return found
+        by_step.setdefault(dependency.step_id, []).append(dependency)
+    return by_step
 
 
 def _reordered(run: Run, plan: DetailedPlan, draft: AnyRevision) -> dict[str, list[StepDependency]]:

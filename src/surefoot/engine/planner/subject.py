@@ -86,8 +86,10 @@ def _language(text: str) -> str:
         return "JAPANESE"
     if script != "LATIN":
         return script
-    found = Counter({name: sum(w in words for w in re.findall(r"\w+", text.lower())) for name, words in _WORDS.items()})
-    (best, count), (_, second) = found.most_common(2)
+    counts = Counter(
+        {name: sum(w in words for w in re.findall(r"\w+", text.lower())) for name, words in _WORDS.items()}
+    )
+    (best, count), (_, second) = counts.most_common(2)
     return f"LATIN {best}" if count > second else "LATIN en"
 
 

@@ -78,8 +78,8 @@ def _task_itself(run: Run, stopped: Stopped) -> PhaseResult[UnderstandingOutput]
 
 
 def _may_skip(run: Run) -> bool:
-    wanted = run.config.phases is not PhasePolicy.AUTO or run.config.require_confirmation
-    return run.profile.may_skip_understanding and not wanted
+    phase_required = run.config.phases is not PhasePolicy.AUTO or run.config.require_confirmation
+    return run.profile.may_skip_understanding and not phase_required
 
 
 async def _is_rejected(run: Run, result: PhaseResult[UnderstandingOutput]) -> bool:

@@ -94,11 +94,11 @@ async def choose_candidate(run: Run, step_run: StepRun, checks: Sequence[Check])
     if not usable or (usable[0].conversation and not usable[0].passed):
         return []
     best = usable[0]
-    why = f"{best.label}: the best by the checks"
+    reason = f"{best.label}: the best by the checks"
     body = _body(run, best)
     if best.tool:
-        return [Proposal("act", best.tool, best.arguments, body, why)]
-    return [Proposal("act", tool, arguments, text, why) for tool, arguments, text in json.loads(body)]
+        return [Proposal("act", best.tool, best.arguments, body, reason)]
+    return [Proposal("act", tool, arguments, text, reason) for tool, arguments, text in json.loads(body)]
 
 
 def _of_this_attempt(step_run: StepRun) -> list[e.CandidateTried]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from surefoot.engine.executor.action import call_tool, changed_by
 from surefoot.engine.executor.approval import refusal_of
-from surefoot.engine.reflector.restore import was_done
+from surefoot.engine.reflector.restore import ask_whether_done
 from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
 from surefoot.journal.state import Action, Compensation, StepRun
@@ -132,7 +132,7 @@ async def _tree_after(run: Run, step_run: StepRun, changed: tuple[str, ...]) -> 
 async def _finish_interrupted(run: Run, step_run: StepRun, earlier: Compensation, undo: _Undo) -> None:
     arguments = ", ".join(f"{name}={value!r}" for name, value in earlier.arguments.items())
     call = f"{earlier.tool}({arguments[:500]}), which undoes {earlier.undoes},"
-    if await was_done(run, call, step_run.step.id, earlier.id):
+    if await ask_whether_done(run, call, step_run.step.id, earlier.id):
         summary = "It was interrupted, and a person says that it was done."
         await run.record(
             e.CompensationFinished(compensation_id=earlier.id, step_id=step_run.step.id, ok=True, summary=summary)

@@ -118,17 +118,17 @@ def _missing(
     If the step had to make it, or its check looks for it, the step is to blame. Otherwise an earlier step had to make
     it.
     """
-    if found := MISSING_MODULE.search(text):
-        name = found.group(1).split(".")[0]
+    if match := MISSING_MODULE.search(text):
+        name = match.group(1).split(".")[0]
         own = name in workspace_modules or any(name in path.removesuffix(".py").split("/") for path in own_files)
         fix = f"make {name}, or import it as it is"
-    elif found := MISSING_FILE.search(text):
-        name = (found["python"] or found["shell"]).strip()
+    elif match := MISSING_FILE.search(text):
+        name = (match["python"] or match["shell"]).strip()
         own = any(name.endswith(path) for path in own_files)
         fix = f"make {name}"
     else:
         return None
-    cause = _line_with(text, found)
+    cause = _line_with(text, match)
     if own or (failure.kind in _FAILED_BY_CHECKS and name in failure.message):
         return _reflection(ErrorCategory.PARAMETER_ERROR, cause, fix, failure, 0.7)
     return _reflection(ErrorCategory.DEPENDENCY_ERROR, cause, f"{name} has to be made first", failure, 0.6)
@@ -146,12 +146,12 @@ def _reflection(category: ErrorCategory, cause: str, fix: str, failure: Failure,
     )
 
 
-def _line_with(text: str, found: re.Match[str]) -> str:
-    start = text.rfind("\n", 0, found.start()) + 1
+def _line_with(text: str, match: re.Match[str]) -> str:
+    start = text.rfind("\n", 0, match.start()) + 1
     return re.sub(r"^E\s+", "", text[start:].split("\n", 1)[0].strip())[:300]
 
 
 def _error_line_of(failure: Failure) -> str:
     """Return the line of the evidence that names the error, or the message."""
-    found = _ERROR_LINE.findall(failure.evidence)
-    return (found[-1].strip() if found else failure.message)[:300]
+    error_lines = _ERROR_LINE.findall(failure.evidence)
+    return (error_lines[-1].strip() if error_lines else failure.message)[:300]

@@ -56,7 +56,7 @@ class Facts:
     has_fallback: bool = False
     has_failure_branch: bool = False
     approach_index: int = 0
-    alternatives: int = 0
+    alternative_approaches: int = 0
     """How many alternative approaches may be tried, including those that were."""
     can_try_candidates: bool = False
     """Several answers can be tried side by side: the step is one answer, and checks can judge it."""
@@ -174,7 +174,7 @@ TABLE: tuple[tuple[Rung, str, Callable[[Facts], bool]], ...] = (
     (
         Rung.NEXT_APPROACH,
         "the approach did not work and there is another",
-        lambda f: f.may_replan and f.approach_index < f.alternatives,
+        lambda f: f.may_replan and f.approach_index < f.alternative_approaches,
     ),
     (Rung.GIVE_UP, "nothing is left to try", lambda f: True),
 )

@@ -89,11 +89,11 @@ def _with(lines: list[str], piece: _Piece, known: dict[str, _Piece]) -> list[str
 def _needed(piece: _Piece, theirs: list[_Piece], known: dict[str, _Piece]) -> list[str]:
     """Return the imports, constants and functions that the piece mentions and the target file lacks."""
     words = set(re.findall(r"\w+", piece.text))
-    found = []
+    definitions = []
     for other in theirs:
         if other.name in known or other is piece or "." in other.name.removeprefix("import "):
             continue
         provides = set(re.findall(r"\w+", other.name)) - {"import", "constant", "from", "as"}
         if provides & words:
-            found.append(other.text)
-    return found
+            definitions.append(other.text)
+    return definitions

@@ -9,13 +9,13 @@ from surefoot.core.phases import EXECUTION_STATUS, StepExecutionOutput
 from surefoot.core.plan import Check, Condition, ExecutionStep
 from surefoot.core.transitions import Rung, Stage, StepStatus
 from surefoot.engine.planner.criteria import worth_keeping
-from surefoot.engine.planner.submitted import changed_step
+from surefoot.engine.planner.normalize_full import changed_step
 from surefoot.engine.reflector.candidates import can_try_candidates
 from surefoot.engine.reflector.diagnose import diagnose_by_rules, diagnosed_by_model, lesson, tool_failed, weighed
 from surefoot.engine.reflector.flaky import passes_now
 from surefoot.engine.reflector.ladder import Facts, next_rung
 from surefoot.engine.reflector.rollback import roll_back
-from surefoot.engine.resume import settle_conflict
+from surefoot.engine.resume import resolve_conflict
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import VERDICTS, Stopped
 from surefoot.errors import ModelError, RestoreConflict
@@ -44,7 +44,7 @@ async def recover(run: Run) -> None:
             await _choose_rung(run, step_run)
             await roll_back(run, step_run)
     except RestoreConflict as conflict:
-        await settle_conflict(run, conflict)
+        await resolve_conflict(run, conflict)
 
 
 def _interrupted_recovery(run: Run) -> StepRun | None:
@@ -130,13 +130,13 @@ def _facts(run: Run, step_run: StepRun, failure: Failure, reflection: StepReflec
         candidates_failed=Rung.CANDIDATES in step_run.rungs and any(c.origin != "plan" for c in _red_checks(step_run)),
         candidates_in_earlier_plan=profile.candidates_first and state.had_candidates and later_plan,
         approach_index=state.approach_index,
-        alternatives=_alternatives(run),
+        alternative_approaches=_approaches_to_try(run),
         replan_requested=failure.kind is FailureKind.REPLAN_REQUESTED,
         may_change_plan=run.config.dynamic,
     )
 
 
-def _alternatives(run: Run) -> int:
+def _approaches_to_try(run: Run) -> int:
     """Count the alternative approaches that may be tried."""
     output = run.state.approach.output if run.state.approach else None
     limit = run.config.reflection.max_alternative_approaches
@@ -273,10 +273,10 @@ async def _end_without_result(run: Run, step_run: StepRun, status: StepStatus, r
     outputs: dict[str, Any] = {}
     if degraded := status is StepStatus.DEGRADED:
         outputs = {"result": step.fallback}
-        artifact, kept = run.artifacts.keep(step_run, outputs)
+        artifact, references = run.artifacts.keep(step_run, outputs)
         artifact = artifact.with_(degraded=True, summary=summarise_outputs(outputs)) if artifact else None
         # A short result is stored in the event itself, because no action has made it.
-        outputs = kept or outputs
+        outputs = references or outputs
     output = StepExecutionOutput(
         step_id=step.id,
         status=EXECUTION_STATUS[status],

@@ -1,6 +1,7 @@
 """Undoes the changes of a step in the workspace, and only those.
 
 Edits that people made in the meantime stay. If they are in a file that the step wrote too, a person decides.
+Also undoes an action that was interrupted, or asks a person whether its effects outside the workspace took place.
 """
 
 import asyncio
@@ -45,9 +46,9 @@ async def restore_step(
         entries = workspace.manifest(snapshot).entries
         coming_back = sum(entries[path].size for path in paths if path in entries)
         now = workspace.capture([snapshot, *([known] if known else [])], reserve=coming_back)
-        wanted = workspace.with_paths_from(now, snapshot, paths)
+        target = workspace.with_paths_from(now, snapshot, paths)
         as_left = workspace.with_paths_from(now, known, paths) if known else now
-        return workspace.restore(wanted, known=as_left, force=force)
+        return workspace.restore(target, known=as_left, force=force)
 
     report = await asyncio.to_thread(restore)
     note_incidents(run, report)
@@ -132,14 +133,14 @@ def _half_written(run: Run, named: Collection[str], snapshot: str) -> tuple[str,
 async def _restore_paths(run: Run, action: Action, paths: Collection[str]) -> None:
     def restore() -> RestoreReport:
         now = run.workspace.capture([action.snapshot])
-        wanted = run.workspace.with_paths_from(now, action.snapshot, [p for p in paths if p not in ("", ".")])
-        return run.workspace.restore(wanted, known=now)
+        target = run.workspace.with_paths_from(now, action.snapshot, [p for p in paths if p not in ("", ".")])
+        return run.workspace.restore(target, known=now)
 
     if paths:
         note_incidents(run, await asyncio.to_thread(restore))
 
 
-async def was_done(run: Run, call: str, step_id: str, subject: str) -> bool:
+async def ask_whether_done(run: Run, call: str, step_id: str, subject: str) -> bool:
     """Ask a person whether an interrupted call took effect outside the workspace, which cannot be seen from here."""
     answer = await run.human.ask(
         "conflict",

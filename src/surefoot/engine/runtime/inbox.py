@@ -63,9 +63,9 @@ class Inbox:
             match item.body:
                 case AnswerMessage() as message:
                     if message.question_id not in answered_now:
-                        found = self._answer(message)
-                        events += found
-                        answered_now |= {event.question_id for event in found if isinstance(event, e.QuestionAnswered)}
+                        new = self._answer(message)
+                        events += new
+                        answered_now |= {event.question_id for event in new if isinstance(event, e.QuestionAnswered)}
                 case ControlMessage() as message:
                     events.append(_control(message))
                 case UnreadableMessage(reason):
@@ -87,9 +87,9 @@ class Inbox:
         if answer is None:
             return [not_understood(question, message.answer)]
         now = self._clock()
-        given = now if message.at is None else message.at
+        answered_at = now if message.at is None else message.at
         limit = self._recorder.state.config.question_timeout_seconds
-        return [answered(question, answer, message.by, at=min(given, now), limit=limit)]
+        return [answered(question, answer, message.by, at=min(answered_at, now), limit=limit)]
 
 
 def _control(message: ControlMessage) -> e.ControlReceived:

@@ -16,7 +16,7 @@ from surefoot.engine.runtime.given_files import GivenFiles
 from surefoot.engine.runtime.heartbeat import Heartbeat
 from surefoot.engine.runtime.human import Human
 from surefoot.engine.runtime.inbox import Inbox
-from surefoot.engine.runtime.look import look
+from surefoot.engine.runtime.read_only_call import call_read_only
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.runtime.services import Services
 from surefoot.engine.runtime.storing import StoringRecorder
@@ -158,8 +158,8 @@ class Run:
     def describe_tools(self) -> str:
         return self.toolbox.describe(self.usable_tools())
 
-    def look(self, tool: str, arguments: Mapping[str, Any]) -> Awaitable[tuple[bool, str]]:
-        return look(self.recorder, self.toolbox, self.tool_context, tool, arguments)
+    def call_read_only(self, tool: str, arguments: Mapping[str, Any]) -> Awaitable[tuple[bool, str]]:
+        return call_read_only(self.recorder, self.toolbox, self.tool_context, tool, arguments)
 
     @cached_property
     def tool_context(self) -> ToolContext:

@@ -61,7 +61,7 @@ def steps_in(condition: str) -> list[str]:
         tree = ast.parse(condition.strip(), mode="eval")
     except (SyntaxError, ValueError):
         return []
-    found = []
+    step_ids = []
     for node in ast.walk(tree):
         match node:
             case (
@@ -71,8 +71,8 @@ def steps_in(condition: str) -> list[str]:
                     args=[ast.Constant(value=str() as step_id), *_],
                 )
             ) if name in NAMES:
-                found.append(step_id)
-    return found
+                step_ids.append(step_id)
+    return step_ids
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:

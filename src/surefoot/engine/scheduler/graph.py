@@ -80,20 +80,20 @@ class Schedule:
     def take(self, accept: Callable[[str], bool] | None = None) -> str | None:
         """Take the first ready step that `accept` allows, in the order of the class; None if there is none."""
         passed_over: list[tuple[int, int, int, str]] = []
-        found = None
+        taken = None
         while self._ready and len(passed_over) < LOOK_AHEAD:
             entry = heapq.heappop(self._ready)
             step_id = entry[-1]
             if step_id not in self._pending or step_id in self.unreachable:
                 continue
             if accept is None or accept(step_id):
-                found = step_id
+                taken = step_id
                 self._pending.discard(step_id)
                 break
             passed_over.append(entry)
         for entry in passed_over:
             heapq.heappush(self._ready, entry)
-        return found
+        return taken
 
     def put_back(self, step_id: str) -> None:
         """Offer a step again that was taken and could not start."""
@@ -116,14 +116,14 @@ class Schedule:
         """Return the length of the longest path from each step to the end of the plan, computed from the end."""
         remaining = dict.fromkeys(self._steps, 0)
         behind = {step_id: len({dependant for dependant, _ in each}) for step_id, each in self._dependants.items()}
-        found = [step_id for step_id in self._waits_for if step_id not in behind]
-        for step_id in found:
+        order = [step_id for step_id in self._waits_for if step_id not in behind]
+        for step_id in order:
             length = remaining[step_id] + 1
             for before in self._waits_for.get(step_id, ()):
                 remaining[before] = max(remaining[before], length)
                 behind[before] -= 1
                 if not behind[before]:
-                    found.append(before)
+                    order.append(before)
         if any(behind.values()):
             in_order(self._waits_for)
         return remaining

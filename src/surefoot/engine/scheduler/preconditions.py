@@ -1,7 +1,7 @@
 """Checks the preconditions of a step before it starts."""
 
 from surefoot.core.plan import Check, ExecutionStep
-from surefoot.engine.planner.evidence import checks_for
+from surefoot.engine.planner.evidence import checks_from_text
 from surefoot.engine.runtime.run import Run
 
 
@@ -10,7 +10,7 @@ async def unmet_preconditions(run: Run, step: ExecutionStep) -> str:
     sources: dict[str, str] = {}
     checks: list[Check] = []
     for text in step.preconditions:
-        for check in checks_for(text):
+        for check in checks_from_text(text):
             if check.key not in sources and run.verifier.may_run(check):
                 sources[check.key] = text
                 checks.append(check)

@@ -257,6 +257,6 @@ def _condition_failed(run: Run, condition: str, error: Exception) -> tuple[StepS
 
 def _require_all_settled(run: Run, schedule: Schedule) -> None:
     """Raise Stopped, with the reason, if steps are left that are neither settled nor unreachable."""
-    left = {s: why for s, why in schedule.waiting().items() if run.state.steps[s].status not in SETTLED}
+    left = {s: reason for s, reason in schedule.waiting().items() if run.state.steps[s].status not in SETTLED}
     if left:
-        raise Stopped(Verdict.BLOCKED, "; ".join(f"{step_id} {why}" for step_id, why in sorted(left.items())))
+        raise Stopped(Verdict.BLOCKED, "; ".join(f"{step_id} {reason}" for step_id, reason in sorted(left.items())))

@@ -19,8 +19,8 @@ def problem_of(request: dict[str, Any]) -> str:
     try:
         match request["kind"]:
             case "text_matches":
-                found = re.search(request["pattern"], text, re.MULTILINE)
-                return "" if found else f"nothing in {request['path']} matches /{request['pattern']}/"
+                match = re.search(request["pattern"], text, re.MULTILINE)
+                return "" if match else f"nothing in {request['path']} matches /{request['pattern']}/"
             case "json_schema":
                 return _schema_problem(json.loads(text), request["schema"])
             case "parses":

@@ -56,12 +56,12 @@ async def check_on_view(run: Run, checks: Sequence[CommandCheck]) -> JudgedView 
     it may be flaky.
     """
     commands = [check.command for check in checks]
-    found: View | None = None
+    judged: View | None = None
     red: list[CheckResult] = []
     for check in checks:
         for _ in range(2):
             async with judged_view(run, commands) as view:
-                found = view if found is None or view.problem else found
+                judged = view if judged is None or view.problem else judged
                 if not view.differs:
                     break
                 if view.place is None:
@@ -71,7 +71,7 @@ async def check_on_view(run: Run, checks: Sequence[CommandCheck]) -> JudgedView 
                 break
         else:
             red.append(result)
-    return _as_value(found, red) if found is not None and found.differs else None
+    return _as_value(judged, red) if judged is not None and judged.differs else None
 
 
 def _as_value(view: View, red: Iterable[CheckResult]) -> JudgedView:
@@ -120,10 +120,10 @@ def find_differences(run: Run, snapshot: str, commands: Sequence[str]) -> Differ
 
     before, now = Tree(run.files_before(), read), Tree(run.workspace.manifest(snapshot).entries, read)
     task = run.task.text
-    found = deciding_differences(before, now, commands, task, _program_folders(run.root), str(run.root))
-    for path in _changed_as_asked(before, now, found.restored, task):
-        del found.restored[path]
-    return found
+    differences = deciding_differences(before, now, commands, task, _program_folders(run.root), str(run.root))
+    for path in _changed_as_asked(before, now, differences.restored, task):
+        del differences.restored[path]
+    return differences
 
 
 def _changed_as_asked(before: Tree, now: Tree, paths: Iterable[str], task: str) -> set[str]:
@@ -143,7 +143,7 @@ def _program_folders(root: Path) -> list[str]:
 
 
 def _listed(paths: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(as_text(path) for path, why in sorted(paths.items()) if why != CACHED)
+    return tuple(as_text(path) for path, reason in sorted(paths.items()) if reason != CACHED)
 
 
 def _judged_snapshot(run: Run, snapshot: str, differences: Differences) -> str:
@@ -216,7 +216,7 @@ def _changed_unseen(run: Run, snapshot: str) -> str:
                 looked_at += 1
                 if looked_at > MAX_LOOKED_AT:
                     return ""
-                shown = path.relative_to(run.root).as_posix()
-                if path.lstat().st_ctime > moment and not names.CACHE.search(shown):
-                    return shown
+                relative_path = path.relative_to(run.root).as_posix()
+                if path.lstat().st_ctime > moment and not names.CACHE.search(relative_path):
+                    return relative_path
     return ""

@@ -29,9 +29,11 @@ def left_out_checks(state: RunState) -> Iterator[Check]:
     """Yield the checks of the plan and its finished steps that do not count, each once."""
     if state.plan is None or not state.undone_files:
         return
-    done = [c for r in state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
-    found = {check.key: check for check in (*state.plan.checks, *done) if is_left_out(check, state.undone_files)}
-    yield from found.values()
+    step_checks = [c for r in state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
+    left_out = {
+        check.key: check for check in (*state.plan.checks, *step_checks) if is_left_out(check, state.undone_files)
+    }
+    yield from left_out.values()
 
 
 def left_out_criteria(state: RunState) -> set[str]:

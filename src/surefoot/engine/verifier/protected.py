@@ -37,8 +37,8 @@ def files_to_protect(workspace: Workspace, snapshot: str, task: Task) -> tuple[s
 
 
 def _scripts(tree: Tree, commands: Iterable[CommandCheck], task: str) -> Iterable[str]:
-    found = scripts_of([check.command for check in commands], tree.files, tree.folders, tree.read)
-    return [path for path in found if not asks_to_change(path, task) and not is_named_in(path, task)]
+    scripts = scripts_of([check.command for check in commands], tree.files, tree.folders, tree.read)
+    return [path for path in scripts if not asks_to_change(path, task) and not is_named_in(path, task)]
 
 
 def _is_skipped(path: str) -> bool:

@@ -61,8 +61,8 @@ class Scratch:
         """
         async with self._folder(name) as copy:
             await asyncio.to_thread(self._fill, copy, snapshot, keep, link=False)
-            kept = (*keep, *self._workspace.manifest(snapshot).excluded)
-            yield Place(self._root, replace(sandbox, shown=copy, kept=kept)), copy
+            not_copied = (*keep, *self._workspace.manifest(snapshot).excluded)
+            yield Place(self._root, replace(sandbox, shown=copy, kept=not_copied)), copy
 
     def can_copy(self, *, often: bool) -> bool:
         """Whether the workspace, as it was at the start of the run, is small enough to be copied once, or `often`."""

@@ -42,14 +42,14 @@ MAX_NAMED = 8
 
 async def validate(run: Run) -> None:
     """Run every check on the final tree. Failures go to recovery."""
-    found = await _look_at_result(run, may_feed_back=_may_feed_back(run))
-    if found.red:
-        message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in found.red)
-        await _refute(run, found.red, FailureKind.REFUTED, message)
-    elif found.regressed and found.weighed is not None:
-        check = CommandCheck(command=found.weighed.evidence.command, origin="project")
-        failing = CheckResult(check=check, passed=False, detail=found.weighed.output)
-        await _refute(run, [failing], FailureKind.REGRESSION, _regression_message(found.weighed.evidence))
+    final = await _look_at_result(run, may_feed_back=_may_feed_back(run))
+    if final.red:
+        message = "on the final tree these checks fail: " + "; ".join(r.check.label for r in final.red)
+        await _refute(run, final.red, FailureKind.REFUTED, message)
+    elif final.regressed and final.weighed is not None:
+        check = CommandCheck(command=final.weighed.evidence.command, origin="project")
+        failing = CheckResult(check=check, passed=False, detail=final.weighed.output)
+        await _refute(run, [failing], FailureKind.REGRESSION, _regression_message(final.weighed.evidence))
     else:
         await run.enter(Stage.COMPLETED, "every check was run on the final tree")
 
@@ -59,9 +59,9 @@ async def validate_reviewed(run: Run, before: str) -> None:
 
     `before` is the snapshot that takes the review back.
     """
-    found = await _look_at_result(run, may_feed_back=False)
-    if found.red:
-        labels = "; ".join(r.check.label for r in found.red)
+    final = await _look_at_result(run, may_feed_back=False)
+    if final.red:
+        labels = "; ".join(r.check.label for r in final.red)
         run_id = run.state.run_id
         advice = (
             *([f"take the review back: surefoot undo {run_id} --to {before[:12]}"] if before else []),
@@ -72,13 +72,13 @@ async def validate_reviewed(run: Run, before: str) -> None:
     await run.enter(Stage.COMPLETED, "every check was run after the review")
 
 
-class _Found(NamedTuple):
+class _FinalResults(NamedTuple):
     red: list[CheckResult]
     weighed: Weighed | None
     regressed: bool
 
 
-async def _look_at_result(run: Run, *, may_feed_back: bool) -> _Found:
+async def _look_at_result(run: Run, *, may_feed_back: bool) -> _FinalResults:
     """Run the final checks, and record the result of the phase."""
     assert run.state.plan is not None
     started = time.perf_counter()
@@ -95,7 +95,7 @@ async def _look_at_result(run: Run, *, may_feed_back: bool) -> _Found:
     error = "; ".join(r.check.label for r in red) or (_regression_message(evidence) if regressed else "")
     result = _result(run, output, error)
     await run.record(e.Validated(result=result.with_(duration_ms=round((time.perf_counter() - started) * 1000))))
-    return _Found(red, weighed, regressed)
+    return _FinalResults(red, weighed, regressed)
 
 
 def _result(run: Run, output: ValidationOutput, error: str) -> PhaseResult[ValidationOutput]:
@@ -118,9 +118,9 @@ async def _criteria(
     """Evaluate the success criteria of the plan, and the criteria of the steps that are done."""
     plan = run.state.plan
     assert plan is not None
-    done = [r.step for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
+    done_steps = [r.step for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
     left_out = left_out_criteria(run.state)
-    named = [*plan.success_criteria, *(c for step in done for c in step.validation_criteria)]
+    named = [*plan.success_criteria, *(c for step in done_steps for c in step.validation_criteria)]
     criteria = dict.fromkeys(criterion for criterion in named if criterion not in left_out)
     if not criteria:
         return ()
@@ -146,9 +146,9 @@ def final_checks(run: Run) -> tuple[Check, ...]:
     Checks of the plan about a file that a person undid are left out.
     """
     assert run.state.plan is not None
-    done = [c for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
+    step_checks = [c for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED for c in r.step.checks]
     checks: dict[str, Check] = {}
-    for check in (*task_checks(run.task, run.state.protected), *run.state.plan.checks, *done):
+    for check in (*task_checks(run.task, run.state.protected), *run.state.plan.checks, *step_checks):
         # The first of equal checks stays: a plan that repeats a check of the user must not weaken it.
         checks.setdefault(check.key, check)
     counting = [check for check in checks.values() if not is_left_out(check, run.state.undone_files)]
@@ -206,13 +206,13 @@ async def _refute(run: Run, red: list[CheckResult], kind: FailureKind, message: 
 
 def _to_blame(run: Run, red: list[CheckResult]) -> StepRun | None:
     """Return the step whose own check is red; else the last that wrote a file in the evidence; else the last one."""
-    done = [r for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
+    done_steps = [r for r in run.state.steps.values() if r.status is StepStatus.SUCCEEDED]
     keys = {r.check.key for r in red}
     text = "\n".join(r.detail for r in red)
-    for step_run in reversed(done):
+    for step_run in reversed(done_steps):
         if keys & {c.key for c in step_run.step.checks}:
             return step_run
-    for step_run in reversed(done):
+    for step_run in reversed(done_steps):
         files = (
             (*step_run.recorded_output.generated_files, *step_run.recorded_output.modified_files)
             if step_run.recorded_output
@@ -220,4 +220,4 @@ def _to_blame(run: Run, red: list[CheckResult]) -> StepRun | None:
         )
         if any(path in text for path in files):
             return step_run
-    return done[-1] if done else None
+    return done_steps[-1] if done_steps else None

@@ -94,24 +94,24 @@ class Verifier:
         for check in checks:
             if check.key not in results:
                 results[check.key] = await self._result(check, tree_state, step_id, trusting=when != "final")
-        found = tuple(results.values())
-        changed = await self._remember_commands(found, tree_state, step_id)
-        await self._recorder.record(e.ChecksRan(step_id=step_id, when=when, results=found, changed=changed))
-        return found
+        all_results = tuple(results.values())
+        changed = await self._remember_commands(all_results, tree_state, step_id)
+        await self._recorder.record(e.ChecksRan(step_id=step_id, when=when, results=all_results, changed=changed))
+        return all_results
 
     async def check_at(self, checks: Sequence[Check], place: Place) -> tuple[CheckResult, ...]:
         """Run checks on another tree than the workspace. The results are neither recorded nor remembered."""
-        found = []
+        results = []
         for check in checks:
             match check:
                 case CommandCheck():
-                    found.append(await self._command(check, place))
+                    results.append(await self._command(check, place))
                 case ExpressionCheck():
-                    found.append(self._expression(check))
+                    results.append(self._expression(check))
                 case _:
                     problem = await problem_with(check, see(place.root, check))
-                    found.append(CheckResult(check=check, passed=not problem, detail=problem))
-        return tuple(found)
+                    results.append(CheckResult(check=check, passed=not problem, detail=problem))
+        return tuple(results)
 
     def _time_limit(self, check: CommandCheck, tree: str) -> float:
         """Return the time limit of a command: the configured one in the workspace, unless it has hung on that tree."""
@@ -223,7 +223,7 @@ class Verifier:
         started = time.monotonic()
         self._recorder.bus.checking(check.label)
         stream = RedactedStream(self._recorder.redactor, self._recorder.bus.writer(Source("output")))
-        done = await run_process(
+        process = await run_process(
             shell_argv(check.command),
             cwd=place.root,
             env={**command_env(), **QUIET_ENV, **({} if may_use_caches else _NO_CACHE)},
@@ -238,43 +238,43 @@ class Verifier:
         )
         stream.flush()
         if place is self._place:  # what a command does to a copy is gone with it
-            for warning in done.warnings:
+            for warning in process.warnings:
                 self._recorder.warn(warning)
-        if not done.timed_out:
+        if not process.timed_out:
             self._longest[check.key] = max(self._longest.get(check.key, 0.0), time.monotonic() - started)
-        passed = done.exit_code == check.expect_exit
+        passed = process.exit_code == check.expect_exit
         # Redacted before it is shortened: half of a secret that is cut in two would remain.
-        output = self._recorder.redactor.redact(done.output)
+        output = self._recorder.redactor.redact(process.output)
         detail = "" if passed else summarise(_without_noise(output, place.root), failed=True)
-        if passed and ran_no_test(check.command, done.output):
-            passed, detail = False, f"it ended with {done.exit_code}, but no test was run"
-        if done.timed_out:
+        if passed and ran_no_test(check.command, process.output):
+            passed, detail = False, f"it ended with {process.exit_code}, but no test was run"
+        if process.timed_out:
             detail = f"did not end within {timeout:g} s: an endless loop, or it waits for something\n{detail}"
         elif not passed and not detail:
-            detail = f"exit code {done.exit_code}, no output"
+            detail = f"exit code {process.exit_code}, no output"
         blob = self._recorder.journal.put_blob(output.encode())
         result = CheckResult(
             check=check,
             passed=passed,
             detail=detail,
-            exit_code=done.exit_code,
+            exit_code=process.exit_code,
             output_hash=blob,
-            counts=read_report(done.output).counts,
+            counts=read_report(process.output).counts,
         )
-        if not done.timed_out:
+        if not process.timed_out:
             return result
         trees = self._hung.setdefault(check.key, {})
         # The first run on a tree had the longest limit, so its result says most.
         return trees.setdefault(tree, result) if tree else result
 
     async def _remember_commands(
-        self, found: Sequence[CheckResult], before: TreeState, step_id: str
+        self, results: Sequence[CheckResult], before: TreeState, step_id: str
     ) -> tuple[str, ...]:
         """Keep the proofs of commands whose inputs did not change while they ran.
 
         Returns the paths that changed, because checks should only read.
         """
-        ran = [r for r in found if isinstance(r.check, CommandCheck) and not r.reused]
+        ran = [r for r in results if isinstance(r.check, CommandCheck) and not r.reused]
         if not ran:
             return ()
         after = await asyncio.to_thread(self._workspace.tree_state)

@@ -54,8 +54,8 @@ async def start_continuing(
     """Start a run with an earlier run as its context. `folder` is the user's folder; `kwargs` go to `start_run`."""
     state = fold(earlier)
     changed = await asyncio.to_thread(_changed_since, earlier, state, services.home, folder)
-    given = [*kwargs.pop("given", ()), context_of(services, state, earlier, folder, changed)]
-    return await start_run(services, task, config, given=given, **kwargs)
+    events = [*kwargs.pop("given", ()), context_of(services, state, earlier, folder, changed)]
+    return await start_run(services, task, config, given=events, **kwargs)
 
 
 def context_of(
@@ -193,17 +193,17 @@ def _notes(state: RunState) -> list[str]:
     outcome = state.outcome
     if outcome is None:
         return list(state.warnings)
-    found = [outcome.diagnosis.root_cause or outcome.diagnosis.what_failed] if outcome.diagnosis else []
+    causes = [outcome.diagnosis.root_cause or outcome.diagnosis.what_failed] if outcome.diagnosis else []
     learnt = [note for step_run in state.steps.values() for note in step_run.notes[-2:]]
-    return list(dict.fromkeys([*found, *outcome.warnings, *learnt]))
+    return list(dict.fromkeys([*causes, *outcome.warnings, *learnt]))
 
 
 def _listed(title: str, rows: Sequence[str], limit: int = MAX_LINES, mark: str = "- ") -> list[str]:
     if not rows:
         return []
-    shown = [f"{mark}{_shortened(' '.join(row.split()), LINE_CHARS)}" for row in rows[:limit]]
+    lines = [f"{mark}{_shortened(' '.join(row.split()), LINE_CHARS)}" for row in rows[:limit]]
     more = [f"{mark}and {len(rows) - limit} more"] if len(rows) > limit else []
-    return ["\n".join([f"{title}:", *shown, *more])]
+    return ["\n".join([f"{title}:", *lines, *more])]
 
 
 def _quoted(text: str) -> str:

@@ -104,24 +104,24 @@ def _from_values(values: Mapping[str, Any], source: str) -> EarlierPhases:
         "approach": (ApproachOutput, ExecutionPhase.Approach()),
         "plan": (DetailedPlan, ExecutionPhase.Planning()),
     }
-    found: dict[str, Any] = {}
+    phases: dict[str, Any] = {}
     for name, (kind, phase) in kinds.items():
         value = values.get(name)
         if value is None or isinstance(value, PhaseResult):
-            found[name] = value
+            phases[name] = value
             continue
         if isinstance(value, Mapping) and "phase" in value and "output" in value:
             value = value["output"]
         try:
             parsed = None if value is None or isinstance(value, kind) else kind.model_validate(value)
-            given = _with_checks_of_a_plan(parsed) if isinstance(parsed, DetailedPlan) else parsed or value
-            found[name] = None if given is None else skipped(phase, _GIVEN, given)
+            value_of_phase = _with_checks_of_a_plan(parsed) if isinstance(parsed, DetailedPlan) else parsed or value
+            phases[name] = None if value_of_phase is None else skipped(phase, _GIVEN, value_of_phase)
         except ValidationError as error:
             raise UsageError(
                 f"{source}: {name} cannot be used: {what_is_wrong(error, 1)}",
                 remedy=f"its fields: {', '.join(kind.model_fields)}",
             ) from None
-    return EarlierPhases(**found, source=source)
+    return EarlierPhases(**phases, source=source)
 
 
 def _with_checks_of_a_plan(plan: DetailedPlan) -> DetailedPlan:

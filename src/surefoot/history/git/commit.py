@@ -14,7 +14,7 @@ from surefoot.core.transitions import StepStatus
 from surefoot.core.values import join_limited
 from surefoot.errors import GitError, NothingToCommit, UsageError
 from surefoot.history.git.message import account_of, message_of
-from surefoot.history.restoring import who
+from surefoot.history.restoring import user_and_command
 from surefoot.history.timeline import Timeline, build_timeline, workspace_of
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
@@ -22,7 +22,7 @@ from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 from surefoot.tools.fs.tool_files import in_repository, is_cache
 from surefoot.workspace.errors import as_text, printable
-from surefoot.workspace.git.commit import Made, Part, adopt, changed_before, commit_parts, has_all, take_back
+from surefoot.workspace.git.commit import NewCommit, Part, adopt, changed_before, commit_parts, has_all, take_back
 from surefoot.workspace.git.hooks import COMMIT_HOOKS, active_hooks, changed_hook_files
 from surefoot.workspace.git.repository import Repository, changes_of_user, require_identity, require_repository
 from surefoot.workspace.git.staging import States, ignored, nested, staging
@@ -66,7 +66,7 @@ async def commit_run(
         work = Work.of(state, records, timeline, folder, home)
         work.refuse_if_committed()
         # After a review, commits by step would contain undone changes, so there is only one commit.
-        made, notes = work.commit(by_step=by_step and not timeline.reviewed, hide=hide)
+        commits, notes = work.commit(by_step=by_step and not timeline.reviewed, hide=hide)
         events = tuple(
             e.Committed(
                 commit=each.commit,
@@ -74,9 +74,9 @@ async def commit_run(
                 parent=each.parent,
                 paths=tuple(map(as_text, each.paths)),
                 step=each.step,
-                by=by or who(),
+                by=by or user_and_command(),
             )
-            for each in made
+            for each in commits
         )
         await journal.append(run_id, events)
     return Committed(events, tuple(sorted(work.nested)), tuple(notes))
@@ -181,14 +181,14 @@ class Work:
 
     def refuse_if_committed(self) -> None:
         for event in reversed(self.state.commits):
-            found = self.repository.git.ask("merge-base", "--is-ancestor", event.commit, "HEAD")
-            if found.returncode == 0:
+            result = self.repository.git.ask("merge-base", "--is-ancestor", event.commit, "HEAD")
+            if result.returncode == 0:
                 raise UsageError(
                     f"run {self.state.run_id} is committed already, as {event.commit[:10]}",
                     remedy=f"see it: git show {event.commit[:10]}",
                 )
 
-    def commit(self, *, by_step: bool, hide: Callable[[str], str]) -> tuple[list[Made], list[str]]:
+    def commit(self, *, by_step: bool, hide: Callable[[str], str]) -> tuple[list[NewCommit], list[str]]:
         with staging(self.repository, self.workspace.blobs.get) as stage:
             if has_all(self.repository, stage, self._states(self.after)):
                 raise NothingToCommit(
@@ -204,9 +204,9 @@ class Work:
                     "next time, commit or stash your changes first",
                 )
             parts = self._parts(by_step, hide)
-            made = self._undoing_hook_changes(lambda: commit_parts(self.repository, stage, parts))
-        problem = adopt(self.repository, made)
-        return made, [problem] if problem else []
+            commits = self._undoing_hook_changes(lambda: commit_parts(self.repository, stage, parts))
+        problem = adopt(self.repository, commits)
+        return commits, [problem] if problem else []
 
     def _states(self, entries: Mapping[str, Entry]) -> States:
         return {self.prefix + path: entries.get(path) for path in self.paths}
@@ -232,7 +232,7 @@ class Work:
                 hide(message_of(self.state, account, step=step_id, also_changed=also)), self._states(entries), step_id
             )
 
-    def _undoing_hook_changes(self, commit: Callable[[], list[Made]]) -> list[Made]:
+    def _undoing_hook_changes(self, commit: Callable[[], list[NewCommit]]) -> list[NewCommit]:
         """Call `commit`, and put back files that hooks changed in the user's tree. In that case, raises GitError."""
         if not active_hooks(self.repository):
             return commit()
@@ -241,19 +241,19 @@ class Work:
             top = Workspace(self.repository.top, top.home, excludes=top.excludes.patterns, quota_bytes=top.quota_bytes)
         before = top.capture()
         try:
-            made = commit()
+            commits = commit()
         except BaseException as error:
             if changed := self._put_back(top, before):
                 error.add_note(f"a hook had changed {_listed(changed)}: put back as they were")
             raise
         if changed := self._put_back(top, before):
-            take_back(self.repository, made)
+            take_back(self.repository, commits)
             raise GitError(
                 f"a hook changed {_listed(changed)} after the checks ran: the commit was reverted and "
                 "the files were restored",
                 remedy="nothing was committed; let the hook run before the checks, or commit yourself",
             )
-        return made
+        return commits
 
     def _put_back(self, top: Workspace, before: str) -> list[str]:
         """Undo the changes of hooks to files that git does not ignore. Returns the paths of these files."""

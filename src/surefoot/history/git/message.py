@@ -45,8 +45,8 @@ def account_of(state: RunState, records: Iterable[e.Record], hide: Callable[[str
 
 def said_at_end(records: Iterable[e.Record]) -> dict[str, str]:
     """By step id: the model's statement when it finished the step."""
-    done = (r.event for r in records if isinstance(r.event, e.Decided) and r.event.decision == "done")
-    return {event.step_id: event.thought for event in done}
+    decisions = (r.event for r in records if isinstance(r.event, e.Decided) and r.event.decision == "done")
+    return {event.step_id: event.thought for event in decisions}
 
 
 def title_of(state: RunState) -> str:
@@ -58,8 +58,8 @@ def title_of(state: RunState) -> str:
     sentence = first_sentence(state.task.text if state.task else "")
     understood = state.understanding.output if state.understanding else None
     in_short = [first_sentence(understood.understanding)] if understood else []
-    if len(state.steps) == 1 and (done := _done(state)) and done[0] != WHOLE_TASK:
-        in_short += done
+    if len(state.steps) == 1 and (done_names := _done_step_names(state)) and done_names[0] != WHOLE_TASK:
+        in_short += done_names
     if len(sentence) > SUBJECT and (fitting := [text for text in in_short if 0 < len(text) <= SUBJECT]):
         return fitting[0]
     return shorten(sentence) or f"Surefoot run {state.run_id}"
@@ -93,11 +93,11 @@ def message_of(
 
 def done_rows(state: RunState, account: Account, step: str = "") -> list[str]:
     """One row for each finished step. For a single step, only the model's statement about it."""
-    done = {step_id: r.step.name for step_id, r in state.steps.items() if r.status is StepStatus.SUCCEEDED}
-    if step or len(done) == 1:
-        statement = account.steps.get(step or next(iter(done)), "")
+    done_names = {step_id: r.step.name for step_id, r in state.steps.items() if r.status is StepStatus.SUCCEEDED}
+    if step or len(done_names) == 1:
+        statement = account.steps.get(step or next(iter(done_names)), "")
         return [statement] if statement else []
-    rows = [(_flat(name), account.steps.get(step_id, "")) for step_id, name in done.items()]
+    rows = [(_flat(name), account.steps.get(step_id, "")) for step_id, name in done_names.items()]
     return [f"- {name}: {statement}" if statement else f"- {name}" for name, statement in rows]
 
 
@@ -122,9 +122,9 @@ def _checks(state: RunState) -> Iterator[str]:
         yield f"- {_flat(result.check.label)}: {before}{now}"
 
 
-def _done(state: RunState) -> list[str]:
-    done = [r.step.name for r in state.steps.values() if r.status is StepStatus.SUCCEEDED]
-    return [_flat(name) for name in done]
+def _done_step_names(state: RunState) -> list[str]:
+    names = [r.step.name for r in state.steps.values() if r.status is StepStatus.SUCCEEDED]
+    return [_flat(name) for name in names]
 
 
 def _flat(text: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from surefoot.errors import UsageError
 from surefoot.history.git.commit import Work, require_committable
-from surefoot.history.restoring import who
+from surefoot.history.restoring import user_and_command
 from surefoot.history.timeline import build_timeline
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
@@ -24,7 +24,7 @@ from surefoot.workspace.git.repository import branch_name
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedPush:
     """A push for a person to confirm."""
 
     state: RunState
@@ -40,7 +40,7 @@ async def push_run(
     home: Path,
     run_id: str,
     *,
-    agreed: Callable[[Proposal], bool],
+    agreed: Callable[[ProposedPush], bool],
     branch: str = "",
     address: str = "",
     by: str = "",
@@ -67,18 +67,18 @@ async def push_run(
                 remedy="name another one: --branch NAME; or name it, to add to it if it has not moved",
             )
         work = Work.of(state, records, build_timeline(records), folder, home, hooks=PUSH_HOOKS)
-        (made,), _ = work.commit(by_step=False, hide=hide)
+        (commit,), _ = work.commit(by_step=False, hide=hide)
         event = e.Pushed(
-            commit=made.commit,
-            parent=made.parent,
+            commit=commit.commit,
+            parent=commit.parent,
             branch=name,
             address=without_login(where),
-            paths=tuple(map(as_text, made.paths)),
-            by=by or who(),
+            paths=tuple(map(as_text, commit.paths)),
+            by=by or user_and_command(),
         )
-        if not agreed(Proposal(state, event, tip, tuple(sorted(work.nested)))):
+        if not agreed(ProposedPush(state, event, tip, tuple(sorted(work.nested)))):
             return None
-        push(repository, where, made.commit, name)
+        push(repository, where, commit.commit, name)
     await journal.append(run_id, [event])
     return event
 

@@ -84,8 +84,8 @@ class RecordedModel:
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         recording, lane = self.recording(), self.lane()
-        found = self._next(request, recording, lane)
-        if found is None:
+        recorded = self._next(request, recording, lane)
+        if recorded is None:
             await wait_for_control(recording)
             match recording.ends_by(lane):
                 case FailureKind.TIMEOUT:
@@ -93,8 +93,8 @@ class RecordedModel:
                 case FailureKind.MODEL_ERROR:
                     raise ModelUnavailable("the model was not available")
             raise recording.unanswered(lane, request.messages[-1].content)
-        self._answers.remove(found)
-        seq, answer = found
+        self._answers.remove(recorded)
+        seq, answer = recorded
         self.used.append(seq)
         usage = Usage(
             prompt_tokens=answer.prompt_tokens, output_tokens=answer.output_tokens, cached_tokens=answer.cached_tokens
@@ -119,7 +119,7 @@ class RecordedModel:
         for seq, answer in waiting:
             if answer.request == fingerprint if answer.item else answer.prompt == prompt:
                 return seq, answer
-        return next((found for found in waiting if found[1].step_id == lane), waiting[0] if waiting else None)
+        return next((recorded for recorded in waiting if recorded[1].step_id == lane), waiting[0] if waiting else None)
 
 
 class RecordedPerson:

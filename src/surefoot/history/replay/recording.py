@@ -200,11 +200,11 @@ class Recording:
     def asked_again(self) -> list[e.Event]:
         """Remove and return the changes to steps that a person made before the process went on, as by
         `surefoot retry`."""
-        found = []
+        records = []
         for lane in self._lanes.values():
             while lane and _by_user(lane[0].event):
-                found.append(lane.popleft())
-        return [record.event for record in sorted(found, key=lambda record: record.seq)]
+                records.append(lane.popleft())
+        return [record.event for record in sorted(records, key=lambda record: record.seq)]
 
 
 def _by_user(event: e.Event) -> bool:

@@ -169,7 +169,7 @@ class _Replay:
             run = ReplayedRun(services, RunState(run_id=run_id, task=task, config=config), self._journal, created)
             snapshot = await run.snapshot()
             update = {"task": task, "config": config, "snapshot": snapshot}
-            await run.record(created.model_copy(update=update), *self._given())
+            await run.record(created.model_copy(update=update), *self._given_events())
             return await self._drive(run, check_before)
 
     async def _next(self, recording: Recording) -> RunState:
@@ -217,7 +217,7 @@ class _Replay:
     def _services(self) -> Services:
         return Services(self._journal, self._model, self._home, self._toolbox, self._person)
 
-    def _given(self) -> Iterator[e.Event]:
+    def _given_events(self) -> Iterator[e.Event]:
         """The results of earlier phases and the context of an earlier run that the run was started with."""
         phases = _PHASE_EVENTS if self._created.starts_at is not Stage.UNDERSTANDING else ()
         for record in self._records[1:]:
@@ -243,13 +243,13 @@ def _quiet(config: ExecutionConfig) -> ExecutionConfig:
 def explain(verification: Verification) -> list[str]:
     """The result in a few lines of text, for people."""
     lines = []
-    found = verification.divergence
-    if found is None:
+    divergence = verification.divergence
+    if divergence is None:
         lines.append(f"the same: {verification.compared} decisions in {verification.events} events")
     else:
-        where = f"event {found.seq}" if found.seq else "after the last event"
-        lines.append(f"diverges at {where}{f', step {found.step_id}' if found.step_id else ''}")
-        lines += [f"  recorded: {found.recorded}", f"  now:      {found.now}"]
+        where = f"event {divergence.seq}" if divergence.seq else "after the last event"
+        lines.append(f"diverges at {where}{f', step {divergence.step_id}' if divergence.step_id else ''}")
+        lines += [f"  recorded: {divergence.recorded}", f"  now:      {divergence.now}"]
         lines.append(f"  {verification.compared} decisions before it are the same")
     if verification.other_questions:
         numbers = ", ".join(map(str, verification.other_questions[:5]))

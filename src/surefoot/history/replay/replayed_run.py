@@ -48,8 +48,8 @@ class RecordedVerifier(Verifier):
         if purpose in self._recorder.state.steps and place.root != self._place.root:
             recorded = (place.root / MARK).read_text() if (place.root / MARK).exists() else ""
             if recorded:
-                found: tuple[CheckResult, ...] = recording.find(purpose, e.CandidateTried).results
-                return found
+                results: tuple[CheckResult, ...] = recording.find(purpose, e.CandidateTried).results
+                return results
             # A combination of candidates is recorded only if it was better than each of them.
             return tuple(CheckResult(check=check, passed=False) for check in checks)
         output = recording.find("", e.Validated).result.output

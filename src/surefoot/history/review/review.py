@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from surefoot.errors import UsageError
-from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, who
+from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, user_and_command
 from surefoot.history.review.parts import Hunk, TextChange
 from surefoot.history.timeline import around, build_timeline, workspace_of
 from surefoot.journal import events as e
@@ -125,7 +125,7 @@ async def carry_out_review(
             snapshot=plan.target,
             paths=plan.paths,
             towards=target,
-            by=by or who(),
+            by=by or user_and_command(),
             scope="review",
             undone=tuple(map(as_text, sorted(were_changed - _paths(workspace, start, target)))),
         )

@@ -139,7 +139,7 @@ def _models(runs: Sequence[RunFacts]) -> tuple[ModelUse, ...]:
     by_model: dict[str, list[RunFacts]] = {model: [] for model in usage}
     for run in runs:
         by_model.setdefault(run.model, []).append(run)
-    found = [
+    uses = [
         ModelUse(
             model=model,
             runs=len(own),
@@ -149,7 +149,7 @@ def _models(runs: Sequence[RunFacts]) -> tuple[ModelUse, ...]:
         )
         for model, own in by_model.items()
     ]
-    return tuple(sorted(found, key=lambda use: (-use.runs, use.model)))
+    return tuple(sorted(uses, key=lambda use: (-use.runs, use.model)))
 
 
 def _days(runs: Iterable[RunFacts]) -> tuple[Day, ...]:

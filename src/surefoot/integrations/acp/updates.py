@@ -141,8 +141,8 @@ class Updates:
             if path in before and new is not None:
                 old = before[path]
                 hide = self._redactor.redact_known
-                shown = tool_diff_content(str(self._root / path), hide(new), hide(old) if old is not None else None)
-                content.append(shown)
+                diff = tool_diff_content(str(self._root / path), hide(new), hide(old) if old is not None else None)
+                content.append(diff)
         if not content and event.summary:
             content.append(tool_content(text_block(self._redactor.redact_known(event.summary))))
         status: Any = "completed" if event.ok else "failed"

@@ -18,15 +18,15 @@ class LoopThread:
     def call(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Run async work in the caller's context, and wait for its result. KeyboardInterrupt cancels the work."""
         loop, context = self._running_loop(), contextvars.copy_context()
-        done: Future[Any] = Future()
+        outcome: Future[Any] = Future()
         started: list[asyncio.Task[Any]] = []
 
         def finish(task: asyncio.Task[Any]) -> None:
             error = asyncio.CancelledError() if task.cancelled() else task.exception()
             if error is None:
-                done.set_result(task.result())
+                outcome.set_result(task.result())
             else:
-                done.set_exception(error)
+                outcome.set_exception(error)
 
         def start() -> None:
             task = loop.create_task(work(), context=context)
@@ -35,10 +35,10 @@ class LoopThread:
 
         loop.call_soon_threadsafe(start)
         try:
-            return done.result()
+            return outcome.result()
         except KeyboardInterrupt:
             loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
-            done.exception()
+            outcome.exception()
             raise
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:

@@ -50,16 +50,18 @@ class Nodes:
 
     async def intake(self, state: SurefootState, identity: str) -> Update:
         """Choose the run: a given one, or a new one, whose id is derived from `identity` unless it is given."""
-        given = state.get("given_run_id", "")
+        run_id_of_state = state.get("given_run_id", "")
         used: Update = {"given_run_id": "", "checks": [], "run_checks": list(state.get("checks") or ())}
-        if given and self._parts.exists(given):
-            run_state = self._parts.state_of(given)
+        if run_id_of_state and self._parts.exists(run_id_of_state):
+            run_state = self._parts.state_of(run_id_of_state)
             self._require_same_task(state, run_state)
             return {**used, **self._update(run_state, go_on_at=run_state.seq)}
         if not state.get("task", "").strip():
-            problem = f"there is no run {given!r} in the journal" if given else "the input has no task"
+            problem = (
+                f"there is no run {run_id_of_state!r} in the journal" if run_id_of_state else "the input has no task"
+            )
             raise UsageError(problem, remedy='give a task: {"task": "...", "checks": ["pytest -q"]}')
-        run_id = given or "lg-" + hashlib.sha256(identity.encode()).hexdigest()[:12]
+        run_id = run_id_of_state or "lg-" + hashlib.sha256(identity.encode()).hexdigest()[:12]
         fresh = {**update_of(RunState(run_id=run_id), self._agent.services.redactor), "seq": 0, "go_on_at": 0}
         return {**used, **fresh, "next": "planner"}
 
@@ -110,9 +112,9 @@ class Nodes:
         if open_ones or not questions:
             items = [question_item(q, self._agent.services.redactor) for q in open_ones]
             reason, problem = run_state.stage_reason, state.get("problem", "")
-            given = interrupt({"run_id": run_id, "reason": reason, "problem": problem, "questions": items})
+            resumed_with = interrupt({"run_id": run_id, "reason": reason, "problem": problem, "questions": items})
             try:
-                for question_id, answer in _answers(given, [q.id for q in open_ones]).items():
+                for question_id, answer in _answers(resumed_with, [q.id for q in open_ones]).items():
                     self._agent.leave_answer(run_id, question_id, answer)
             except UsageError as error:
                 return {**self._update(run_state), "problem": f"{error}; {error.remedy}"}
@@ -200,15 +202,17 @@ def _next(state: RunState, go_on_at: int) -> str:
     return _NODES[state.stage]
 
 
-def _answers(given: Any, asked: list[str]) -> dict[str, str]:
+def _answers(resumed_with: Any, question_ids: list[str]) -> dict[str, str]:
     """Read the value of `Command(resume=...)`: the answer to the only question, or answers by question id."""
-    if not asked:
+    if not question_ids:
         return {}
-    if isinstance(given, Mapping):
-        missing = [question_id for question_id in asked if question_id not in given]
+    if isinstance(resumed_with, Mapping):
+        missing = [question_id for question_id in question_ids if question_id not in resumed_with]
         if missing:
             raise UsageError(f"there is no answer to {', '.join(missing)}", remedy="answer every question by its id")
-        return {question_id: str(given[question_id]) for question_id in asked}
-    if len(asked) > 1:
-        raise UsageError(f"{len(asked)} questions are open", remedy=f"give {{id: answer}} for {', '.join(asked)}")
-    return {asked[0]: str(given)}
+        return {question_id: str(resumed_with[question_id]) for question_id in question_ids}
+    if len(question_ids) > 1:
+        raise UsageError(
+            f"{len(question_ids)} questions are open", remedy=f"give {{id: answer}} for {', '.join(question_ids)}"
+        )
+    return {question_ids[0]: str(resumed_with)}

@@ -89,8 +89,8 @@ def _schema_of_fields(fields: Any) -> dict[str, Any]:
 
 def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a schema that a tool needs. The title and description of its class would only take room."""
-    kept = {key: value for key, value in schema.items() if key in ("type", "properties", "required", "$defs")}
-    return {"required": [], **kept}
+    fields = {key: value for key, value in schema.items() if key in ("type", "properties", "required", "$defs")}
+    return {"required": [], **fields}
 
 
 def _description(runnable: Any) -> str:
@@ -101,15 +101,15 @@ def _runner(tool: str, runnable: Any, *, wrapped: bool, wait_on_cancel: bool) ->
     async def run(context: ToolContext, /, **arguments: Any) -> Any:
         from langchain_core.tools import ToolException
 
-        given = arguments[_INPUT] if wrapped else arguments
+        input_value = arguments[_INPUT] if wrapped else arguments
         config = {"configurable": {WORKSPACE: str(context.root)}}
         own_context = _isolated_context()
         try:
             if _is_sync(runnable):
-                call = functools.partial(own_context.run, runnable.invoke, given, config)
+                call = functools.partial(own_context.run, runnable.invoke, input_value, config)
                 result = await run_in_thread(call, wait_on_cancel=wait_on_cancel)
             else:
-                work = runnable.ainvoke(given, config)
+                work = runnable.ainvoke(input_value, config)
                 result = await asyncio.get_running_loop().create_task(work, context=own_context)
         except ToolException as error:
             raise ToolError(str(error), tool=tool, remedy="try other arguments or another tool") from error

@@ -27,12 +27,12 @@ class Ids:
         self.next_span = 0
 
     def generate_trace_id(self) -> int:
-        given, self.next_trace = self.next_trace, 0
-        return given or random.getrandbits(128) or 1
+        next_id, self.next_trace = self.next_trace, 0
+        return next_id or random.getrandbits(128) or 1
 
     def generate_span_id(self) -> int:
-        given, self.next_span = self.next_span, 0
-        return given or random.getrandbits(64) or 1
+        next_id, self.next_span = self.next_span, 0
+        return next_id or random.getrandbits(64) or 1
 
     def is_trace_id_random(self) -> bool:
         """The hash of a run's id is as good as random for samplers that read the trace id."""

@@ -16,34 +16,34 @@ def moment_of(event: e.Event, content: Content) -> Moment | None:
 
 
 def _of_recovery(event: e.Event, content: Content) -> Moment | None:
-    found: dict[str, Any]
+    attributes: dict[str, Any]
     match event:
         case e.RungChosen():
-            found = {n.STEP: event.step_id, n.RUNG: str(event.rung), **content.text(n.MESSAGE, event.why)}
-            return n.RUNG_CHOSEN, "", found
+            attributes = {n.STEP: event.step_id, n.RUNG: str(event.rung), **content.text(n.MESSAGE, event.why)}
+            return n.RUNG_CHOSEN, "", attributes
         case e.Reflected():
-            found = {n.STEP: event.step_id, n.CATEGORY: str(event.reflection.category)}
-            return n.REFLECTED, event.step_id, {**found, **content.text(n.MESSAGE, event.reflection.root_cause)}
+            attributes = {n.STEP: event.step_id, n.CATEGORY: str(event.reflection.category)}
+            return n.REFLECTED, event.step_id, {**attributes, **content.text(n.MESSAGE, event.reflection.root_cause)}
         case e.RolledBack():
             return n.ROLLED_BACK, event.step_id, {n.STEP: event.step_id}
         case e.CandidateTried():
             return n.CANDIDATE, event.step_id, {n.STEP: event.step_id, n.ATTEMPT: event.number, n.OF: event.of}
         case e.ModelRetried():
-            found = {n.ATTEMPT: event.attempt, n.OF: event.of, n.WAIT: event.wait_seconds}
-            return n.MODEL_RETRIED, "", {**found, **content.text(n.MESSAGE, event.error)}
+            attributes = {n.ATTEMPT: event.attempt, n.OF: event.of, n.WAIT: event.wait_seconds}
+            return n.MODEL_RETRIED, "", {**attributes, **content.text(n.MESSAGE, event.error)}
     return None
 
 
 def _of_work(event: e.Event, content: Content) -> Moment | None:
-    found: dict[str, Any]
+    attributes: dict[str, Any]
     match event:
         case e.GateRefused():
-            found = {n.PHASE: event.phase, n.ATTEMPT: event.attempt, n.CONFIDENCE: event.confidence}
-            return n.GATE_REFUSED, "", {**found, **content.text(n.MESSAGE, "\n".join(event.messages))}
+            attributes = {n.PHASE: event.phase, n.ATTEMPT: event.attempt, n.CONFIDENCE: event.confidence}
+            return n.GATE_REFUSED, "", {**attributes, **content.text(n.MESSAGE, "\n".join(event.messages))}
         case e.ChecksRan():
             passed = sum(result.passed for result in event.results)
-            found = {n.WHEN: event.when, n.PASSED: passed, n.FAILED: len(event.results) - passed}
-            return n.CHECKS, event.step_id, found
+            attributes = {n.WHEN: event.when, n.PASSED: passed, n.FAILED: len(event.results) - passed}
+            return n.CHECKS, event.step_id, attributes
         case e.ActionRefused():
             return n.REFUSED, event.step_id, {n.STEP: event.step_id, **content.text(n.MESSAGE, event.reason)}
         case e.CallAnswered():

@@ -123,10 +123,10 @@ class Copier:
             run = self._runs[run_id] = RunCopy(run_id, self._settings, services.journal, services.redactor)
         more = True
         while more:
-            commands, done = run.collect()
+            commands, on_written = run.collect()
             if commands:
                 await self._execute(commands)
-            more = done()
+            more = on_written()
 
     async def _execute(self, commands: list[Any]) -> None:
         if not commands:

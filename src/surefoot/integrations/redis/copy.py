@@ -136,8 +136,8 @@ class RunCopy:
         """The hashes in these events that are not copied yet. Not all of them are hashes of content."""
         if not self._settings.events:
             return set()
-        found = {digest.decode() for record in chunk for digest in _DIGEST.findall(e.encode(record.event))}
-        return found - self._blobs
+        digests = {digest.decode() for record in chunk for digest in _DIGEST.findall(e.encode(record.event))}
+        return digests - self._blobs
 
     def _blob(self, digest: str) -> bytes | None:
         try:

@@ -112,15 +112,15 @@ def clone(address: str, ref: str, into: Path) -> tuple[Path, e.Cloned]:
     git = find_program("git", Path.cwd())
     if git is None:
         raise UsageError("there is no git on PATH", remedy="install git, or run without --git")
-    done = subprocess.run(
+    result = subprocess.run(
         [str(git), "clone", "--quiet", "--depth=1", *branch, "--", address, str(folder)],
         capture_output=True,
         env=environment,
         check=False,
     )
-    if done.returncode != 0:
+    if result.returncode != 0:
         raise UsageError(
-            f"git could not clone {without_login(address)}{f' at {ref}' if ref else ''}: {said_about(done, address)}",
+            f"git could not clone {without_login(address)}{f' at {ref}' if ref else ''}: {said_about(result, address)}",
             remedy="check the address, the name of the branch or tag, and your access to it",
         )
     commit = Git(git, folder).read("rev-parse", "HEAD^{commit}").decode().strip()

@@ -41,7 +41,7 @@ class RunWorkflow:
         self._seen_seq = max(self._seen_seq, order["after"])
         while True:
             wakes, seen_seq = self._wakes, self._seen_seq
-            found: dict[str, Any] = await workflow.execute_activity(
+            result: dict[str, Any] = await workflow.execute_activity(
                 DRIVE,
                 {"run_id": order["run_id"], "after": seen_seq},
                 result_type=dict,
@@ -51,10 +51,10 @@ class RunWorkflow:
                     initial_interval=timedelta(seconds=1), backoff_coefficient=2, maximum_interval=timedelta(minutes=1)
                 ),
             )
-            if found["ended"] and self._seen_seq == seen_seq:
-                return found
-            if not found["ended"]:
-                await self._wait(wakes, found["seconds"])
+            if result["ended"] and self._seen_seq == seen_seq:
+                return result
+            if not result["ended"]:
+                await self._wait(wakes, result["seconds"])
             if workflow.info().is_continue_as_new_suggested():
                 workflow.continue_as_new({**order, "after": self._seen_seq})
 

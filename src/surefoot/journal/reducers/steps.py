@@ -131,9 +131,9 @@ def _remember_answers(state: RunState, step_run: StepRun) -> None:
         return
     tree = step_run.results_before[0].tree
     candidates = [c for c in step_run.candidates if c.attempt == step_run.attempt]
-    found = [(action.fingerprint, step_run.results) for action in step_run.actions]
-    found += [(candidate.fingerprint, candidate.results) for candidate in candidates]
-    for fingerprint, results in found:
+    checked = [(action.fingerprint, step_run.results) for action in step_run.actions]
+    checked += [(candidate.fingerprint, candidate.results) for candidate in candidates]
+    for fingerprint, results in checked:
         if red := frozenset(result.check.key for result in results if not result.passed):
             state.failed_answers.append(FailedAnswer(tree, fingerprint, red))
 

@@ -32,7 +32,7 @@ class _Line(NamedTuple):
 
 
 @dataclass
-class _Run:
+class _StoredRun:
     created: RunCreated
     lines: list[_Line] = field(default_factory=list)
     queued: list[tuple[_Line, Event]] = field(default_factory=list)
@@ -44,7 +44,7 @@ class _Run:
 
 class MemoryJournal:
     def __init__(self) -> None:
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, _StoredRun] = {}
         self._blobs: dict[str, bytes] = {}
         self._messages = 0
 
@@ -127,7 +127,7 @@ class MemoryJournal:
     def _enqueue(self, run_id: str, events: Sequence[Event]) -> list[Record]:
         run = self._runs.get(run_id)
         if run is None:
-            run = _Run(require_creation(run_id, events[0] if events else None))
+            run = _StoredRun(require_creation(run_id, events[0] if events else None))
         at, seq, queued = time.time(), len(run.lines) + len(run.queued), []
         for event in events:
             if seq and type(event) is RunCreated:
@@ -138,7 +138,7 @@ class MemoryJournal:
         run.queued += queued
         return [Record(line.seq, at, event) for line, event in queued]
 
-    def _commit(self, run: _Run) -> None:
+    def _commit(self, run: _StoredRun) -> None:
         for line, event in run.queued:
             run.lines.append(line)
             run.stage, run.verdict = status_after(event, run.stage, run.verdict)
@@ -147,11 +147,11 @@ class MemoryJournal:
             run.inbox.pop(key, None)
         run.acknowledged.clear()
 
-    def _durable(self) -> dict[str, _Run]:
+    def _durable(self) -> dict[str, _StoredRun]:
         """The runs with committed events, newest first."""
         return {run_id: run for run_id, run in reversed(self._runs.items()) if run.lines}
 
-    def _existing(self, run_id: str) -> _Run:
+    def _existing(self, run_id: str) -> _StoredRun:
         run = self._runs.get(run_id)
         if run is None or not run.lines:
             raise UnknownRun(f"there is no run {run_id}", remedy="see `surefoot list`")

@@ -79,10 +79,10 @@ class JournalReader:
             "WHERE id > ? AND id <= ? ORDER BY id"
         )
         rows = self._rows(sql, json.dumps([*kinds]), first, first + position.last)
-        found = list(self._scanned(run_id, first, rows))
-        if [event.seq for event in found] != list(range(1, position.last + 1)):
+        events = list(self._scanned(run_id, first, rows))
+        if [event.seq for event in events] != list(range(1, position.last + 1)):
             raise broken(self._path, f"events of run {run_id} are missing")
-        return found
+        return events
 
     def _scanned(self, run_id: str, first: int, rows: Iterable[tuple[Any, ...]]) -> Iterator[Scanned]:
         for row_id, at, kind, crc, body in rows:
@@ -194,7 +194,7 @@ class JournalReader:
             "WHERE number > ? AND instr(body, ?) ORDER BY number"
         )
         rows = self._rows(sql, self.existing(run_id).number, names_base(run_id))
-        return [found for found, body in rows if carries_out(body, run_id)]
+        return [plan_run for plan_run, body in rows if carries_out(body, run_id)]
 
     def close(self) -> None:
         self._closed = True
@@ -278,10 +278,10 @@ class JournalReader:
             created = json.dumps([(row[0] >> RUN_BITS << RUN_BITS) + 1 for row in rows])
             first = "SELECT id, at, kind, body FROM events WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
             rows = [*self._rows(first, created), *rows]
-        found: _UndoEvents = {}
+        by_run: _UndoEvents = {}
         for event_id, at, kind, body in rows:
-            found.setdefault(event_id >> RUN_BITS, []).append((at, kind, body))
-        return found
+            by_run.setdefault(event_id >> RUN_BITS, []).append((at, kind, body))
+        return by_run
 
     def _verified(self, row: Sequence[Any]) -> Sequence[Any]:
         """Return the row of a run. Raises JournalBroken if its checksum does not match."""

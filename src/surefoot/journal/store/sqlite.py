@@ -23,7 +23,7 @@ from surefoot.journal.store.blobs import LARGE, BlobFiles, digest_of, pack
 from surefoot.journal.store.connection import Durability, journal_error
 from surefoot.journal.store.reading import JournalReader
 from surefoot.journal.store.status import CHANGES_STATUS, require_creation
-from surefoot.journal.store.writing import Blob, Entry, JournalWriter, Run, as_entry
+from surefoot.journal.store.writing import Blob, Entry, JournalWriter, WrittenRun, as_entry
 
 MAX_COMMITS_ALONE = 64
 """After this many commits in a row, a task that writes alone yields to the event loop."""
@@ -47,7 +47,7 @@ class SqliteJournal:
         self._reader = JournalReader(path, busy_timeout)
         self._writer: JournalWriter | None = None
         self._files = BlobFiles(path)
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, WrittenRun] = {}
         self._read_positions: dict[str, Position] = {}
         """The ends of runs that were read here. An append continues from there, so that events that another process
         wrote in between are noticed."""
@@ -58,7 +58,7 @@ class SqliteJournal:
         self._blobs: dict[str, Blob] = {}
         self._acknowledged: dict[int, str] = {}
         # Callers that wait for it, and the loop on which it is scheduled:
-        self._waiting: list[tuple[asyncio.Future[None], Run]] = []
+        self._waiting: list[tuple[asyncio.Future[None], WrittenRun]] = []
         self._scheduled_on: asyncio.AbstractEventLoop | None = None
         self._lone_task: asyncio.Task[Any] | None = None
         self._commits_alone = 0
@@ -178,10 +178,10 @@ class SqliteJournal:
             self._writer = JournalWriter(self.path, self._durability, self._busy_timeout)
         return self._writer
 
-    def _enqueue(self, run_id: str, events: Sequence[Event], *, awaited: bool) -> tuple[Run, list[Record]]:
+    def _enqueue(self, run_id: str, events: Sequence[Event], *, awaited: bool) -> tuple[WrittenRun, list[Record]]:
         run = self._runs.get(run_id) or self._look_up(run_id)
         if run is None:
-            run = Run(require_creation(run_id, events[0] if events else None).run_id)
+            run = WrittenRun(require_creation(run_id, events[0] if events else None).run_id)
         at, seq, entries = time.time(), run.seq, []
         for event in events:
             if seq and type(event) is RunCreated:
@@ -194,19 +194,19 @@ class SqliteJournal:
         self._queue += entries
         return run, [as_record((entry.seq, at, entry.event)) for entry in entries]
 
-    def _look_up(self, run_id: str) -> Run | None:
+    def _look_up(self, run_id: str) -> WrittenRun | None:
         self._open_writer()
         if run_id in self._taken_over:
             raise self._taken_over_error(run_id)
         position = self._read_positions.pop(run_id, None) or self._reader.position(run_id)
-        return Run(run_id, *position) if position else None
+        return WrittenRun(run_id, *position) if position else None
 
     def _can_be_written_alone(self, event: Event) -> bool:
         return not (self._queue or self._blobs or self._acknowledged or type(event) in CHANGES_STATUS)
 
     # -- commits ----------------------------------------------------------------------------------------------------
 
-    def _commit_one(self, run: Run, event: Event) -> Record:
+    def _commit_one(self, run: WrittenRun, event: Event) -> Record:
         """Commit a single event without the queue. This is the most frequent case, and a third cheaper."""
         body = encode(event)
         record = Record(run.seq + 1, time.time(), event)
@@ -224,21 +224,23 @@ class SqliteJournal:
         run.seq = run.durable = record.seq
         return record
 
-    async def _commit_in_group(self, run: Run, task: asyncio.Task[Any] | None, records: Sequence[Record]) -> None:
+    async def _commit_in_group(
+        self, run: WrittenRun, task: asyncio.Task[Any] | None, records: Sequence[Record]
+    ) -> None:
         """Let every ready task make its append, then commit them together."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
+        committed: asyncio.Future[None] = loop.create_future()
         self._lone_task = None if self._waiting else task
-        self._waiting.append((done, run))
+        self._waiting.append((committed, run))
         if self._scheduled_on is not loop:
             self._scheduled_on = loop
             loop.call_soon(self._commit_group)
         try:
-            await asyncio.shield(done)
+            await asyncio.shield(committed)
         except asyncio.CancelledError as error:
-            if not done.done():
+            if not committed.done():
                 self._commit_and_notify()
-            done.result()
+            committed.result()
             raise CancelledAfterAppend(records, error) from None
 
     def _commit_group(self) -> None:
@@ -249,25 +251,25 @@ class SqliteJournal:
     def _commit_and_notify(self) -> Exception | None:
         """Commit, and notify all waiting callers of the result. Returns the error, if any."""
         waiting, self._waiting = self._waiting, []
-        taken_over: Collection[Run] = ()
+        taken_over: Collection[WrittenRun] = ()
         failure: Exception | None = None
         try:
             taken_over = self._commit()
         except Exception as error:
             failure = error
-        for done, run in waiting:
-            if done.done() or done.get_loop().is_closed():
+        for committed, run in waiting:
+            if committed.done() or committed.get_loop().is_closed():
                 continue
             if failure:
                 # A copy for each caller, because an error collects the traceback of everyone who raises it.
-                done.set_exception(copy(failure).with_traceback(None))
+                committed.set_exception(copy(failure).with_traceback(None))
             elif run in taken_over:
-                done.set_exception(self._taken_over_error(run.id))
+                committed.set_exception(self._taken_over_error(run.id))
             else:
-                done.set_result(None)
+                committed.set_result(None)
         return failure
 
-    def _commit(self) -> Collection[Run]:
+    def _commit(self) -> Collection[WrittenRun]:
         """Write everything that is queued in one transaction. Returns the runs that another process has continued."""
         if not (self._queue or self._blobs or self._acknowledged):
             return ()
@@ -308,7 +310,7 @@ class SqliteJournal:
         for run in {entry.run for entry in batch if entry.run.seq == 0}:
             del self._runs[run.id]
 
-    def _requeue_without(self, taken_over: set[Run], batch: list[Entry], acknowledged: dict[int, str]) -> None:
+    def _requeue_without(self, taken_over: set[WrittenRun], batch: list[Entry], acknowledged: dict[int, str]) -> None:
         self._queue = [entry for entry in batch if entry.run not in taken_over]
         ids = {run.id for run in taken_over}
         self._acknowledged = {key: run_id for key, run_id in acknowledged.items() if run_id not in ids}
@@ -316,7 +318,7 @@ class SqliteJournal:
             del self._runs[run_id]
         self._taken_over |= ids
 
-    def _find_taken_over(self, runs: Collection[Run]) -> set[Run]:
+    def _find_taken_over(self, runs: Collection[WrittenRun]) -> set[WrittenRun]:
         """Return the runs that another process has written to since this one last did; none if that cannot be read."""
         taken_over = set()
         with contextlib.suppress(JournalError):

@@ -26,7 +26,7 @@ _INSERT_RUN = (
 _UPDATE_RUN = "UPDATE runs SET stage = ?, verdict = ?, standing = ? WHERE number = ?"
 
 
-class Run:
+class WrittenRun:
     """A run that this process writes."""
 
     __slots__ = ("durable", "id", "number", "seq", "stage", "verdict")
@@ -46,7 +46,7 @@ class Run:
 class Entry(NamedTuple):
     """A queued event."""
 
-    run: Run
+    run: WrittenRun
     seq: int
     at: float
     event: Event
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
     """Whether a caller waits for it. Nobody waits for notes."""
 
 
-as_entry: Callable[[tuple[Run, int, float, Event, bytes, bool]], Entry] = partial(tuple.__new__, Entry)
+as_entry: Callable[[tuple[WrittenRun, int, float, Event, bytes, bool]], Entry] = partial(tuple.__new__, Entry)
 """Like `Entry._make`, with one call fewer."""
 
 
@@ -89,7 +89,7 @@ class JournalWriter:
         for run, (number, durable, stage, verdict) in after.items():
             run.number, run.durable, run.stage, run.verdict = number, durable, stage, verdict
 
-    def write_one(self, run: Run, seq: int, at: float, kind: str, body: bytes) -> None:
+    def write_one(self, run: WrittenRun, seq: int, at: float, kind: str, body: bytes) -> None:
         """Write one event. A single statement is a transaction by itself, and cheaper than three."""
         key = (run.number << RUN_BITS) + seq
         self._execute(_INSERT_EVENT, (key, at, kind, event_crc(run.id, seq, at, kind, body), body))
@@ -120,12 +120,12 @@ class JournalWriter:
 
     def _write_all(
         self, entries: Sequence[Entry], blobs: Mapping[str, Blob], acknowledged: Collection[int]
-    ) -> dict[Run, tuple[int, int, str, str | None]]:
+    ) -> dict[WrittenRun, tuple[int, int, str, str | None]]:
         """Execute the statements. Returns the number, last event, stage and verdict of each run after the commit."""
         execute_many = self._connection.executemany
         last = {entry.run: entry.seq for entry in entries}
         numbers = {run: run.number for run in last}
-        statuses: dict[Run, tuple[str, str | None, int]] = {}
+        statuses: dict[WrittenRun, tuple[str, str | None, int]] = {}
         rows = []
         for entry in entries:
             run, seq, at, event, body, _ = entry
@@ -171,7 +171,7 @@ def import_run(
 
     The journal must not have the run yet.
     """
-    run, files = Run(run_id), BlobFiles(path)
+    run, files = WrittenRun(run_id), BlobFiles(path)
     stored: dict[str, Blob] = {}
     writer = JournalWriter(path, "process", timeout)
     try:

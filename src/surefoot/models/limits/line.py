@@ -22,15 +22,15 @@ class Line:
     async def wait(self, ask: Callable[[], Awaitable[float]]) -> None:
         """Wait until this call is first and `ask` returns 0. Else `ask` returns in how many seconds to ask again."""
         async with self._first:
-            asked, since = 0, time.monotonic()
+            refusals, since = 0, time.monotonic()
             while True:
                 # Cleared before asking, so that a call that ends in the meantime is noticed.
                 self._left.clear()
                 seconds = await ask()
                 if not seconds:
                     return
-                asked += 1
-                await self._pause(max(seconds, pause_after(asked, time.monotonic() - since)))
+                refusals += 1
+                await self._pause(max(seconds, pause_after(refusals, time.monotonic() - since)))
 
     def leave(self) -> None:
         """Signal that a call of this process has ended, so a place may be free."""
@@ -44,12 +44,12 @@ class Line:
                 await asyncio.sleep(LOOK_SECONDS * random.uniform(0.2, 1.0))
 
 
-def pause_after(asked: int, waited: float) -> float:
-    """The seconds to wait after `asked` refusals within `waited` seconds.
+def pause_after(refusals: int, waited: float) -> float:
+    """The seconds to wait after `refusals` refusals within `waited` seconds.
 
     A process that has waited long polls as often as at the start. Otherwise a process whose own calls end, and which
     therefore knows when to ask, could always get ahead of it.
     """
     if waited >= IMPATIENT_SECONDS:
         return LOOK_SECONDS
-    return min(LOOK_SECONDS * 2.0 ** (min(asked, 10) - 1), LONGEST_PAUSE)
+    return min(LOOK_SECONDS * 2.0 ** (min(refusals, 10) - 1), LONGEST_PAUSE)

@@ -51,12 +51,12 @@ class _Borrowed:
             place, self._place = self._place, None
             if place is None:
                 return
-            found = _tables[place]
-            found.users -= 1
-            if found.users:
+            table = _tables[place]
+            table.users -= 1
+            if table.users:
                 return
             del _tables[place]
-        found.table.close()
+        table.table.close()
 
 
 def _borrow(limits: Limits) -> tuple[CallTable, Line]:
@@ -64,10 +64,10 @@ def _borrow(limits: Limits) -> tuple[CallTable, Line]:
     with _tables_lock:
         if place not in _tables:
             _tables[place] = _OpenTable(make())
-        found = _tables[place]
-        found.users += 1
-        line = found.lines.setdefault((asyncio.get_running_loop(), limits), Line())
-    return _Borrowed(place, found.table), line
+        table = _tables[place]
+        table.users += 1
+        line = table.lines.setdefault((asyncio.get_running_loop(), limits), Line())
+    return _Borrowed(place, table.table), line
 
 
 def _location() -> tuple[str, Callable[[], CallTable]]:

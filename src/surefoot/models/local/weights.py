@@ -47,13 +47,13 @@ WEIGHTS_VARIABLE = "SUREFOOT_WEIGHTS"
 PULL_COMMAND = "surefoot model pull"
 
 
-def weights_path(name: str = DEFAULT, given: Path | None = None) -> Path | None:
+def weights_path(name: str = DEFAULT, file: Path | None = None) -> Path | None:
     """The weights, or None if they are not installed. Wrong weights raise a `WeightsError`.
 
-    A file named by `given` or SUREFOOT_WEIGHTS must exist.
+    A file named by `file` or SUREFOOT_WEIGHTS must exist.
     """
     weights = get_weights(name)
-    if path := given or _from_environment():
+    if path := file or _from_environment():
         return _verify_named(path, weights)
     cached = cache_folder() / weights.file
     if not cached.exists():
@@ -62,9 +62,9 @@ def weights_path(name: str = DEFAULT, given: Path | None = None) -> Path | None:
     return cached
 
 
-def require_weights(name: str = DEFAULT, given: Path | None = None) -> Path:
+def require_weights(name: str = DEFAULT, file: Path | None = None) -> Path:
     """Like `weights_path`, but raise a `WeightsError` if the weights are not installed."""
-    if path := weights_path(name, given):
+    if path := weights_path(name, file):
         return path
     raise WeightsError(f"the weights of {name} are not installed", remedy=f"fetch them (1.1 GB) with: {PULL_COMMAND}")
 

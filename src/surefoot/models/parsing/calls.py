@@ -43,10 +43,12 @@ def read_call(
     fields: dict[str, Any] = {"id": call_id, "raw": text, "extra": extra or {}}
     tool = find_tool(name, tools)
     if tool is None:
-        shown = clean_name(name)
+        plain_name = clean_name(name)
         names = ", ".join(sorted(tool.name for tool in tools))
-        problem = f"there is no tool {shown!r}; " + (f"the tools are {names}" if names else "no tools are available")
-        return ToolCall(name=shown or "unknown", problem=problem, **fields)
+        problem = f"there is no tool {plain_name!r}; " + (
+            f"the tools are {names}" if names else "no tools are available"
+        )
+        return ToolCall(name=plain_name or "unknown", problem=problem, **fields)
     try:
         if isinstance(raw, str):
             arguments, repaired = read_arguments(raw, tool.parameters, truncated=truncated)

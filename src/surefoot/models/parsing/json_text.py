@@ -111,19 +111,19 @@ def candidates(text: str) -> list[Candidate]:
     if whole is not None:
         return [whole]
     repairs = _Repairs()
-    found = spans(stripped)
-    values = [*_parse_spans(found, repairs)]
+    json_spans = spans(stripped)
+    values = [*_parse_spans(json_spans, repairs)]
     for _ in range(_MAX_RESCANS):
-        if not found or found[-1].closed or _STARTS_LIKE_JSON.match(found[-1].text):
+        if not json_spans or json_spans[-1].closed or _STARTS_LIKE_JSON.match(json_spans[-1].text):
             break
         # A lone bracket in prose has hidden the rest of the text: search again after it.
-        found = spans(stripped, found[-1].start + 1)
-        values += _parse_spans(found, repairs)
+        json_spans = spans(stripped, json_spans[-1].start + 1)
+        values += _parse_spans(json_spans, repairs)
     return values
 
 
-def _parse_spans(found: list[Span], repairs: "_Repairs") -> Iterator[Candidate]:
-    for span in found:
+def _parse_spans(json_spans: list[Span], repairs: "_Repairs") -> Iterator[Candidate]:
+    for span in json_spans:
         candidate = _exact(span.text) or _exact(_ascii_punctuation(span.text)) or repairs.repair(span)
         if candidate is not None:
             yield candidate

@@ -100,8 +100,8 @@ class Endpoint:
     def secrets(self) -> dict[str, str]:
         """The API key and the address's password, by the names that messages use for them."""
         password = urlsplit(self.base_url).password
-        found = {self.key_variable or "the API key": self.api_key, "the server's password": password}
-        return {name: value for name, value in found.items() if value}
+        named = {self.key_variable or "the API key": self.api_key, "the server's password": password}
+        return {name: value for name, value in named.items() if value}
 
     @property
     def url(self) -> str:

@@ -37,11 +37,11 @@ def _llamacpp(base_url: str) -> ServerFacts:
 
 
 def _ollama(base_url: str, model: str) -> ServerFacts:
-    shown = _request(base_url, "POST", "/api/show", {"model": model})
-    capabilities = shown.get("capabilities")
+    answer = _request(base_url, "POST", "/api/show", {"model": model})
+    capabilities = answer.get("capabilities")
     tools = "tools" in capabilities if isinstance(capabilities, list) else None
     # The Modelfile decides unless the model is loaded with another context already.
-    parameter = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
+    parameter = re.search(r"^num_ctx\s+(\d+)", str(answer.get("parameters") or ""), re.MULTILINE)
     context = int(parameter.group(1)) if parameter else None
     for entry in _request(base_url, "GET", "/api/ps").get("models") or ():
         if isinstance(entry, dict) and model in (entry.get("name"), entry.get("model")):

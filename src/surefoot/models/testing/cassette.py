@@ -146,8 +146,8 @@ class ReplayModel:
         return self._counted.get(_digest(text))
 
     def _find(self, request: ModelRequest) -> _Recorded | None:
-        found = (self._by_key.get(key, ()) for key in (request.fingerprint(), _stable(request).fingerprint()))
-        return next((recorded for entries in found for recorded in entries if not recorded.used), None)
+        matching = (self._by_key.get(key, ()) for key in (request.fingerprint(), _stable(request).fingerprint()))
+        return next((recorded for entries in matching for recorded in entries if not recorded.used), None)
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         recorded = self._find(request)

@@ -65,7 +65,7 @@ def code_of_failures(output: str, sources: Sources, quoted: Quoted = MappingProx
             spans.setdefault((place.path, place.text), []).append((first, last))
     if not spans:
         return ""
-    quotes = "".join(quote_spans(path, text, found) for (path, text), found in spans.items())
+    quotes = "".join(quote_spans(path, text, spans_of_path) for (path, text), spans_of_path in spans.items())
     return f"\n\n# The code that the failing checks point at{quotes}"
 
 
@@ -83,10 +83,10 @@ def _places(output: str, sources: Sources) -> Iterator[Place]:
     for match in _PLACE.finditer(output):
         named = (match["quoted"] or match["path"]).replace("\\", "/").removeprefix("./")
         candidates = by_name.get(named.rsplit("/", 1)[-1], [])
-        found = [path for path in candidates if f"/{named}".endswith(f"/{path}") or f"/{path}".endswith(f"/{named}")]
-        if not found:
+        matching = [path for path in candidates if f"/{named}".endswith(f"/{path}") or f"/{path}".endswith(f"/{named}")]
+        if not matching:
             continue
-        path = max(found, key=len)
+        path = max(matching, key=len)
         number, text = match["line"] or match["number"], texts[path]
         place = _at(path, text, int(number)) if number else _by_name(path, text, match["names"])
         if place is not None:
@@ -108,8 +108,8 @@ def _at(path: str, text: str, number: int) -> Place | None:
 def _by_name(path: str, text: str, names: str) -> Place | None:
     """The definition of a test with an id such as `tests/test_a.py::TestA::test_b`; None if there is none."""
     name = names.rsplit("::", 1)[-1]
-    found = next((symbol for symbol in symbols(path, text) if symbol.name == name), None)
-    return Place(path, text, (found.line - 1, found.end), found.line - 1) if found else None
+    definition = next((symbol for symbol in symbols(path, text) if symbol.name == name), None)
+    return Place(path, text, (definition.line - 1, definition.end), definition.line - 1) if definition else None
 
 
 def _called(places: Sequence[Place], sources: Sources) -> list[Place]:
@@ -117,12 +117,12 @@ def _called(places: Sequence[Place], sources: Sources) -> list[Place]:
 
     A long definition, such as a class, is left out: it says little about the failure.
     """
-    found: dict[str, list[Place]] = {name: [] for name in _called_names(places)[:MAX_NAMES]}
-    for path, text in _defining(found, sources) if found else ():
+    by_name: dict[str, list[Place]] = {name: [] for name in _called_names(places)[:MAX_NAMES]}
+    for path, text in _defining(by_name, sources) if by_name else ():
         for symbol in symbols(path, text):
-            if symbol.name in found:
-                found[symbol.name].append(Place(path, text, (symbol.line - 1, symbol.end), symbol.line - 1))
-    clear = [place for meanings in found.values() if len(meanings) <= MAX_MEANINGS for place in meanings]
+            if symbol.name in by_name:
+                by_name[symbol.name].append(Place(path, text, (symbol.line - 1, symbol.end), symbol.line - 1))
+    clear = [place for meanings in by_name.values() if len(meanings) <= MAX_MEANINGS for place in meanings]
     return [place for place in clear if _size(place.text.split("\n"), *place.span) <= ONE_CHARS][:MAX_CALLED]
 
 
@@ -147,12 +147,12 @@ def _defining(names: Collection[str], sources: Sources) -> list[tuple[str, str]]
     words = "|".join(map(re.escape, names))
     before = r"[ \t]*(?:[\w<>\[\]]+[ \t]+){0,4}(?:\([^()\n]*\)[ \t]*)?(?:self\.)?"
     looks_defined = re.compile(rf"^{before}(?:{words})\b", re.MULTILINE)
-    found = [
+    files = [
         (path, text)
         for path, text in sources
         if not is_test(path) and not path.endswith(_DECLARATIONS) and looks_defined.search(text)
     ]
-    return found[:MAX_PARSED]
+    return files[:MAX_PARSED]
 
 
 def _size(lines: Sequence[str], first: int, last: int) -> int:

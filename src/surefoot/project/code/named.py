@@ -47,15 +47,15 @@ Quoted = Mapping[str, Sequence[Span]]
 def definitions_of(names: Collection[str], sources: Sources, task: str) -> list[Definition]:
     """Return the definitions of the names outside tests, in the order of the files. If the task says whose method it
     means, such as `Signer.unsign`, and there is one, methods of that name elsewhere are left out."""
-    found: dict[str, list[tuple[Definition, bool]]] = {}
+    by_name: dict[str, list[tuple[Definition, bool]]] = {}
     for path, text in sources[:MAX_FILES]:
         defined = symbols(path, text) if not is_test(path) else []
         for symbol in defined:
             if symbol.name in names:
                 owned = _class_around(symbol, defined) in _owners(symbol.name, task)
-                found.setdefault(symbol.name, []).append(((path, symbol, text), owned))
-    meant = {name for name, having in found.items() if any(owned for _, owned in having)}
-    chosen = [item for name, having in found.items() for item, owned in having if owned or name not in meant]
+                by_name.setdefault(symbol.name, []).append(((path, symbol, text), owned))
+    meant = {name for name, having in by_name.items() if any(owned for _, owned in having)}
+    chosen = [item for name, having in by_name.items() for item, owned in having if owned or name not in meant]
     order = {path: number for number, (path, _) in enumerate(sources)}
     return sorted(chosen, key=lambda item: (order[item[0]], item[1].line))
 
@@ -63,16 +63,16 @@ def definitions_of(names: Collection[str], sources: Sources, task: str) -> list[
 def tests_of(names: Collection[str], sources: Sources) -> list[Definition]:
     """Return the tests that are named after the names, for a task that asks for more of them: `ChunkedTests` and
     `test_chunked_strict` for `chunked`. Those that have no other word in their name come first."""
-    wanted = {plain(name) for name in names if len(name) > 3}
-    found = [
+    plain_names = {plain(name) for name in names if len(name) > 3}
+    tests = [
         (path, symbol, text)
         for path, text in sources[:MAX_FILES]
         if is_test(path)
         for symbol in symbols(path, text)
-        if not symbol.depth and _tested(symbol).startswith(tuple(wanted))
+        if not symbol.depth and _tested(symbol).startswith(tuple(plain_names))
     ]
-    found.sort(key=lambda item: _tested(item[1]) not in wanted)
-    return found[:MAX_TESTS]
+    tests.sort(key=lambda item: _tested(item[1]) not in plain_names)
+    return tests[:MAX_TESTS]
 
 
 def quote_definitions(definitions: Sequence[Definition], limit: int) -> tuple[str, dict[str, list[Span]]]:
@@ -94,10 +94,10 @@ def quote_definitions(definitions: Sequence[Definition], limit: int) -> tuple[st
         limit -= sum(len(line) + 1 for line in lines[first:last])
         spans[path].append((first, last))
         texts[path] = text
-    for path, found in spans.items():
-        if _is_nearly_whole(found, texts[path]):
+    for path, spans_of_path in spans.items():
+        if _is_nearly_whole(spans_of_path, texts[path]):
             spans[path] = [(0, count_lines(texts[path]))]
-    return "".join(quote_spans(path, texts[path], found) for path, found in spans.items()), spans
+    return "".join(quote_spans(path, texts[path], spans_of_path) for path, spans_of_path in spans.items()), spans
 
 
 def is_quoted(span: Span, quoted: Sequence[Span]) -> bool:
@@ -113,7 +113,7 @@ def uses_of(definitions: Sequence[Definition], sources: Sources, quoted: Quoted)
         return ""
     word = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
     places = {(path, symbol.line) for path, symbol, _ in definitions}
-    found = [
+    uses = [
         (f"{path}:{number}: {line.strip()[:120]}", line.strip())
         for path, text in sources
         if not is_test(path) and word.search(text)
@@ -121,11 +121,11 @@ def uses_of(definitions: Sequence[Definition], sources: Sources, quoted: Quoted)
         if word.search(line) and (path, number) not in places
         if not is_quoted((number - 1, number), quoted.get(path, ()))
     ]
-    if not found:
+    if not uses:
         return ""
-    found.sort(key=lambda item: _PROSE.search(item[1]) is not None)
-    more = f"\nand {len(found) - MAX_USES} more" if len(found) > MAX_USES else ""
-    rows = "\n".join(row for row, _ in found[:MAX_USES])
+    uses.sort(key=lambda item: _PROSE.search(item[1]) is not None)
+    more = f"\nand {len(uses) - MAX_USES} more" if len(uses) > MAX_USES else ""
+    rows = "\n".join(row for row, _ in uses[:MAX_USES])
     where = "outside tests and the code above" if quoted else "outside tests"
     return f"\n# Uses of {', '.join(names)} {where}\n{rows}{more}\n"
 
@@ -139,7 +139,7 @@ def documents_about(task: str, files: Sequence[str], read: Read, *, quoting: boo
     for name in code_words(task):
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         having[name] = [path for path, text in texts.items() if word.search(text)]
-    scores = {path: sum(1 / len(found) for found in having.values() if path in found) for path in texts}
+    scores = {path: sum(1 / len(documents) for documents in having.values() if path in documents) for path in texts}
     best = sorted((path for path in texts if scores[path]), key=lambda path: (-scores[path], path))[:MAX_DOCUMENTS]
     if not best:
         return ""

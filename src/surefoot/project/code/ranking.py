@@ -76,11 +76,11 @@ def _imports(texts: Mapping[str, str]) -> dict[str, set[str]]:
     by_stem: dict[str, list[str]] = {}
     for path in texts:
         by_stem.setdefault(_stem(path), []).append(path)
-    found: dict[str, set[str]] = {}
+    imports: dict[str, set[str]] = {}
     for path, text in texts.items():
         names = {_last_part(name) for match in _IMPORTED.findall(text[:IMPORT_CHARS]) for name in match if name}
-        found[path] = {other for name in names for other in by_stem.get(name, ()) if other != path}
-    return found
+        imports[path] = {other for name in names for other in by_stem.get(name, ()) if other != path}
+    return imports
 
 
 _IMPORTED = re.compile(
@@ -112,13 +112,13 @@ def code_words(task: str) -> set[str]:
     """Return the words of a task that are names in code: by their form, by the characters around them, or because the
     rest of the text is in another script."""
     chinese = re.search(r"[\u4e00-\u9fff]", task) is not None
-    found = set()
+    words = set()
     for match in _IDENTIFIER.finditer(task):
         word, before, after = match.group(), task[: match.start()][-1:], task[match.end() :][:1]
         shaped = "_" in word.strip("_") or re.search(r"[a-z][A-Z]|[A-Z]{2,}[a-z]|\d", word)
         if shaped or before in ("`", ".") or after in ("(", "`") or (chinese and after != "."):
-            found.add(word)
-    return found
+            words.add(word)
+    return words
 
 
 def words_of(task: str) -> set[str]:

@@ -48,10 +48,10 @@ def repo_map(
     limit: int = MAX_CHARS,
     *,
     failing: str = "",
-    shown: Collection[str] = (),
+    shown_elsewhere: Collection[str] = (),
 ) -> str:
     """Describe a folder in about `limit` characters at most, and quote the code that the task names and that the output
-    of failing checks points at. Files in `shown` are not quoted, because the prompt shows them elsewhere."""
+    of failing checks points at. Files in `shown_elsewhere` are not quoted."""
     if not files:
         return "(empty)"
     parts = [_folders(files)]
@@ -72,7 +72,7 @@ def repo_map(
             break
         room -= len(rows) + 1
         parts.append(rows)
-    return "\n".join(parts) + _code(files, ranked, task, read, failing, shown)
+    return "\n".join(parts) + _code(files, ranked, task, read, failing, shown_elsewhere)
 
 
 def _code(
@@ -81,16 +81,16 @@ def _code(
     task: str,
     read: Read,
     failing: str,
-    shown: Collection[str],
+    shown_elsewhere: Collection[str],
 ) -> str:
     names, asked_for = code_words(task), parts_asked_for(task)
-    unseen = [(path, text) for path, text in ranked if path not in shown]
+    unseen = [(path, text) for path, text in ranked if path not in shown_elsewhere]
     code, quoted = quote_definitions(definitions_of(names, unseen, task), NAMED_CHARS)
     tests = tests_of(names, unseen) if "tests" in asked_for else []
     test_code, quoted_tests = quote_definitions(tests, TESTS_CHARS)
     quoted |= quoted_tests
     uses = uses_of(definitions_of(names, ranked, task), ranked, quoted)
-    rest = [path for path in files if path not in shown and not is_named_in(path, task)]
+    rest = [path for path in files if path not in shown_elsewhere and not is_named_in(path, task)]
     documents = documents_about(task, rest, read, quoting="documentation" in asked_for)
     first = "\n" if code or test_code else ""
     return first + code + test_code + code_of_failures(failing, unseen, quoted) + uses + documents
@@ -116,16 +116,16 @@ def _described(path: str, text: str, names: set[str], *, whole: bool = False, al
     `whole`: the task names the file. If none of its definitions are about the names, the top-level ones are listed.
     `all_of_it`: if some are about the names, and there are not too many, all definitions are listed.
     """
-    found = symbols(path, text)
-    chosen = [symbol for symbol in found if _is_about(symbol, names)]
-    if all_of_it and chosen and len(found) <= MAX_OUTLINE:
-        chosen = found
+    all_symbols = symbols(path, text)
+    chosen = [symbol for symbol in all_symbols if _is_about(symbol, names)]
+    if all_of_it and chosen and len(all_symbols) <= MAX_OUTLINE:
+        chosen = all_symbols
     if whole and not chosen:
-        chosen = [symbol for symbol in found if not symbol.depth]
+        chosen = [symbol for symbol in all_symbols if not symbol.depth]
         names = set()
     classes = [symbol for symbol in chosen if names and symbol.text.startswith("class ")]
-    inside = [s for s in found if s.depth and any(c.line < s.line <= c.end for c in classes)]
-    rows = [f"{path} ({count_lines(text)} lines, {len(found)} definition{'' if len(found) == 1 else 's'})"]
+    inside = [s for s in all_symbols if s.depth and any(c.line < s.line <= c.end for c in classes)]
+    rows = [f"{path} ({count_lines(text)} lines, {len(all_symbols)} definition{'' if len(all_symbols) == 1 else 's'})"]
     listed = sorted({*chosen, *inside}, key=lambda symbol: symbol.line)
     limit = MAX_OUTLINE if all_of_it else MAX_SYMBOLS
     for symbol in listed[:limit]:

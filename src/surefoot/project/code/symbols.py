@@ -41,18 +41,18 @@ def _symbols(suffix: str, text: str) -> tuple[Symbol, ...]:
 
 
 def _python(parent: ast.Module | ast.ClassDef, depth: int) -> list[Symbol]:
-    found: list[Symbol] = []
+    symbols_of_file: list[Symbol] = []
     for node in parent.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
             text = f"{kind} {node.name}({_arguments(node.args)})"
-            found.append(Symbol(node.name, _first_line(node), node.end_lineno or node.lineno, text, depth))
+            symbols_of_file.append(Symbol(node.name, _first_line(node), node.end_lineno or node.lineno, text, depth))
         elif isinstance(node, ast.ClassDef):
             bases = ", ".join(ast.unparse(base) for base in node.bases)
             text = f"class {node.name}({bases})" if bases else f"class {node.name}"
-            found.append(Symbol(node.name, _first_line(node), node.end_lineno or node.lineno, text, depth))
-            found += _python(node, depth + 1)
-    return found
+            symbols_of_file.append(Symbol(node.name, _first_line(node), node.end_lineno or node.lineno, text, depth))
+            symbols_of_file += _python(node, depth + 1)
+    return symbols_of_file
 
 
 def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:

@@ -66,12 +66,12 @@ def definitions(suffix: str, text: str) -> tuple[list[Definition], bool] | None:
 
     None if there is no grammar for it, or it would take too long.
     """
-    found = _query(suffix)
-    if found is None or _depth(text) > MAX_DEPTH:
+    grammar = _query(suffix)
+    if grammar is None or _depth(text) > MAX_DEPTH:
         return None
     from tree_sitter import Parser, QueryCursor
 
-    language, query = found
+    language, query = grammar
     with warnings.catch_warnings():
         # Newer versions have a callback instead.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -130,9 +130,9 @@ def _listed(nodes: "list[Node]", lines: list[str]) -> Iterator[Definition]:
         if name is None or (node.type in _DECLARED_BY_BODY and node.child_by_field_name("body") is None):
             continue
         row = name.start_point.row
-        shown = lines[row].strip().rstrip("{:").strip()[:MAX_TEXT]
+        text = lines[row].strip().rstrip("{:").strip()[:MAX_TEXT]
         end = node.end_point.row + (node.end_point.column > 0)
-        yield Definition(_text(name), node.start_point.row + 1, max(end, row + 1), shown, int(bool(around)))
+        yield Definition(_text(name), node.start_point.row + 1, max(end, row + 1), text, int(bool(around)))
         around.append((node.end_byte, is_function))
 
 

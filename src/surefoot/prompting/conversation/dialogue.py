@@ -97,17 +97,19 @@ class Dialogue:
 
     def newest(self, step_id: str = "", attempt: int = 0) -> Conversation | None:
         """Return the newest conversation of an attempt of a step; without a step, of the survey."""
-        found = [c for c in self._run.state.conversations.values() if (c.step_id, c.attempt) == (step_id, attempt)]
-        return found[-1] if found else None
+        conversations = [
+            c for c in self._run.state.conversations.values() if (c.step_id, c.attempt) == (step_id, attempt)
+        ]
+        return conversations[-1] if conversations else None
 
     def items(self, conversation: Conversation) -> list[Item]:
         """Return the items as the model sees them, with old results masked."""
-        found = [self._get(key) for key in conversation.items]
+        items = [self._get(key) for key in conversation.items]
         if conversation.masked:
             ids = self._action_ids(conversation)
             for position in conversation.masked:
-                found[position] = mask_item(found[position], ids)
-        return found
+                items[position] = mask_item(items[position], ids)
+        return items
 
     def _action_ids(self, conversation: Conversation) -> dict[str, str]:
         """Return the ids by which `read_result` finds the results of calls; empty if that tool is not offered."""
@@ -163,7 +165,7 @@ class Dialogue:
         """Shorten a result to at most a sixth of the window."""
         return without_middle(text, self.window / RESULT_SHARE)
 
-    def settled(self, conversation: Conversation) -> list[Item]:
+    def results_of_open_calls(self, conversation: Conversation) -> list[Item]:
         """Return one result for each open call, in order. A call without a known result was not executed."""
         return [
             self.result_of(conversation, call) or ToolResultMessage(call_id=call.id, text=NOT_EXECUTED, ok=False)
@@ -202,7 +204,7 @@ class Dialogue:
         started = time.perf_counter()
         reply: ModelReply | None = None
         async for call in retries_of(run):
-            with call, self._shown(conversation.step_id) as live:
+            with call, self._shown_to_watchers(conversation.step_id) as live:
                 reply = await run.model.complete(request, live)
         assert reply is not None
         turn = reply.as_turn()
@@ -229,7 +231,7 @@ class Dialogue:
         return turn
 
     @contextmanager
-    def _shown(self, step_id: str) -> Iterator[Live]:
+    def _shown_to_watchers(self, step_id: str) -> Iterator[Live]:
         """Show watchers the answer while it is written, without secrets."""
         run = self._run
         stream = RedactedStream(run.redactor, run.bus.writer(Source("text", step_id)), by_word=True)

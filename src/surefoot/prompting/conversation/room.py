@@ -106,11 +106,11 @@ class Room:
             room -= sum(map(weigh_item, prefix))
             tail = window.tail(items, conversation.prefix, round(room * 5)) or _cut(unanswered, room)
             return self._reopen(conversation, [start, *tail], SHORTENED)
-        kept = [item for item in prefix if item.role == "system"]
-        room -= sum(map(weigh_item, kept))
+        system = [item for item in prefix if item.role == "system"]
+        room -= sum(map(weigh_item, system))
         task = [item for item in prefix if item.role != "system"]
-        new = self._dialogue.start_like(conversation, [*kept, *_cut(task, max(room * 0.7, 1))], SHORTENED)
-        room -= self._weight(new) - sum(map(weigh_item, kept))
+        new = self._dialogue.start_like(conversation, [*system, *_cut(task, max(room * 0.7, 1))], SHORTENED)
+        room -= self._weight(new) - sum(map(weigh_item, system))
         tail = window.tail(items, conversation.prefix, round(max(room, 0) * 5)) or _cut(unanswered, room)
         self._dialogue.append(new, [start, *tail])
         return new

@@ -91,11 +91,11 @@ class ConversationStrategy:
             if pending:
                 text = self._dialogue.last_text(conversation)
                 return Turn([proposal_of(call, self.run.toolbox, text) for call in pending])
-            answers = self._dialogue.settled(conversation)
+            answers = self._dialogue.results_of_open_calls(conversation)
             if conversation.turns == 0 and self._dialogue.open_calls(conversation):
                 # The step began in the turn that submitted the plan or finished the step before.
-                shown = [item.content for item in answers]
-                answers.append(self._message(step_start(self.run, step_run, shown)))
+                texts = [item.content for item in answers]
+                answers.append(self._message(step_start(self.run, step_run, texts)))
             spoke = isinstance(self._dialogue.items(conversation)[-1], AssistantTurn)
             if spoke and not answers:
                 answers = [Message(role="user", content=GO_ON)]
@@ -128,8 +128,8 @@ class ConversationStrategy:
 
     def open_branch(self, step_run: StepRun, number: int, of: int) -> None:
         """Branch off the end of the survey, as a fresh start does, so that all candidates share its beginning."""
-        found = self._dialogue.newest(step_run.step.id, step_run.attempt)
-        if found is None or found.candidate != number:
+        conversation = self._dialogue.newest(step_run.step.id, step_run.attempt)
+        if conversation is None or conversation.candidate != number:
             text = candidate_start(self.run, step_run, number, of)
             self._branch_off(step_run, text, f"candidate {number} of {of}", number)
 
@@ -144,8 +144,8 @@ class ConversationStrategy:
     def _conversation(self, step_run: StepRun) -> Conversation:
         """Return the conversation of the attempt, or open it: after the step before, or after the survey."""
         step_id, attempt = step_run.step.id, step_run.attempt
-        if (found := self._dialogue.newest(step_id, attempt)) is not None:
-            return found
+        if (newest := self._dialogue.newest(step_id, attempt)) is not None:
+            return newest
         survey, before = self._dialogue.newest(), self._step_before(step_run)
         if survey is not None and self._is_first(step_run) and self._survey.has_work(survey):
             conversation = self._go_on(survey, step_run, "calls after the plan")
@@ -160,7 +160,7 @@ class ConversationStrategy:
             return self._branch_off(step_run, self._restart(step_run)(), reason)
         return self._dialogue.start(
             self._tools,
-            [*self._dialogue.settled(before), self._message(step_start(self.run, step_run))],
+            [*self._dialogue.results_of_open_calls(before), self._message(step_start(self.run, step_run))],
             step_id=step_id,
             attempt=attempt,
             parent=before,
@@ -290,7 +290,9 @@ class ConversationStrategy:
     async def _ask_after_failure(self, step_run: StepRun, question: str, purpose: Purpose) -> AssistantTurn:
         """Ask once more in the conversation of the attempt that failed. The calls of the answer are not carried out."""
         conversation = self._conversation(step_run)
-        self._dialogue.append(conversation, [*self._dialogue.settled(conversation), self._message(question)])
+        self._dialogue.append(
+            conversation, [*self._dialogue.results_of_open_calls(conversation), self._message(question)]
+        )
         return await self._room.ask(conversation, purpose, self._restart(step_run))
 
 

@@ -96,18 +96,18 @@ class Survey:
                 return self._read(conversation, call, into)
             silent = bool(conversation.turns) and not self._dialogue.open_calls(conversation)
             useful = judged or not conversation.turns or self._brings_something(conversation, verb)
-            settled = self._settled(conversation, verb, refusal if refused else Refusal())
+            results = self._results_of_open_calls(conversation, verb, refusal if refused else Refusal())
             if not useful:
                 fruitless += 1
                 text = GO_ON if silent else MISSING.format(verbs=self._missing(conversation, verb))
-                settled.append(Message(role="user", content=text))
+                results.append(Message(role="user", content=text))
             else:
                 fruitless = 0
             if fruitless >= MAX_SILENT_TURNS or self._turns() >= MAX_TURNS:
                 reason = "called no tool" if silent else "made calls that bring nothing"
                 reason = reason if fruitless >= MAX_SILENT_TURNS else f"had {MAX_TURNS} turns"
                 raise NothingSubmitted(f"the model did not submit {_NOUNS[verb]}: it {reason}")
-            self._dialogue.append(conversation, settled)
+            self._dialogue.append(conversation, results)
             refused = replanning = judged = False
             await self._room.ask(conversation, _PURPOSES[verb], lambda: self._restart(verb))
             conversation = self._open()
@@ -115,14 +115,14 @@ class Survey:
     def _brings_something(self, conversation: Conversation, wanted: Verb) -> bool:
         """Whether the last turn has a new call that is useful: one that reads, or a submission that can be used."""
         before = [call for turn in self._dialogue.own_turns(conversation)[:-1] for call in turn.calls]
-        made = {_call_key(call) for call in before}
+        earlier_calls = {_call_key(call) for call in before}
         submitted = {call.name for call in before}
         for call in self._dialogue.open_calls(conversation):
             if call.name in _PHASES:
-                kept = call.name not in submitted and not self._unreadable(call)
-                if kept or self._verdict(Verb(call.name), wanted, Refusal())[1].startswith(ACCEPTED):
+                is_usable = call.name not in submitted and not self._unreadable(call)
+                if is_usable or self._verdict(Verb(call.name), wanted, Refusal())[1].startswith(ACCEPTED):
                     return True
-            elif self._is_look(call) and _call_key(call) not in made:
+            elif self._is_look(call) and _call_key(call) not in earlier_calls:
                 return True
         return False
 
@@ -160,7 +160,7 @@ class Survey:
         """Continue the survey for a new plan. Earlier submissions are accepted, and the model is told what failed."""
         failed = step_to_replan(self._run.state)
         assert failed is not None
-        self._dialogue.append(conversation, self._settled(conversation, Verb.SUBMIT_PLAN, Refusal()))
+        self._dialogue.append(conversation, self._results_of_open_calls(conversation, Verb.SUBMIT_PLAN, Refusal()))
         text = f"{_new_plan(self._run, failed)}\n\n"
         text += f"{approach_text(self._run.state).strip()}\n\n" if self._run.state.approach_index else ""
         text += "Look at what you need, then submit a plan of what is still to be done with submit_plan. "
@@ -171,15 +171,15 @@ class Survey:
     def _submitted(self, conversation: Conversation, verb: Verb) -> ToolCall | None:
         """Return the submission that waits to be judged: from the last turn, or kept from an earlier one."""
         calls = self._dialogue.open_calls(conversation)
-        found = next((call for call in calls if call.name == verb and call.id not in conversation.results), None)
-        return found or self._kept(conversation, verb)
+        submission = next((call for call in calls if call.name == verb and call.id not in conversation.results), None)
+        return submission or self._kept(conversation, verb)
 
     def _kept(self, conversation: Conversation, verb: Verb) -> ToolCall | None:
         items = self._dialogue.items(conversation)
-        kept = {item.call_id for item in items if isinstance(item, ToolResultMessage) and item.text == KEPT}
+        kept_ids = {item.call_id for item in items if isinstance(item, ToolResultMessage) and item.text == KEPT}
         turns = reversed(self._dialogue.own_turns(conversation))
         calls = [call for turn in turns for call in turn.calls if call.name == verb]
-        return calls[0] if calls and calls[0].id in kept and calls[0].id not in conversation.results else None
+        return calls[0] if calls and calls[0].id in kept_ids and calls[0].id not in conversation.results else None
 
     def _read(self, conversation: Conversation, call: ToolCall, into: type[D]) -> D:
         """Read a submission. If it cannot be read, the call's result says why."""
@@ -208,7 +208,7 @@ class Survey:
             elif call.name in DRAFTS:
                 self._dialogue.answer(conversation, call, NOT_YET, ok=False)
             else:
-                ok, text = await self._run.look(call.name, call.arguments)
+                ok, text = await self._run.call_read_only(call.name, call.arguments)
                 self._dialogue.answer(conversation, call, text, ok=ok)
 
     def _missing(self, conversation: Conversation, wanted: Verb) -> str:
@@ -228,7 +228,7 @@ class Survey:
             return True
         return call.name in self._run.toolbox and not self._run.toolbox.get(call.name).is_read_only
 
-    def _settled(self, conversation: Conversation, wanted: Verb, refusal: Refusal) -> list[Item]:
+    def _results_of_open_calls(self, conversation: Conversation, wanted: Verb, refusal: Refusal) -> list[Item]:
         """Return one result for each open call. Submissions are answered by their gates."""
         results: list[Item] = []
         for call in self._dialogue.open_calls(conversation):
@@ -259,7 +259,7 @@ class Survey:
 
     def accepted(self, conversation: Conversation) -> list[Item]:
         """Return the results of the calls that ended the survey, for a step that branches off it."""
-        return self._settled(conversation, Verb.SUBMIT_PLAN, Refusal())
+        return self._results_of_open_calls(conversation, Verb.SUBMIT_PLAN, Refusal())
 
     def hand_over(self, survey: Conversation, step: Conversation) -> None:
         """Answer the submissions in the conversation of the first step, which carries out the calls after the plan."""

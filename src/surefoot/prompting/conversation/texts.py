@@ -65,7 +65,7 @@ def opening(run: RunContext, *, planned: bool = False) -> list[Item]:
         earlier=earlier_facts(run),
         checks=_given_checks(run) + run.state.newest_changes,
         instructions=instructions(run.root, named, INSTRUCTION_CHARS) + nested_instructions(files, named),
-        map=repo_map(files, run.task.text, reader(run.root, MAX_SOURCE_CHARS), failing=failing, shown=whole),
+        map=repo_map(files, run.task.text, reader(run.root, MAX_SOURCE_CHARS), failing=failing, shown_elsewhere=whole),
         start="The plan was given." if planned else SUBMIT,
         files=quotes + _missing_files(files, run.task.text),
     )
@@ -140,12 +140,12 @@ def _given_checks(run: RunContext) -> str:
     if not rows:
         return ""
     failing = failing_part(before, FIRST_CHECK_CHARS)
-    shown = f"\nWhat failed:\n{failing}\n" if failing else ""
-    return "\n# Checked at the end\n" + "\n".join(rows) + f"\n{shown}"
+    failures = f"\nWhat failed:\n{failing}\n" if failing else ""
+    return "\n# Checked at the end\n" + "\n".join(rows) + f"\n{failures}"
 
 
-def step_start(run: RunContext, step_run: StepRun, shown: Sequence[str] = ()) -> str:
-    """Tell the model which step is next, what must hold, and what failed. Failures in `shown` are not repeated."""
+def step_start(run: RunContext, step_run: StepRun, seen: Sequence[str] = ()) -> str:
+    """Tell the model which step is next, what must hold, and what failed. Failures in `seen` are not repeated."""
     step, state = step_run.step, run.state
     lines = [f"# Step {step.id}: {step.name}"]
     if len(state.steps) > 1:
@@ -168,7 +168,7 @@ def step_start(run: RunContext, step_run: StepRun, shown: Sequence[str] = ()) ->
     # Failures that are the same as before the run are in the first message.
     known = {stable(result.detail) for result in state.results_before if not result.passed}
     failing = failing_part([result for result in results if stable(result.detail) not in known])
-    if failing and not any(failing in text for text in shown):
+    if failing and not any(failing in text for text in seen):
         lines.append(f"This failed at the start of the step:\n{failing}")
     return "\n\n".join(lines)
 
@@ -191,11 +191,11 @@ def facts(run: RunContext, step_run: StepRun) -> str:
     if step_run.failures:
         undone = ", ".join(_changed(step_run)[:30])
         put_back = f"All files are as before that attempt{f', also {undone}, which it had changed' if undone else ''}"
-        kept = "What it changed is still there" if step_run.work_kept else put_back
+        outcome = "What it changed is still there" if step_run.work_kept else put_back
         last = step_run.failures[-1]
         tried = "\n".join(f"- {note}" for note in dict.fromkeys(step_run.notes[-4:]))
         parts.append(
-            f"# An earlier attempt at this step failed\n{last.message}\n{last.evidence[:CHECK_CHARS]}\n{kept}."
+            f"# An earlier attempt at this step failed\n{last.message}\n{last.evidence[:CHECK_CHARS]}\n{outcome}."
             + (f"\nLearnt from it:\n{tried}\nDo it differently this time." if tried else "")
         )
     return "\n\n".join(parts)

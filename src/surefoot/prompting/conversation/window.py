@@ -47,7 +47,7 @@ def to_mask(
     """
     if not force and size(conversation, items, tools) < MASK_AT * window:
         return ()
-    recent, found, gained = 0.0, [], 0.0
+    recent, positions, gained = 0.0, [], 0.0
     keep = min(RECENT_TOKENS, window // 8 if force else window // 4)
     # The model has not seen the results after its last turn. They are masked only if they would not fit.
     unseen = max((at for at, item in enumerate(items) if isinstance(item, AssistantTurn)), default=len(items))
@@ -63,10 +63,10 @@ def to_mask(
         if fits and position > unseen:
             continue
         if recent > keep and tokens > max(2 * weigh_item(item.with_(text=mask(item.text))), WORTH_MASKING_ONE):
-            found.append(position)
+            positions.append(position)
             gained += tokens
     worth = force or gained >= min(WORTH_MASKING_TOKENS, window // 8)
-    return tuple(sorted(found)) if worth else ()
+    return tuple(sorted(positions)) if worth else ()
 
 
 def needs_new_window(conversation: Conversation, items: Sequence[Item], window: int, tools: float = 0.0) -> bool:

@@ -73,8 +73,8 @@ def read_file_answer(
         return Proposal("act", "edit_file", {"path": path}, reply.text)
     body = read_fenced(reply.text, path)
     if body is None:
-        wanted = "no search/replace block and no fenced block" if long else "no fenced code block"
-        raise UnreadableAnswer(f"the answer has {wanted} for {path}", answer=reply.text)
+        missing = "no search/replace block and no fenced block" if long else "no fenced code block"
+        raise UnreadableAnswer(f"the answer has {missing} for {path}", answer=reply.text)
     if reply.finish_reason == "length":
         raise UnreadableAnswer(f"the answer was cut off before {path} was complete", answer=reply.text)
     body = postprocess(path, body)

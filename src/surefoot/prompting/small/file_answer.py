@@ -91,5 +91,5 @@ def _prefill(run: RunContext, path: str, current: str, rest: str) -> str:
 
 
 def _sources(run: RunContext) -> list[str]:
-    shown = [path for path in files_to_show(run, visible_files(run)) if path.endswith(".py")]
-    return [read_text(run.root, path, budget_chars(run)) or "" for path in shown]
+    paths = [path for path in files_to_show(run, visible_files(run)) if path.endswith(".py")]
+    return [read_text(run.root, path, budget_chars(run)) or "" for path in paths]

@@ -24,15 +24,16 @@ async def ask_for_free_answer(run: RunContext, step_run: StepRun, failed: str, t
     reply = await ask_text(run, prompt)
     if reply.finish_reason == "length":
         raise UnreadableAnswer("the answer was cut off", answer=reply.text)
-    found = parts(reply.text, _only_file(run))
-    refusals = [part for part in found if not part.path and refusal_in(part.text)]  # written as if it were a command
-    wanted = [part for part in found if part not in refusals and not _changes_nothing(run, part)]
-    if not wanted and (refusal := refusal_in(refusals[0].text if refusals else reply.text)):
+    answer_parts = parts(reply.text, _only_file(run))
+    # A refusal may be written as if it were a command.
+    refusals = [part for part in answer_parts if not part.path and refusal_in(part.text)]
+    effective = [part for part in answer_parts if part not in refusals and not _changes_nothing(run, part)]
+    if not effective and (refusal := refusal_in(refusals[0].text if refusals else reply.text)):
         return [refusal]
-    if not wanted:
-        problem = "the answer changes nothing" if found else "the answer has neither a file nor a command"
+    if not effective:
+        problem = "the answer changes nothing" if answer_parts else "the answer has neither a file nor a command"
         raise UnreadableAnswer(problem, answer=reply.text)
-    return [_proposal(part) for part in wanted]
+    return [_proposal(part) for part in effective]
 
 
 def _broken_action(step_run: StepRun) -> str:

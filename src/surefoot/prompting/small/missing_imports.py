@@ -69,12 +69,12 @@ def _missing(tree: ast.Module) -> list[str]:
         return []  # a star import may bind any name
     nodes = list(ast.walk(tree))
     parts = {(n.value.id, n.attr) for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
-    found = {_import_of(name, part) for name, part in parts if name not in known and name != "datetime"}
+    imports = {_import_of(name, part) for name, part in parts if name not in known and name != "datetime"}
     if "datetime" not in known:
-        found.add(_import_of_datetime({part for name, part in parts if name == "datetime"}))
+        imports.add(_import_of_datetime({part for name, part in parts if name == "datetime"}))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    found |= {f"from {_FROM[name]} import {name}" for name in names - known if name in _FROM}
-    return sorted(found - {""}, key=lambda line: (line.startswith("from"), line))
+    imports |= {f"from {_FROM[name]} import {name}" for name in names - known if name in _FROM}
+    return sorted(imports - {""}, key=lambda line: (line.startswith("from"), line))
 
 
 def _import_of(name: str, part: str) -> str:

@@ -21,13 +21,13 @@ def outline(source: str, evidence: str) -> str:
         return ""
     words = set(re.findall(r"\w+", evidence))
     bodies = sorted({_body(node) for node in ast.walk(tree) if _is_named(node, words)})
-    lines, kept, done = source.split("\n"), list[str](), 0
+    lines, parts, next_line = source.split("\n"), list[str](), 0
     for first, end, indent in bodies:
-        if first < done:
+        if first < next_line:
             continue  # a function inside one that is left out already
-        kept += [*lines[done:first], " " * indent + LEFT_OUT]
-        done = end
-    return "\n".join([*kept, *lines[done:]]) if kept else ""
+        parts += [*lines[next_line:first], " " * indent + LEFT_OUT]
+        next_line = end
+    return "\n".join([*parts, *lines[next_line:]]) if parts else ""
 
 
 def _is_named(node: ast.AST, words: set[str]) -> bool:

@@ -27,10 +27,10 @@ def plain_question(
     `replacement` is a piece of the quoted files and what to show instead of it.
     """
     files = visible_files(run)
-    shown = set(files_to_show(run, files))
+    to_show = set(files_to_show(run, files))
     step = step_run.step
     stand_ins = stand_ins_for(run, step.id)
-    text = quoted_files(run.root, [path for path in files if path in shown], budget_chars(run) // 2)
+    text = quoted_files(run.root, [path for path in files if path in to_show], budget_chars(run) // 2)
     question = render(
         "question",
         instructions=project_instructions(run, files),

@@ -45,11 +45,11 @@ class Runs:
     async def view(self, name: str) -> RunView:
         """A run of this folder, by the beginning of its id. Raises UnknownRun for any other."""
         known = [run.run_id for run in self._hub.summaries(10_000, self._workspaces())]
-        found = [run_id for run_id in known if run_id == name] or [r for r in known if name and r.startswith(name)]
-        if len(found) != 1:
-            problem = "several runs begin" if found else "no run of this folder begins"
+        matches = [run_id for run_id in known if run_id == name] or [r for r in known if name and r.startswith(name)]
+        if len(matches) != 1:
+            problem = "several runs begin" if matches else "no run of this folder begins"
             raise UnknownRun(f"{problem} with {name!r}", remedy="see the tool list")
-        return await self._hub.view(found[0])
+        return await self._hub.view(matches[0])
 
     async def follow(self, run_id: str, on_progress: OnProgress, answered: frozenset[str] = frozenset()) -> RunView:
         """Wait until a run has ended, was stopped, or asks a question that is not in `answered`. Reports progress, and
@@ -57,16 +57,16 @@ class Runs:
         reported, number = "", 0
         while True:
             view = await self._hub.view(run_id)
-            settled, message = self._is_settled(view, answered), _progress(view)
+            has_stopped, message = self._has_ended_or_asks(view, answered), _progress(view)
             # The progress is the number of the event, which only grows, as the protocol demands.
-            if message != reported and view.state.seq > number and (not settled or view.state.outcome is not None):
+            if message != reported and view.state.seq > number and (not has_stopped or view.state.outcome is not None):
                 reported, number = message, view.state.seq
                 await on_progress(float(number), message)
-            if settled:
+            if has_stopped:
                 return view
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _is_settled(self, view: RunView, answered: frozenset[str]) -> bool:
+    def _has_ended_or_asks(self, view: RunView, answered: frozenset[str]) -> bool:
         if view.state.outcome is not None and not self._commands.is_driven(view.state.run_id):
             return True
         if any(question.id not in answered for question in view.state.open_questions):

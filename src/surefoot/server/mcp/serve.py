@@ -126,49 +126,53 @@ class Door:
 
     # -- the tools ---------------------------------------------------------------------------------------------------
 
-    async def _run(self, context: "Context", params: "types.CallToolRequestParams", given: d.RunArguments) -> Any:
+    async def _run(self, context: "Context", params: "types.CallToolRequestParams", arguments: d.RunArguments) -> Any:
         if params.request_state is not None:
             # The client comes back with the answer to a question of the run that this call has started.
             return await self._go_on(context, params)
-        started = self._runs.start(given.task, given.checks, plan_only=given.plan_only, continues=given.continues)
+        started = self._runs.start(
+            arguments.task, arguments.checks, plan_only=arguments.plan_only, continues=arguments.continues
+        )
         starting = asyncio.ensure_future(started)
         try:
             run_id = await asyncio.shield(starting)
         except asyncio.CancelledError:
             self._in_background(self._cancel_started(starting))
             raise
-        return await self._until_settled(context, run_id) if given.wait else await self._shown(run_id)
+        return await self._follow(context, run_id) if arguments.wait else await self._run_result(run_id)
 
-    async def _answer(self, context: "Context", params: "types.CallToolRequestParams", given: d.AnswerArguments) -> Any:
+    async def _answer(
+        self, context: "Context", params: "types.CallToolRequestParams", arguments: d.AnswerArguments
+    ) -> Any:
         if params.request_state is not None:
             return await self._go_on(context, params)
-        view = await self._runs.view(given.run)
-        run_id, question = view.state.run_id, _question(view, given.question)
-        await self._runs.answer(run_id, question, given.answer, by_person=False)
-        if not given.wait:
-            return await self._shown(run_id)
-        return await self._until_settled(context, run_id, frozenset({question.id}))
+        view = await self._runs.view(arguments.run)
+        run_id, question = view.state.run_id, _question(view, arguments.question)
+        await self._runs.answer(run_id, question, arguments.answer, by_person=False)
+        if not arguments.wait:
+            return await self._run_result(run_id)
+        return await self._follow(context, run_id, frozenset({question.id}))
 
-    async def _status(self, _: "Context", params: object, given: d.StatusArguments) -> d.RunResult:
-        return d.run_result(await self._runs.view(given.run))
+    async def _status(self, _: "Context", params: object, arguments: d.StatusArguments) -> d.RunResult:
+        return d.run_result(await self._runs.view(arguments.run))
 
-    async def _diff(self, _: "Context", params: object, given: d.DiffArguments) -> d.DiffResult:
-        view = await self._runs.view(given.run)
-        text, truncated, tool_files = await self._runs.diff(view.state.run_id, given.step)
+    async def _diff(self, _: "Context", params: object, arguments: d.DiffArguments) -> d.DiffResult:
+        view = await self._runs.view(arguments.run)
+        text, truncated, tool_files = await self._runs.diff(view.state.run_id, arguments.step)
         return d.DiffResult(run=view.state.run_id, diff=text, truncated=truncated, tool_files=tool_files)
 
-    async def _undo(self, _: "Context", params: object, given: d.UndoArguments) -> d.RunResult:
-        view = await self._runs.view(given.run)
-        await self._runs.undo(view.state.run_id, given.step)
-        return await self._shown(view.state.run_id)
+    async def _undo(self, _: "Context", params: object, arguments: d.UndoArguments) -> d.RunResult:
+        view = await self._runs.view(arguments.run)
+        await self._runs.undo(view.state.run_id, arguments.step)
+        return await self._run_result(view.state.run_id)
 
-    async def _cancel(self, _: "Context", params: object, given: d.CancelArguments) -> d.RunResult:
-        view = await self._runs.view(given.run)
+    async def _cancel(self, _: "Context", params: object, arguments: d.CancelArguments) -> d.RunResult:
+        view = await self._runs.view(arguments.run)
         await self._runs.cancel(view.state.run_id)
         return d.run_result(await self._runs.follow(view.state.run_id, _nothing))
 
-    async def _list(self, _: "Context", params: object, given: d.ListArguments) -> d.RunList:
-        rows = [run_row(view) for view in await self._runs.listed(given.limit)]
+    async def _list(self, _: "Context", params: object, arguments: d.ListArguments) -> d.RunList:
+        rows = [run_row(view) for view in await self._runs.listed(arguments.limit)]
         runs = [
             d.ListedRun(
                 run=row["id"],
@@ -183,10 +187,10 @@ class Door:
 
     # -- following a run ---------------------------------------------------------------------------------------------
 
-    async def _shown(self, run_id: str) -> d.RunResult:
+    async def _run_result(self, run_id: str) -> d.RunResult:
         return d.run_result(await self._runs.view(run_id))
 
-    async def _until_settled(
+    async def _follow(
         self, context: "Context", run_id: str, answered: frozenset[str] = frozenset()
     ) -> "d.RunResult | types.InputRequiredResult":
         """Follow a run until it has ended or waits. Its questions are put to the client's user, if the client can."""
@@ -232,7 +236,7 @@ class Door:
         if words is None:
             return d.run_result(view)
         await self._runs.answer(view.state.run_id, _question(view, question_id), words, by_person=True)
-        return await self._until_settled(context, view.state.run_id, frozenset({question_id}))
+        return await self._follow(context, view.state.run_id, frozenset({question_id}))
 
     def _in_background(self, work: Awaitable[None]) -> None:
         """Run work that outlives a cancelled request."""
@@ -253,12 +257,12 @@ class Door:
 
 def _question(view: RunView, question_id: str) -> Question:
     questions = view.state.open_questions
-    found = [q for q in questions if q.id == question_id] if question_id else questions
-    if len(found) == 1:
-        return found[0]
+    matches = [q for q in questions if q.id == question_id] if question_id else questions
+    if len(matches) == 1:
+        return matches[0]
     ids = ", ".join(question.id for question in questions)
     raise UsageError(
-        f"run {view.state.run_id} has {'several open questions' if found else 'no such open question'}",
+        f"run {view.state.run_id} has {'several open questions' if matches else 'no such open question'}",
         remedy=f"open questions: {ids or 'none'}",
     )
 

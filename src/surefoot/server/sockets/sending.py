@@ -158,8 +158,8 @@ class Sender:
             name, message = "runs:snapshot", {"v": PROTOCOL, "rows": rows}
         else:
             changed, lists.changed = lists.changed, set()
-            found = [await self._list_row(session, lists, run_id) for run_id in changed]
-            upserts = [row for row in found if row is not None and lists.sent.get(row["id"]) != row]
+            list_rows = [await self._list_row(session, lists, run_id) for run_id in changed]
+            upserts = [row for row in list_rows if row is not None and lists.sent.get(row["id"]) != row]
             if not upserts:
                 return
             lists.sent |= {row["id"]: row for row in upserts}
@@ -175,8 +175,8 @@ class Sender:
 
     async def _run_rows(self, session: Session, lists: ListWatch) -> list[RunRow]:
         # A damaged run, or one of another version, must not hide the others.
-        found = [await self._list_row(session, lists, item.run_id) for item in self._hub.summaries(LISTED_RUNS)]
-        return [row for row in found if row is not None]
+        rows = [await self._list_row(session, lists, item.run_id) for item in self._hub.summaries(LISTED_RUNS)]
+        return [row for row in rows if row is not None]
 
     async def _list_row(self, session: Session, lists: ListWatch, run_id: str) -> RunRow | None:
         view = await self._view(session, run_id)

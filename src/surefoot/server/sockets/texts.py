@@ -26,11 +26,11 @@ class Texts:
 
     def listen_to(self, run_ids: set[str]) -> None:
         """Listen to those of these runs that a process drives, and to no others."""
-        wanted = {run_id for run_id in run_ids if self._hub.is_live(run_id)}
-        for run_id in self._listeners.keys() - wanted:
+        live = {run_id for run_id in run_ids if self._hub.is_live(run_id)}
+        for run_id in self._listeners.keys() - live:
             self._listeners.pop(run_id).close()
             self._latest.pop(run_id, None)
-        for run_id in sorted(wanted - self._listeners.keys())[: MAX_LISTENERS - len(self._listeners)]:
+        for run_id in sorted(live - self._listeners.keys())[: MAX_LISTENERS - len(self._listeners)]:
             try:
                 self._listeners[run_id] = LiveTextListener(self._hub.home, run_id, self._receive)
             except OSError as error:

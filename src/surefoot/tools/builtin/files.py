@@ -44,8 +44,8 @@ def read_file(
         note = ""
     except UnicodeDecodeError:
         note = f"({name} is not UTF-8: what could not be read is shown as \ufffd)"
-    shown = show_lines(name, text, start_line, end_line, context.read_chars, how="read_file")
-    summary = f"{note}\n{shown}" if note else shown
+    lines = show_lines(name, text, start_line, end_line, context.read_chars, how="read_file")
+    summary = f"{note}\n{lines}" if note else lines
     return ToolResult(ok=True, summary=summary, output=summary)
 
 
@@ -150,19 +150,19 @@ def show_lines(name: str, text: str, start: int | None, end: int | None, room: i
             argument="start_line" if first > len(lines) else "end_line",
             remedy=f"ask for lines between 1 and {len(lines)}",
         )
-    shown: list[str] = []
+    rows: list[str] = []
     for line in lines[first - 1 : last]:
         cut = line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}[... {len(line) - MAX_LINE:,} more characters]"
         room -= len(cut) + 1
-        if (room < 0 and shown) or len(shown) == MAX_LINES:
+        if (room < 0 and rows) or len(rows) == MAX_LINES:
             break
-        shown.append(cut)
-    reached = first + len(shown) - 1
+        rows.append(cut)
+    reached = first + len(rows) - 1
     if reached == len(lines) and first == 1:
         head = f"{name} ({_count(len(lines), 'line')}):"
     else:
         head = f"{name}, lines {first} to {reached} of {len(lines)}:"
-    body = "\n".join(shown)
+    body = "\n".join(rows)
     if reached < last:
         return f"{head}\n{body}\n[{last - reached} more lines; {how} with start_line={reached + 1} shows them]"
     return f"{head}\n{body}"

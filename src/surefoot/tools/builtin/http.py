@@ -43,7 +43,7 @@ async def http_get(context: ToolContext, url: str) -> ToolResult:
         async with _limited(url, seconds_left):
             targets = await _resolve(address)
         seconds_left -= time.monotonic() - clock
-        await _require_permission(context, Hop(str(address), *_shown(targets), previous))
+        await _require_permission(context, Hop(str(address), *_address_and_kind(targets), previous))
         clock = time.monotonic()
         async with _limited(url, seconds_left):
             page = await _fetch(address, targets)
@@ -83,8 +83,8 @@ def _parse(url: str, *, of: str = "") -> Address:
     return address
 
 
-def _cannot_fetch(url: str, why: object) -> ToolError:
-    return ToolError(f"{url!r} cannot be fetched: {why}", argument="url", remedy="give another address")
+def _cannot_fetch(url: str, reason: object) -> ToolError:
+    return ToolError(f"{url!r} cannot be fetched: {reason}", argument="url", remedy="give another address")
 
 
 @contextlib.asynccontextmanager
@@ -104,13 +104,13 @@ async def _resolve(address: Address) -> _Targets:
         return _Targets((address.host,), proxy)
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        addresses = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise ConnectionError(f"{address.host} cannot be found: {error}") from error
-    return _Targets(tuple(dict.fromkeys(str(entry[4][0]) for entry in found)))
+    return _Targets(tuple(dict.fromkeys(str(entry[4][0]) for entry in addresses)))
 
 
-def _shown(targets: _Targets) -> tuple[str, str]:
+def _address_and_kind(targets: _Targets) -> tuple[str, str]:
     """Return the address to show, and its kind. One private address among several makes all of them private."""
     kinds = {one: private_kind(one) or ("private" if is_private_host(one) else "") for one in targets.addresses}
     chosen = next((one for one, kind in kinds.items() if kind), targets.addresses[0])

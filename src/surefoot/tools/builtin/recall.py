@@ -23,8 +23,8 @@ def read_result(
         known = ", ".join([*context.results, *context.step_outputs][-20:]) or "there are none yet"
         raise ToolError(f"there is no result {action_id!r}", argument="action_id", remedy=f"results so far: {known}")
     name = f"the output of {action_id}"
-    shown = show_lines(name, clean(text), start_line, end_line, context.read_chars, how="read_result")
-    return ToolResult(ok=True, summary=shown, output=shown)
+    lines = show_lines(name, clean(text), start_line, end_line, context.read_chars, how="read_result")
+    return ToolResult(ok=True, summary=lines, output=lines)
 
 
 @tool

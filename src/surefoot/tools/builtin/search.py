@@ -96,13 +96,13 @@ def _format_answer(pattern: str, answer: dict[str, Any]) -> str:
     lines = [f"{_count(total, 'match', 'matches')} in {_count(files, 'file')}{_mode_note(answer)}"]
     if total > len(matches):
         lines[0] += f", the first {len(matches)} shown; narrow it with path or glob"
-    shown: dict[str, dict[int, str]] = {}
+    by_file: dict[str, dict[int, str]] = {}
     matched = {(match["file"], match["line"]) for match in matches}
     for match in matches:
         for number, text in match["around"]:
             if total <= MAX_WITH_CONTEXT or number == match["line"]:
-                shown.setdefault(match["file"], {})[number] = text
-    for file, numbered in shown.items():
+                by_file.setdefault(match["file"], {})[number] = text
+    for file, numbered in by_file.items():
         lines.append(f"{file}:")
         previous = None
         for number, text in sorted(numbered.items()):

@@ -58,10 +58,10 @@ def _find_matches(request: dict[str, Any], pattern: "re.Pattern[str]", way: dict
     total = files = 0
     for name in candidates:
         lines = _read_lines(name, root, request["max_bytes"])
-        found = [index for index, line in enumerate(lines) if pattern.search(line)]
-        total += len(found)
-        files += bool(found)
-        for index in found[: max(0, request["max_matches"] - len(matches))]:
+        matching = [index for index, line in enumerate(lines) if pattern.search(line)]
+        total += len(matching)
+        files += bool(matching)
+        for index in matching[: max(0, request["max_matches"] - len(matches))]:
             around = range(max(0, index - request["context"]), min(len(lines), index + request["context"] + 1))
             matches.append(
                 {"file": name, "line": index + 1, "around": [[number + 1, lines[number]] for number in around]}
@@ -76,29 +76,29 @@ def _files_with_matches(request: dict[str, Any], way: dict[str, bool], root: int
     # The pattern is part of an option, and files begin with a dot, so neither can be taken for an option.
     options += ["--no-ignore", "--hidden", f"--regexp={request['pattern']}"]
     options += [*([] if way["regex"] else ["--fixed-strings"]), *(["--ignore-case"] if way["any_case"] else []), "--"]
-    found: set[str] = set()
+    paths: set[str] = set()
     batch: list[str] = []
     for name in request["files"]:
         if _is_searched(name, root, request["max_bytes"]):
             batch.append(f"./{name}")
         if len(batch) >= BATCH:
-            found |= _run_ripgrep([request["ripgrep"], *options, *batch], request["root"])
+            paths |= _run_ripgrep([request["ripgrep"], *options, *batch], request["root"])
             batch = []
     if batch:
-        found |= _run_ripgrep([request["ripgrep"], *options, *batch], request["root"])
-    return [name for name in request["files"] if f"./{name}" in found]
+        paths |= _run_ripgrep([request["ripgrep"], *options, *batch], request["root"])
+    return [name for name in request["files"] if f"./{name}" in paths]
 
 
 def _run_ripgrep(argv: list[str], root: str) -> set[str]:
     import subprocess
 
     try:
-        done = subprocess.run(argv, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        process = subprocess.run(argv, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except (OSError, ValueError) as error:
         raise _NoRipgrep from error
-    if done.returncode not in (0, 1):
+    if process.returncode not in (0, 1):
         raise _NoRipgrep
-    return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+    return {os.fsdecode(name) for name in process.stdout.split(b"\0") if name}
 
 
 def _is_searched(path: str, root: int, max_bytes: int) -> bool:

@@ -106,9 +106,9 @@ def refuse_lost_secrets(
 
 def refuse_placeholders(has_hidden: Callable[[], bool], argument: str, text: str) -> None:
     """Refuse text with a placeholder for a secret, if the model was shown any."""
-    if (found := PLACEHOLDER.search(text)) and has_hidden():
+    if (placeholder := PLACEHOLDER.search(text)) and has_hidden():
         raise ToolError(
-            f"the {argument} contains {found.group()}, which stands for a secret that you were not shown",
+            f"the {argument} contains {placeholder.group()}, which stands for a secret that you were not shown",
             argument=argument,
             remedy="leave it out; a command can move or copy the file that contains the secret",
         )
@@ -171,13 +171,13 @@ def _parent(root: Path, file: Path, *, create: bool = False) -> Iterator[int]:
 
 
 def _not_a_folder(root: Path, file: Path, name: str, folder: int) -> ToolError:
-    shown = relative(root, file)
+    path = relative(root, file)
     status = _status(name, folder)
     if status is not None and stat.S_ISLNK(status.st_mode):
         return PathOutsideWorkspace(
-            f"{shown!r} was turned into a link while it was being used", argument="path", remedy="try again"
+            f"{path!r} was turned into a link while it was being used", argument="path", remedy="try again"
         )
-    return ToolError(f"{name!r} in {shown!r} is a file, not a folder", argument="path", remedy="choose another folder")
+    return ToolError(f"{name!r} in {path!r} is a file, not a folder", argument="path", remedy="choose another folder")
 
 
 def _status(name: str, folder: int) -> os.stat_result | None:

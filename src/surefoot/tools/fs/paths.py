@@ -33,8 +33,9 @@ _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
 def resolve(root: Path, path: str, *, for_writing: bool, protected: Collection[str] = (), follow: bool = True) -> Path:
     """Return the real path, which is inside `root`, or raise a `ToolError` with the reason.
 
-    With `follow=False` a link in the last component is not followed, because deleting or moving a link leaves its
-    target alone.
+    `protected` are paths relative to `root` that may be read but not written, such as tests from before the run. With
+    `follow=False` a link in the last component is not followed, because deleting or moving a link leaves its target
+    alone.
     """
     home = Path(os.path.realpath(root))
     _refuse_malformed(path)
@@ -46,7 +47,7 @@ def resolve(root: Path, path: str, *, for_writing: bool, protected: Collection[s
         )
     _refuse_secret(home, real, path)
     if for_writing:
-        _refuse_protected(home, real, path, protected)
+        _refuse_unwritable(home, real, path, protected)
     return real
 
 
@@ -75,9 +76,9 @@ def _refuse_malformed(path: str) -> None:
     elif len(encoded) > MAX_PATH_BYTES or any(len(name) > MAX_NAME_BYTES for name in encoded.split(b"/")):
         problem = "is too long"
     if problem:
-        shown = path if len(path) <= 60 else path[:60] + "..."
+        excerpt = path if len(path) <= 60 else path[:60] + "..."
         raise ToolError(
-            f"the path {shown!r} {problem}",
+            f"the path {excerpt!r} {problem}",
             argument="path",
             remedy="give a path relative to the workspace, like src/app.py",
         )
@@ -137,7 +138,7 @@ def _refuse_secret(home: Path, real: Path, path: str) -> None:
         )
 
 
-def _refuse_protected(home: Path, real: Path, path: str, protected: Collection[str]) -> None:
+def _refuse_unwritable(home: Path, real: Path, path: str, protected: Collection[str]) -> None:
     inside = real.relative_to(home)
     for part in inside.parts:
         reason = _OWNED_FOLDERS.get(part.lower())
@@ -192,15 +193,15 @@ def _refuse_git_folder(home: Path, real: Path, path: str) -> None:
 
 def _nearest(root: Path, path: str) -> list[str]:
     """Return files of the same name in other folders, then files with similar names."""
-    wanted = path.strip().replace("\\", "/")
-    name = wanted.rsplit("/", 1)[-1]
+    plain_path = path.strip().replace("\\", "/")
+    name = plain_path.rsplit("/", 1)[-1]
     known = [entry.path for entry in walk(root).entries if not entry.is_folder]
     same_name = [known_path for known_path in known if known_path.rsplit("/", 1)[-1].lower() == name.lower()]
     by_name: dict[str, str] = {}
     for known_path in known:
         by_name.setdefault(known_path.rsplit("/", 1)[-1], known_path)
     similar = [by_name[close] for close in difflib.get_close_matches(name, by_name, n=MAX_SUGGESTIONS, cutoff=0.6)]
-    similar += difflib.get_close_matches(wanted, known, n=MAX_SUGGESTIONS, cutoff=0.7)
+    similar += difflib.get_close_matches(plain_path, known, n=MAX_SUGGESTIONS, cutoff=0.7)
     return list(dict.fromkeys(same_name + similar))[:MAX_SUGGESTIONS]
 
 

@@ -198,13 +198,13 @@ def _as_transport(context: Any) -> Any:
 
 
 async def _list_tools(client: "Client") -> dict[str, ToolDefinition]:
-    found: dict[str, ToolDefinition] = {}
+    definitions: dict[str, ToolDefinition] = {}
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
-        for tool in page.tools[: MAX_TOOLS - len(found)]:
+        for tool in page.tools[: MAX_TOOLS - len(definitions)]:
             hints = tool.annotations
-            found[tool.name] = ToolDefinition(
+            definitions[tool.name] = ToolDefinition(
                 name=tool.name,
                 description=tool.description or "",
                 input_schema=tool.input_schema,
@@ -212,6 +212,6 @@ async def _list_tools(client: "Client") -> dict[str, ToolDefinition]:
                 idempotent=bool(hints and hints.idempotent_hint),
             )
         cursor = page.next_cursor
-        if not cursor or len(found) >= MAX_TOOLS:
+        if not cursor or len(definitions) >= MAX_TOOLS:
             break
-    return found
+    return definitions

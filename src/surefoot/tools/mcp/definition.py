@@ -115,12 +115,12 @@ def _one_line(text: str, limit: int) -> str:
 
 def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the shared parts of a schema, which are under either of two keys."""
-    found: dict[str, Any] = {}
+    definitions: dict[str, Any] = {}
     for key in ("definitions", "$defs"):
         parts = schema.get(key)
         if isinstance(parts, dict):
-            found |= {name: part for name, part in parts.items() if _PARAMETER.fullmatch(name)}
-    return found
+            definitions |= {name: part for name, part in parts.items() if _PARAMETER.fullmatch(name)}
+    return definitions
 
 
 def _clean(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:

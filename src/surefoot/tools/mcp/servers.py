@@ -164,17 +164,17 @@ class _Consent:
 
 
 async def _tools_of(server: Server, notify: Notify) -> list[Tool]:
-    name, wanted = server.server.name, server.server.settings.tools
+    name, selected = server.server.name, server.server.settings.tools
     try:
         definitions = await server.known()
     except SurefootError as error:
         notify(f"{error}; its tools are missing in this run" + (f" ({error.remedy})" if error.remedy else ""))
         return []
-    if unknown := [tool for tool in wanted if tool not in definitions]:
+    if unknown := [tool for tool in selected if tool not in definitions]:
         notify(f"the MCP server {name} has no tool {', '.join(unknown)}")
-    chosen = [d for d in definitions.values() if not wanted or d.name in wanted]
+    chosen = [d for d in definitions.values() if not selected or d.name in selected]
     tools = {definition.name: server.tool(definition) for definition in chosen}
-    if unusable := [tool for tool, made in tools.items() if made is None]:
+    if unusable := [tool for tool, made_tool in tools.items() if made_tool is None]:
         notify(
             f"the MCP server {name} has tools that cannot be used, because the name of a required parameter is not "
             f"valid: {len(unusable)}"

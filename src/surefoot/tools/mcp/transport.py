@@ -59,14 +59,14 @@ def program_of(server: ConfiguredServer, root: Path) -> Path:
     Raises ToolUnavailable if there is no such program.
     """
     command = server.settings.command
-    found = Path(command) if command.startswith("/") else find_program(command, root)
-    if found is None or not os.access(found, os.X_OK):
+    program = Path(command) if command.startswith("/") else find_program(command, root)
+    if program is None or not os.access(program, os.X_OK):
         raise ToolUnavailable(
             f"the program of the MCP server {server.name}, {command}, is not installed",
             remedy=f"install it, or correct its command: {server.source}. Programs inside the workspace are not "
             "found by name; give their absolute path",
         )
-    return found
+    return program
 
 
 def server_env(server: ConfiguredServer, environ: Mapping[str, str]) -> dict[str, str]:

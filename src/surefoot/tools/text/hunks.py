@@ -79,39 +79,41 @@ def _place(label: str, lines: list[str], hunk: Hunk, after: int) -> tuple[int, i
     if not hunk.old:
         return _insertion(label, lines, hunk, blocks, after), 0
     for way, (_, key) in enumerate(_WAYS):
-        wanted, keyed = [key(line) for line in hunk.old], [key(line) for line in lines]
-        size = len(wanted)
-        found = [n for n in range(len(keyed) - size + 1) if keyed[n] == wanted[0] and keyed[n : n + size] == wanted]
-        if not found:
+        old_keys, keyed = [key(line) for line in hunk.old], [key(line) for line in lines]
+        size = len(old_keys)
+        starts = [
+            n for n in range(len(keyed) - size + 1) if keyed[n] == old_keys[0] and keyed[n : n + size] == old_keys
+        ]
+        if not starts:
             continue
-        chosen = _chosen(found, blocks, after, len(lines) - size if hunk.at_end else None)
+        chosen = _chosen(starts, blocks, after, len(lines) - size if hunk.at_end else None)
         if len(chosen) == 1:
             return chosen[0], way
         raise _ambiguous(label, lines, chosen, size)
     raise _missing(label, lines, hunk)
 
 
-def _chosen(found: list[int], blocks: list[range], after: int, end: int | None) -> list[int]:
+def _chosen(starts: list[int], blocks: list[range], after: int, end: int | None) -> list[int]:
     """Narrow equal places down by the end of the file, the `@@` lines, and the order of the hunks."""
-    if end in found:
-        return [n for n in found if n == end]
-    inside = [n for n in found if any(n in block for block in blocks)]
-    below = [n for n in found if blocks and n >= min(block.start for block in blocks)]
-    for narrowed in (inside, below, found):
+    if end in starts:
+        return [n for n in starts if n == end]
+    inside = [n for n in starts if any(n in block for block in blocks)]
+    below = [n for n in starts if blocks and n >= min(block.start for block in blocks)]
+    for narrowed in (inside, below, starts):
         if len(narrowed) == 1:
             return narrowed
         if later := [n for n in narrowed if n >= after]:
             return later
-    return found
+    return starts
 
 
 def _blocks(lines: list[str], anchors: Sequence[str]) -> list[range]:
     """Return the blocks of the `@@` lines, each down to the next line that is indented no deeper."""
     blocks = [range(len(lines))]
     for anchor in anchors:
-        wanted = collapse(anchor)
+        header = collapse(anchor)
         for fits in (str.__eq__, str.startswith):
-            headers = [n for block in blocks for n in block if fits(collapse(lines[n]), wanted)]
+            headers = [n for block in blocks for n in block if fits(collapse(lines[n]), header)]
             if headers:
                 break
         blocks = [range(n, _block_end(lines, n)) for n in dict.fromkeys(headers)]
@@ -131,12 +133,12 @@ def _insertion(label: str, lines: list[str], hunk: Hunk, blocks: list[range], af
     """Return where to insert a hunk that only adds lines: below its `@@` line; without one, at the end of the file."""
     if not hunk.anchors or hunk.at_end:
         return len(lines)
-    found = [block.start for block in blocks]
-    found = found if len(found) == 1 else [n for n in found if n >= after] or found
-    if len(found) == 1:
-        return found[0] + 1
-    if found:
-        raise _ambiguous(label, lines, found, 1)
+    starts = [block.start for block in blocks]
+    starts = starts if len(starts) == 1 else [n for n in starts if n >= after] or starts
+    if len(starts) == 1:
+        return starts[0] + 1
+    if starts:
+        raise _ambiguous(label, lines, starts, 1)
     raise ToolError(
         f"{label}: the line {hunk.anchors[-1]!r} of its @@ is not in the file",
         argument="patch",
@@ -144,11 +146,11 @@ def _insertion(label: str, lines: list[str], hunk: Hunk, blocks: list[range], af
     )
 
 
-def _ambiguous(label: str, lines: list[str], found: Sequence[int], size: int) -> ToolError:
-    shown = "\n".join(numbered(lines, n - 1, n + size + 1) for n in found[:MAX_SHOWN])
-    where = ", ".join(str(n + 1) for n in found)
+def _ambiguous(label: str, lines: list[str], starts: Sequence[int], size: int) -> ToolError:
+    excerpts = "\n".join(numbered(lines, n - 1, n + size + 1) for n in starts[:MAX_SHOWN])
+    where = ", ".join(str(n + 1) for n in starts)
     return ToolError(
-        f"{label}: its lines are in {len(found)} places, at the lines {where}:\n{shown}",
+        f"{label}: its lines are in {len(starts)} places, at the lines {where}:\n{excerpts}",
         argument="patch",
         remedy="add lines that stay around it, or an @@ line with the function or class that is meant",
     )
@@ -167,11 +169,11 @@ def _missing(label: str, lines: list[str], hunk: Hunk) -> ToolError:
     if start is None:
         message, remedy = f"{label}: its lines are not in the file, nor anything like them", "read the file first"
         return ToolError(message, argument="patch", remedy=remedy)
-    shown = numbered(lines, start - 2, start + len(hunk.old) + 2)
+    excerpt = numbered(lines, start - 2, start + len(hunk.old) + 2)
     missing = missing_line(lines, hunk.old)
     differs = f"\nThis line of the patch is nowhere in the file: {missing}" if missing else ""
     return ToolError(
-        f"{label}: its lines are not in the file as they are in the patch. The nearest lines are:\n{shown}{differs}",
+        f"{label}: its lines are not in the file as they are in the patch. The nearest lines are:\n{excerpt}{differs}",
         argument="patch",
         remedy="copy the lines that stay, and those to remove, exactly as they are",
     )

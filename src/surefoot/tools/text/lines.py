@@ -88,19 +88,19 @@ def splice(raw: list[str], match: Match) -> str:
 def nearest(lines: list[str], search: list[str]) -> int | None:
     """Return the start of the region with most of the searched lines, else the one around the line that is most similar
     to the longest of them; None if no line is similar."""
-    wanted = [collapse(line) for line in search]
+    collapsed = [collapse(line) for line in search]
     starts: Counter[int] = Counter()
     positions: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
         positions.setdefault(collapse(line), []).append(index)
-    for offset, line in enumerate(wanted):
+    for offset, line in enumerate(collapsed):
         if len(line) > 1:
             starts.update(max(0, index - offset) for index in positions.get(line, ())[:50])
     if starts:
         return min(starts, key=lambda start: (-starts[start], start))
-    longest = max(range(len(wanted)), key=lambda index: len(wanted[index]))
+    longest = max(range(len(collapsed)), key=lambda index: len(collapsed[index]))
     candidates = list(positions)[:MAX_COMPARED_LINES]
-    close = difflib.get_close_matches(wanted[longest][:200], candidates, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(collapsed[longest][:200], candidates, n=1, cutoff=0.5)
     return max(0, positions[close[0]][0] - longest) if close else None
 
 

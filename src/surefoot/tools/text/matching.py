@@ -128,46 +128,49 @@ def _match_lines(lines: list[str], search: list[str], replace: list[str]) -> lis
 
 def _match_substring(lines: list[str], search: list[str], replace: list[str]) -> list[Match]:
     """Match a substring: the first and last line of the search may be parts of lines."""
-    wanted = "\n".join(search)
+    substring = "\n".join(search)
     text = "\n".join(lines)
     matches: list[Match] = []
-    start = text.find(wanted)
+    start = text.find(substring)
     while start >= 0:
-        end = start + len(wanted)
+        end = start + len(substring)
         first, last = text.count("\n", 0, start), text.count("\n", 0, end)
         before = text[text.rfind("\n", 0, start) + 1 : start]
         after = text[end : end + len(text[end:].split("\n", 1)[0])]
         matches.append(Match(first, last + 1, (before + "\n".join(replace) + after).split("\n")))
         if len(matches) > MAX_LISTED_MATCHES:
             break
-        start = text.find(wanted, start + 1)
+        start = text.find(substring, start + 1)
     return matches
 
 
 def _match_spacing(lines: list[str], search: list[str], replace: list[str]) -> list[Match]:
     """Match lines that differ only in spacing. The replacement adopts the file's indentation."""
     search, replace = _strip_blank_ends(search), _strip_blank_ends(replace)
-    wanted = [collapse(line) for line in search]
+    collapsed_search = [collapse(line) for line in search]
     collapsed = [collapse(line) for line in lines]
     matches: list[Match] = []
-    for start in range(len(lines) - len(wanted) + 1):
-        if collapsed[start] == wanted[0] and collapsed[start : start + len(wanted)] == wanted:
-            actual = lines[start : start + len(wanted)]
-            matches.append(Match(start, start + len(wanted), reindent(search, actual, replace)))
+    for start in range(len(lines) - len(collapsed_search) + 1):
+        if (
+            collapsed[start] == collapsed_search[0]
+            and collapsed[start : start + len(collapsed_search)] == collapsed_search
+        ):
+            actual = lines[start : start + len(collapsed_search)]
+            matches.append(Match(start, start + len(collapsed_search), reindent(search, actual, replace)))
     return matches
 
 
 def _match_punctuation(lines: list[str], search: list[str], replace: list[str]) -> list[Match]:
     """Match lines that differ only in typographic quotation marks, dashes and spaces. Lines that are both in the search
     and in the replacement stay as they are in the file."""
-    wanted = [plain_punctuation(line) for line in search]
+    plain_search = [plain_punctuation(line) for line in search]
     plain = [plain_punctuation(line) for line in lines]
     matches: list[Match] = []
-    for match in _match_lines(plain, wanted, []):
+    for match in _match_lines(plain, plain_search, []):
         actual = lines[match.first : match.last]
-        kept = dict(zip(search, actual, strict=True))
+        actual_by_search = dict(zip(search, actual, strict=True))
         new = reindent(search, actual, replace)
-        new = [kept.get(written, line) for written, line in zip(replace, new, strict=True)]
+        new = [actual_by_search.get(written, line) for written, line in zip(replace, new, strict=True)]
         matches.append(Match(match.first, match.last, new))
     return matches
 
@@ -200,11 +203,11 @@ def _strip_blank_ends(lines: list[str]) -> list[str]:
 
 
 def _ambiguous_error(name: str, lines: list[str], matches: list[Match], prefix: str) -> ToolError:
-    shown = "\n".join(numbered(lines, match.first - 1, match.last + 1) for match in matches[:MAX_SHOWN_MATCHES])
+    excerpts = "\n".join(numbered(lines, match.first - 1, match.last + 1) for match in matches[:MAX_SHOWN_MATCHES])
     count = f"{len(matches)}" if len(matches) <= MAX_LISTED_MATCHES else f"more than {MAX_LISTED_MATCHES}"
     where = ", ".join(str(match.first + 1) for match in matches[:MAX_LISTED_MATCHES])
     return ToolError(
-        f"{prefix}the text is found in {count} places of {name}, at the lines {where}:\n{shown}",
+        f"{prefix}the text is found in {count} places of {name}, at the lines {where}:\n{excerpts}",
         argument="search",
         remedy="quote more of the lines around the one that is meant, so that it is found once",
     )
@@ -224,10 +227,10 @@ def _missing_error(name: str, lines: list[str], search: list[str], replace: list
             argument="search",
             remedy=f"read {name} first and copy the lines to replace exactly",
         )
-    shown = numbered(lines, start - 2, start + len(search) + 2)
+    excerpt = numbered(lines, start - 2, start + len(search) + 2)
     differs = f"\nThis line is nowhere in the file: {missing}" if (missing := missing_line(lines, search)) else ""
     return ToolError(
-        f"{prefix}the text is not in {name}. The nearest lines are:\n{shown}{differs}",
+        f"{prefix}the text is not in {name}. The nearest lines are:\n{excerpt}{differs}",
         argument="search",
         remedy="copy the lines exactly as they are, without the numbers",
     )

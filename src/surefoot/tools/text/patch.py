@@ -73,13 +73,13 @@ def read_patch(text: str) -> list[Section]:
 
 def paths_of(text: str) -> tuple[str, ...]:
     """Return the paths that a patch names, even if the rest of it is malformed."""
-    found = []
+    paths = []
     for line in _patch_lines(text):
         if header := _SECTION.match(line):
-            found.append(header.group(2))
+            paths.append(header.group(2))
         elif moved := _MOVE.match(line):
-            found.append(moved.group(1))
-    return tuple(dict.fromkeys(found))
+            paths.append(moved.group(1))
+    return tuple(dict.fromkeys(paths))
 
 
 def patch_in_command(command: str) -> str | None:

@@ -25,7 +25,7 @@ _LIBRARY = re.compile(r"/lib/python3|site-packages/|dist-packages/|<frozen ")
 
 
 @dataclass
-class _Failure:
+class _FailedTest:
     name: str
     locations: list[str] = field(default_factory=list)
     """`test_a.py:5: assert f(1) == 2`, outermost first."""
@@ -60,11 +60,11 @@ def pytest_digest(text: str, limit: int) -> str:
     return "\n".join(lines)
 
 
-def _read(lines: list[str]) -> tuple[list[_Failure], dict[str, str], str]:
-    failures: list[_Failure] = []
+def _read(lines: list[str]) -> tuple[list[_FailedTest], dict[str, str], str]:
+    failures: list[_FailedTest] = []
     summary: dict[str, str] = {}
     section = counts = ""
-    current: _Failure | None = None
+    current: _FailedTest | None = None
     for line in lines:
         if match := _COUNTS.match(line):
             counts = match["counts"]
@@ -75,14 +75,14 @@ def _read(lines: list[str]) -> tuple[list[_Failure], dict[str, str], str]:
                 summary[match["node"]] = match["reason"] or ""
         elif section in {"FAILURES", "ERRORS"}:
             if match := _BLOCK.match(line):
-                current = _Failure(match["name"])
+                current = _FailedTest(match["name"])
                 failures.append(current)
             elif current:
                 _read_block_line(current, line)
     return failures, summary, counts
 
 
-def _read_block_line(failure: _Failure, line: str) -> None:
+def _read_block_line(failure: _FailedTest, line: str) -> None:
     if failure.capturing or _CAPTURED.match(line):
         if failure.capturing:
             failure.captured.append(line)
@@ -105,7 +105,7 @@ def _headline(node: str, summary: dict[str, str]) -> str:
     return f"FAILED {node} - {reason}" if reason else f"FAILED {node}"
 
 
-def _detail(failure: _Failure, summary: dict[str, str]) -> str:
+def _detail(failure: _FailedTest, summary: dict[str, str]) -> str:
     # Frames inside libraries are omitted; of the project's own, the outermost and the last two are shown.
     locations = [location for location in failure.locations if not _LIBRARY.search(location)]
     locations = locations if len(locations) <= 3 else [locations[0], *locations[-2:]]

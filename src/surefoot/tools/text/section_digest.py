@@ -28,11 +28,11 @@ def section_digest(text: str, limit: int) -> str:
         return ""
     counts = " ".join(dict.fromkeys(line.strip() for line in _COUNT.findall(text)))[:200]
     lines = [line for line in text[heading.start() :].strip("\n").split("\n") if not _LIBRARY.match(line)]
-    room, shown = limit - len(counts) - 30, list[str]()
+    room, rows = limit - len(counts) - 30, list[str]()
     for line in lines:
         room -= len(line) + 1
         if room < 0:
             break
-        shown.append(line)
-    more = [f"[... {len(lines) - len(shown)} more lines]"] if len(shown) < len(lines) else []
-    return "\n".join([*([counts] if counts else []), *shown, *more])
+        rows.append(line)
+    more = [f"[... {len(lines) - len(rows)} more lines]"] if len(rows) < len(lines) else []
+    return "\n".join([*([counts] if counts else []), *rows, *more])

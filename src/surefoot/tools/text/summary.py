@@ -168,19 +168,19 @@ def _error_lines(lines: list[str]) -> list[int]:
 
 
 def _render(lines: list[str], selected: set[int], result_id: str) -> str:
-    shown: list[str] = []
+    rows: list[str] = []
     omitted = 0
     for index, line in enumerate(lines):
         if index not in selected:
             omitted += 1
             continue
         if omitted:
-            shown.append(_marker(omitted, result_id))
+            rows.append(_marker(omitted, result_id))
             omitted = 0
-        shown.append(line)
+        rows.append(line)
     if omitted:
-        shown.append(_marker(omitted, result_id))
-    return "\n".join(shown)
+        rows.append(_marker(omitted, result_id))
+    return "\n".join(rows)
 
 
 def _marker(count: int, result_id: str) -> str:

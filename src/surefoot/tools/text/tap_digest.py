@@ -28,14 +28,14 @@ def tap_digest(text: str, limit: int) -> str:
     if not failures:
         return ""
     counted = dict(_COUNT.findall(text))
-    shown = [", ".join(f"{name} {count}" for name, count in counted.items())] if counted else []
+    rows = [", ".join(f"{name} {count}" for name, count in counted.items())] if counted else []
     named = list[tuple[str, list[str]]]()
     for heading, details in failures:
         if sum(len(other) + 1 for other, _ in named) + len(heading) > limit // 2:
             break
         named.append((heading, details))
     more = [f"and {len(failures) - len(named)} more"] if len(named) < len(failures) else []
-    room = limit - sum(len(line) + 1 for line in (*shown, *(heading for heading, _ in named), *more))
+    room = limit - sum(len(line) + 1 for line in (*rows, *(heading for heading, _ in named), *more))
     explained = set[int]()
     for number in _by_place(named):
         cost = sum(len(line) + 1 for line in named[number][1])
@@ -43,8 +43,8 @@ def tap_digest(text: str, limit: int) -> str:
             room -= cost
             explained.add(number)
     for number, (heading, details) in enumerate(named):
-        shown += [heading, *(details if number in explained else ())]
-    return "\n".join([*shown, *more])
+        rows += [heading, *(details if number in explained else ())]
+    return "\n".join([*rows, *more])
 
 
 def _by_place(named: list[tuple[str, list[str]]]) -> list[int]:
@@ -56,15 +56,15 @@ def _by_place(named: list[tuple[str, list[str]]]) -> list[int]:
 
 def _failures(lines: list[str]) -> list[tuple[str, list[str]]]:
     """Return the failing tests with their details, without those that failed only because of their subtests."""
-    found = list[tuple[str, list[str]]]()
+    failures = list[tuple[str, list[str]]]()
     for index, line in enumerate(lines):
         result = _RESULT.match(line)
         if result is None or not result["failed"] or _EXPECTED.search(result["name"]):
             continue
         block = _block(lines, index + 1, len(result["indent"]))
         if not any("subtestsFailed" in row for row in block):
-            found.append((f"not ok - {result['name']}", [f"  {row}" for row in _details(block)]))
-    return found
+            failures.append((f"not ok - {result['name']}", [f"  {row}" for row in _details(block)]))
+    return failures
 
 
 def _block(lines: list[str], start: int, indent: int) -> list[str]:

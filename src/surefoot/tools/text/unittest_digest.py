@@ -24,30 +24,30 @@ def unittest_digest(text: str, limit: int) -> str:
         return ""
     failures = [_digest(heading, lines) for heading, lines in _failures(text.split("\n"))]
     room = limit - len(ending[0]) - sum(len(heading) + 1 for heading, *_ in failures)
-    shown = [ending[0]]
+    rows = [ending[0]]
     for heading, *details in failures:
-        shown.append(heading)
+        rows.append(heading)
         cost = sum(len(line) + 1 for line in details)
         if cost <= room:
             room -= cost
-            shown += details
-    return "\n".join(shown) if failures else ""
+            rows += details
+    return "\n".join(rows) if failures else ""
 
 
 def _failures(lines: list[str]) -> list[tuple[str, list[str]]]:
     """Return the headings of the failures, each with the lines of its section."""
-    found: list[tuple[str, list[str]]] = []
+    failures: list[tuple[str, list[str]]] = []
     inside = False
     for line in lines:
         if heading := _HEADING.match(line):
-            found.append((f"{heading['what']} {_short(heading['name'])}", []))
+            failures.append((f"{heading['what']} {_short(heading['name'])}", []))
             inside = False
         elif _RULE.match(line):
             # The rule below a heading opens its section, the next rule closes it.
-            inside = bool(found) and not inside and not found[-1][1]
+            inside = bool(failures) and not inside and not failures[-1][1]
         elif inside:
-            found[-1][1].append(line)
-    return found
+            failures[-1][1].append(line)
+    return failures
 
 
 def _short(name: str) -> str:

@@ -23,7 +23,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class NewCommit:
     commit: str
     parent: str
     paths: tuple[str, ...]
@@ -44,9 +44,9 @@ def has_all(repository: Repository, stage: Staging, after: States) -> bool:
     return not stage.differences(repository.head)
 
 
-def commit_parts(repository: Repository, stage: Staging, parts: Iterable[Part]) -> list[Made]:
+def commit_parts(repository: Repository, stage: Staging, parts: Iterable[Part]) -> list[NewCommit]:
     """Commit the parts in order. If one is refused, all are taken back. A part without a change makes no commit."""
-    made: list[Made] = []
+    commits: list[NewCommit] = []
     stage.reset(repository.head)
     head, tree = repository.head, _tree_of(repository, repository.head)
     for part in parts:
@@ -58,26 +58,26 @@ def commit_parts(repository: Repository, stage: Staging, parts: Iterable[Part]) 
         try:
             commit = _commit(repository, stage, part.message, head, new_tree)
         except BaseException:
-            take_back(repository, made)
+            take_back(repository, commits)
             raise
-        made.append(Made(commit, head, paths, part.step))
+        commits.append(NewCommit(commit, head, paths, part.step))
         head, tree = commit, new_tree
-    return made
+    return commits
 
 
 def _commit(repository: Repository, stage: Staging, message: str, head: str, tree: str) -> str:
     """Make one commit with exactly this tree, and return its id. Raises GitError, and takes it back, if it differs."""
     arguments = ("commit", "--quiet", "--cleanup=verbatim", "-F", "-")
-    done = repository.git.act(*arguments, send=message.encode(), variables=stage.variables)
+    result = repository.git.act(*arguments, send=message.encode(), variables=stage.variables)
     new = repository.git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}").stdout.decode().strip()
-    if done.returncode != 0:
+    if result.returncode != 0:
         if new != head:
-            take_back(repository, [Made(new, head, (), "")])
+            take_back(repository, [NewCommit(new, head, (), "")])
         raise GitError(
-            f"git refused the commit: {said_by(done)}", remedy="nothing was committed; see what the hook or git says"
+            f"git refused the commit: {said_by(result)}", remedy="nothing was committed; see what the hook or git says"
         )
     if _tree_of(repository, new) != tree:
-        take_back(repository, [Made(new, head, (), "")])
+        take_back(repository, [NewCommit(new, head, (), "")])
         raise GitError(
             "a hook changed what is committed, so it is not what the checks have seen: the commit was taken back",
             remedy="nothing was committed; see what your pre-commit hook does, or commit yourself",
@@ -85,22 +85,22 @@ def _commit(repository: Repository, stage: Staging, message: str, head: str, tre
     return new
 
 
-def take_back(repository: Repository, made: Sequence[Made]) -> None:
+def take_back(repository: Repository, commits: Sequence[NewCommit]) -> None:
     """Move the branch back to where it was before these commits. Files and index are not touched."""
-    if not made:
+    if not commits:
         return
-    first, last = made[0].parent, made[-1].commit
+    first, last = commits[0].parent, commits[-1].commit
     back = ("update-ref", "-m", "surefoot: commit taken back", "HEAD", first, last)
-    done = repository.git.ask(*back) if first else repository.git.ask("update-ref", "-d", "HEAD", last)
-    if done.returncode != 0:
-        raise failure("update-ref", done, remedy=f"take the commit {last[:10]} back: git reset --soft {first[:10]}")
+    result = repository.git.ask(*back) if first else repository.git.ask("update-ref", "-d", "HEAD", last)
+    if result.returncode != 0:
+        raise failure("update-ref", result, remedy=f"take the commit {last[:10]} back: git reset --soft {first[:10]}")
 
 
-def adopt(repository: Repository, made: Sequence[Made]) -> str:
+def adopt(repository: Repository, commits: Sequence[NewCommit]) -> str:
     """Update the user's index with the committed files. Returns a line for the user if that fails, else ""."""
-    paths = sorted({path for commit in made for path in commit.paths})
+    paths = sorted({path for commit in commits for path in commit.paths})
     try:
-        take_over(repository, made[-1].commit, paths)
+        take_over(repository, commits[-1].commit, paths)
     except GitError as error:
         named = " ".join(printable(path) for path in paths[:_MAX_NAMED])
         return f"the index could not be updated ({error}): git reset --quiet -- {named}"

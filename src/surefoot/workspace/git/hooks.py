@@ -47,13 +47,13 @@ def changed_hook_files(
 ) -> list[str]:
     """Return those of the changed paths that a commit would execute or read. Paths are relative to the workspace."""
     named = [os.path.relpath(item.path, workspace) for item in named_by_git(workspace)]
-    found = {path for path in changed if path == ".git" or _is_in(path, (*SETTINGS, *named))}
+    hook_files = {path for path in changed if path == ".git" or _is_in(path, (*SETTINGS, *named))}
     if hooks:
         places = {path: os.path.relpath(workspace / path, repository.top) for path in changed}
-        found |= {path for path, place in places.items() if place.rpartition("/")[2] in (*MANAGERS, *RUNNERS)}
+        hook_files |= {path for path, place in places.items() if place.rpartition("/")[2] in (*MANAGERS, *RUNNERS)}
         text = "\n".join(_texts(repository, hooks))
-        found |= {path for path, place in places.items() if _is_named(place, text)}
-    return sorted(found)
+        hook_files |= {path for path, place in places.items() if _is_named(place, text)}
+    return sorted(hook_files)
 
 
 def _is_in(path: str, places: Collection[str]) -> bool:

@@ -63,20 +63,20 @@ class Git:
         timeout: float | None = STATUS_SECONDS,
     ) -> bytes:
         """Like `ask`; raises GitError if git fails."""
-        done = self.ask(*arguments, send=send, variables=variables, timeout=timeout)
-        if done.returncode != 0:
-            raise failure(arguments[0], done)
-        return done.stdout
+        process = self.ask(*arguments, send=send, variables=variables, timeout=timeout)
+        if process.returncode != 0:
+            raise failure(arguments[0], process)
+        return process.stdout
 
     def look_up(self, *arguments: str) -> bytes:
         """Run a command that depends on settings of the user and the repository, and runs no other program.
 
         Raises GitError if git fails.
         """
-        done = self._run(arguments, {}, b"", None, STATUS_SECONDS)
-        if done.returncode != 0:
-            raise failure(arguments[0], done)
-        return done.stdout
+        process = self._run(arguments, {}, b"", None, STATUS_SECONDS)
+        if process.returncode != 0:
+            raise failure(arguments[0], process)
+        return process.stdout
 
     def act(
         self, *arguments: str, send: bytes = b"", variables: Mapping[str, str] | None = None
@@ -97,9 +97,9 @@ class Git:
     ) -> "subprocess.CompletedProcess[bytes]":
         environ = {name: value for name, value in os.environ.items() if name not in _DROPPED}
         environ |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(variables or {})}
-        given = [word for name, value in settings.items() if "=" not in name for word in ("-c", f"{name}={value}")]
+        options = [word for name, value in settings.items() if "=" not in name for word in ("-c", f"{name}={value}")]
         environ |= _as_variables({name: value for name, value in settings.items() if "=" in name}, environ)
-        argv = [str(self.program), *given, *arguments]
+        argv = [str(self.program), *options, *arguments]
         try:
             return subprocess.run(
                 argv, cwd=self.folder, env=environ, input=send, capture_output=True, check=False, timeout=timeout
@@ -116,9 +116,9 @@ class Git:
         """Settings that switch off the filters of the repository itself. Reading settings runs no program."""
         listing = ["config", "--local", "--includes", "-z", "--name-only", "--get-regexp", r"^filter\."]
         names = self._run(listing, {}, b"", None, STATUS_SECONDS).stdout.split(b"\0")
-        found = {os.fsdecode(name).rpartition(".")[0] for name in names if name}
+        filters = {os.fsdecode(name).rpartition(".")[0] for name in names if name}
         off = {"clean": "", "smudge": "", "process": "", "required": "false"}
-        return {f"{name}.{key}": value for name in found for key, value in off.items()}
+        return {f"{name}.{key}": value for name in filters for key, value in off.items()}
 
 
 def _as_variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
@@ -126,18 +126,20 @@ def _as_variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> di
     if not settings:
         return {}
     start = int(environ.get("GIT_CONFIG_COUNT") or 0) if environ.get("GIT_CONFIG_COUNT", "0").isdecimal() else 0
-    found = {"GIT_CONFIG_COUNT": str(start + len(settings))}
+    variables = {"GIT_CONFIG_COUNT": str(start + len(settings))}
     for number, (name, value) in enumerate(settings.items(), start):
-        found |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return found
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
-def failure(command: str, done: "subprocess.CompletedProcess[bytes]", remedy: str = "") -> GitError:
+def failure(command: str, process: "subprocess.CompletedProcess[bytes]", remedy: str = "") -> GitError:
     """Return the error for a git command that failed, with its output."""
-    return GitError(f"git {command} failed: {said_by(done)}", remedy=remedy or "see what `git status` says there")
+    return GitError(f"git {command} failed: {said_by(process)}", remedy=remedy or "see what `git status` says there")
 
 
-def said_by(done: "subprocess.CompletedProcess[bytes]") -> str:
+def said_by(process: "subprocess.CompletedProcess[bytes]") -> str:
     """Return the end of the output of git and its hooks, safe to print."""
-    text = b"\n".join(part.strip() for part in (done.stdout, done.stderr) if part.strip()).decode(errors="replace")
-    return neutralise(text[-MAX_MESSAGE:]).strip() or f"exit code {done.returncode}"
+    text = b"\n".join(part.strip() for part in (process.stdout, process.stderr) if part.strip()).decode(
+        errors="replace"
+    )
+    return neutralise(text[-MAX_MESSAGE:]).strip() or f"exit code {process.returncode}"

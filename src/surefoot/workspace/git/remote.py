@@ -42,26 +42,28 @@ def copy_of(address: str, commit: str, branch: str, folder: Path) -> Repository:
     git = Git.find(folder)
     if git is None:
         raise UsageError("there is no git on PATH", remedy="install git")
-    done = git.act("init", "--quiet")
-    if done.returncode != 0:
-        raise failure("init", done)
+    process = git.act("init", "--quiet")
+    if process.returncode != 0:
+        raise failure("init", process)
     if branch.startswith("-") or git.ask("check-ref-format", "--branch", branch).returncode != 0:
         raise UsageError(f"{branch!r} is not a valid branch name", remedy="name another one, such as fix/login")
     if git.act("fetch", "--quiet", "--no-tags", "--depth=1", "--", address, commit).returncode != 0:
         # Some servers refuse a commit that is not the tip of a branch. Then all branches are fetched.
-        done = git.act("fetch", "--quiet", "--no-tags", "--", address, f"+{_HEAD}*:refs/remotes/origin/*")
-        if done.returncode != 0:
-            raise GitError(f"git could not fetch {without_login(address)}: {said_about(done, address)}", remedy=_ACCESS)
+        process = git.act("fetch", "--quiet", "--no-tags", "--", address, f"+{_HEAD}*:refs/remotes/origin/*")
+        if process.returncode != 0:
+            raise GitError(
+                f"git could not fetch {without_login(address)}: {said_about(process, address)}", remedy=_ACCESS
+            )
     if git.ask("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
         raise UsageError(
             f"{without_login(address)} does not have the commit {commit[:10]}, with which the run began",
             remedy="take the changes as a patch instead: surefoot diff RUN",
         )
-    done = git.act("checkout", "--quiet", "-b", branch, commit)
-    found = find_repository(folder)
-    if done.returncode != 0 or found is None:
-        raise failure("checkout", done)
-    return found
+    process = git.act("checkout", "--quiet", "-b", branch, commit)
+    repository = find_repository(folder)
+    if process.returncode != 0 or repository is None:
+        raise failure("checkout", process)
+    return repository
 
 
 def tip_of(repository: Repository, address: str, branch: str) -> str:
@@ -77,18 +79,18 @@ def tip_of(repository: Repository, address: str, branch: str) -> str:
 def push(repository: Repository, address: str, commit: str, branch: str) -> None:
     """Push a commit to a remote branch. Raises GitError unless the branch is new or can be fast-forwarded."""
     words = ("push", "--quiet", "--recurse-submodules=no", "--", address, f"{commit}:{_HEAD}{branch}")
-    done = repository.git.act(*words)
-    if done.returncode != 0 and b"shallow update not allowed" in done.stderr:
+    process = repository.git.act(*words)
+    if process.returncode != 0 and b"shallow update not allowed" in process.stderr:
         # No remote branch has the first commit of this shallow copy any more: push its whole history.
         repository.git.act("fetch", "--quiet", "--no-tags", "--unshallow", "--", address, repository.head)
-        done = repository.git.act(*words)
-    if done.returncode != 0:
+        process = repository.git.act(*words)
+    if process.returncode != 0:
         raise GitError(
-            f"git did not push to {branch} of {without_login(address)}: {said_about(done, address)}",
+            f"git did not push to {branch} of {without_login(address)}: {said_about(process, address)}",
             remedy="nothing was changed there. If the branch has moved, push to a new one: leave out --branch",
         )
 
 
-def said_about(done: "CompletedProcess[bytes]", address: str) -> str:
+def said_about(process: "CompletedProcess[bytes]", address: str) -> str:
     """Return the output of git, with the address in it shown without its token."""
-    return said_by(done).replace(address, without_login(address))
+    return said_by(process).replace(address, without_login(address))

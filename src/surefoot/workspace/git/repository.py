@@ -64,9 +64,9 @@ def find_repository(folder: Path) -> Repository | None:
     git = Git.find(folder)
     if git is None or not is_in_repository(folder):
         return None
-    found = git.ask("rev-parse", "--show-toplevel", "--absolute-git-dir")
-    lines = found.stdout.split(b"\n")
-    if found.returncode != 0 or len(lines) < 3:
+    process = git.ask("rev-parse", "--show-toplevel", "--absolute-git-dir")
+    lines = process.stdout.split(b"\n")
+    if process.returncode != 0 or len(lines) < 3:
         return None
     top, git_folder = Path(os.fsdecode(lines[0])), Path(os.fsdecode(lines[1]))
     git = git.at(top)
@@ -93,26 +93,26 @@ def require_repository(folder: Path, option: str) -> Repository:
     git = Git.find(folder)
     if git is None:
         raise UsageError(f"{option} needs git, and there is none on PATH", remedy=f"install git, or leave {option} out")
-    found = find_repository(folder)
-    if found is None and is_in_repository(folder):
+    repository = find_repository(folder)
+    if repository is None and is_in_repository(folder):
         reason = said_by(git.ask("rev-parse", "--show-toplevel"))
         raise UsageError(f"git cannot use the repository around {folder}: {reason}", remedy="do what git says there")
-    if found is None:
+    if repository is None:
         raise UsageError(
             f"{option} needs a git repository, and {folder} is in none",
             remedy=f"make one: git init && git add . && git commit; or leave {option} out",
         )
-    if found.operation:
+    if repository.operation:
         raise UsageError(
-            f"{found.operation} is under way in {found.top}",
+            f"{repository.operation} is under way in {repository.top}",
             remedy=f"finish or abort it first (git status says how), or leave {option} out",
         )
-    if not found.branch:
+    if not repository.branch:
         raise UsageError(
-            f"no branch is checked out in {found.top} (detached HEAD at {found.head[:10]})",
+            f"no branch is checked out in {repository.top} (detached HEAD at {repository.head[:10]})",
             remedy=f"go to a branch first: git switch NAME, or git switch -c NAME; or leave {option} out",
         )
-    return found
+    return repository
 
 
 def require_identity(repository: Repository) -> None:
@@ -142,8 +142,8 @@ def changes_of_user(repository: Repository, folder: Path, *, all_files: bool = F
     return list(_changes(repository.git.at(folder).read(*arguments)))
 
 
-def count_changes(found: Iterable[Change]) -> Changes:
-    return Changes(**Counter[str](change.kind for change in found))
+def count_changes(changes: Iterable[Change]) -> Changes:
+    return Changes(**Counter[str](change.kind for change in changes))
 
 
 def _changes(output: bytes) -> Iterator[Change]:
@@ -191,9 +191,9 @@ def require_new_branch(repository: Repository, name: str) -> None:
 def make_branch(repository: Repository, name: str) -> None:
     """Create a branch at the current commit and switch to it. Files and index stay as they are."""
     require_new_branch(repository, name)
-    done = repository.git.act("checkout", "--quiet", "-b", name)
-    if done.returncode != 0:
-        raise failure("checkout", done, remedy="name another branch with --branch=NAME")
+    process = repository.git.act("checkout", "--quiet", "-b", name)
+    if process.returncode != 0:
+        raise failure("checkout", process, remedy="name another branch with --branch=NAME")
     now = find_repository(repository.top)
     if now is None or now.branch != name:
         raise GitError(f"git made the branch {name}, but did not switch to it", remedy="see what `git status` says")

@@ -58,9 +58,9 @@ class Staging:
         if present:
             # With the user's filters, as `git add` does.
             arguments = ("update-index", "-z", "--add", "--replace", "--stdin")
-            done = git.act(*arguments, send=_list(present), variables=variables)
-            if done.returncode != 0:
-                raise failure("update-index", done)
+            process = git.act(*arguments, send=_list(present), variables=variables)
+            if process.returncode != 0:
+                raise failure("update-index", process)
 
     def tree(self) -> str:
         return self._repository.git.read("write-tree", variables=self.variables, timeout=None).decode().strip()
@@ -106,8 +106,8 @@ def staged_by_user(repository: Repository, paths: Collection[str]) -> list[str]:
     """Return those of the paths that differ between the user's index and the last commit."""
     against = repository.head or repository.git.read("hash-object", "-t", "tree", os.devnull).decode().strip()
     arguments = ("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=all", against)
-    wanted = set(paths)
-    return [path for path in split(repository.git.read(*arguments, timeout=None)) if path in wanted]
+    chosen = set(paths)
+    return [path for path in split(repository.git.read(*arguments, timeout=None)) if path in chosen]
 
 
 def ignored(repository: Repository, paths: Collection[str]) -> set[str]:
@@ -115,9 +115,9 @@ def ignored(repository: Repository, paths: Collection[str]) -> set[str]:
     if not paths:
         return set()
     # With "./" before it, no name has a special meaning.
-    done = repository.git.ask("check-ignore", "-z", "--stdin", send=_list(f"./{path}" for path in paths))
-    if done.returncode in (0, 1):
-        return {path.removeprefix("./") for path in split(done.stdout)}
+    process = repository.git.ask("check-ignore", "-z", "--stdin", send=_list(f"./{path}" for path in paths))
+    if process.returncode in (0, 1):
+        return {path.removeprefix("./") for path in split(process.stdout)}
     if len(paths) == 1:
         # git cannot tell, for example if the folder of the file is a link now. Such a file counts as not ignored.
         return set()
@@ -136,10 +136,10 @@ def nested(repository: Repository, paths: Collection[str]) -> set[str]:
 def take_over(repository: Repository, commit: str, paths: Collection[str]) -> None:
     """Set these paths in the user's index to their state in a commit. All other entries stay as they are."""
     listed = repository.git.read("ls-tree", "-r", "-z", "--full-tree", commit, timeout=None)
-    wanted = {os.fsencode(path) for path in paths}
-    found = {line.partition(b"\t")[2]: line for line in listed.split(b"\0") if line}
+    names = {os.fsencode(path) for path in paths}
+    entries = {line.partition(b"\t")[2]: line for line in listed.split(b"\0") if line}
     empty = b"0" * len(commit)
-    lines = [found.get(path) or b"0 " + empty + b"\t" + path for path in sorted(wanted)]
+    lines = [entries.get(path) or b"0 " + empty + b"\t" + path for path in sorted(names)]
     send = b"".join(line + b"\0" for line in lines)
     repository.git.read("update-index", "-z", "--index-info", send=send, timeout=None)
 

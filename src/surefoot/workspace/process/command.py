@@ -260,22 +260,22 @@ def _children(pid: int) -> list[int]:
 
 def _marked_processes(mark: str) -> list[int]:
     variable = f"{MARK}={mark}".encode()
-    found = []
+    pids = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with suppress(OSError):
                 if variable in (folder / "environ").read_bytes():
-                    found.append(int(folder.name))
-    return found
+                    pids.append(int(folder.name))
+    return pids
 
 
 async def _kill_marked(mark: str) -> None:
     """Kill the command's processes until a pass finds none: one may fork while the others are being found."""
     for _ in range(MAX_KILL_PASSES):
-        found = _marked_processes(mark)
-        if not found:
+        pids = _marked_processes(mark)
+        if not pids:
             return
-        _kill(found)
+        _kill(pids)
         await asyncio.sleep(KILL_PASS_SECONDS)
 
 

@@ -61,9 +61,9 @@ def python_env(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of Surefoot's own Python processes: PYTHONPATH has no relative entry and no workspace."""
     env = dict(os.environ if environ is None else environ)
     entries = [Path(entry) for entry in env.pop("PYTHONPATH", "").split(os.pathsep) if entry]
-    kept = [entry for entry in entries if entry.is_absolute() and not _in_workspace(entry.resolve())]
-    if kept:
-        env["PYTHONPATH"] = os.pathsep.join(map(str, kept))
+    outside = [entry for entry in entries if entry.is_absolute() and not _in_workspace(entry.resolve())]
+    if outside:
+        env["PYTHONPATH"] = os.pathsep.join(map(str, outside))
     return env
 
 

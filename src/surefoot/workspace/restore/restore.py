@@ -173,9 +173,9 @@ class Restore:
             removed=tuple(path for path in plan.remove if path not in self.goal.entries and path not in failed),
             written=tuple(sorted(written - failed.keys())),
             adjusted=tuple(entry.path or "." for entry in plan.adjust),
-            not_restored=tuple(sorted({*not_restored, *(p for p, why in failed.items() if why == NOT_KEPT)})),
+            not_restored=tuple(sorted({*not_restored, *(p for p, reason in failed.items() if reason == NOT_KEPT)})),
             moved_aside=tuple(sorted(restorer.moved.items())) if restorer else (),
-            left_in_place=tuple(sorted(path for path, why in failed.items() if why == IN_THE_WAY)),
+            left_in_place=tuple(sorted(path for path, reason in failed.items() if reason == IN_THE_WAY)),
             leftovers=tuple(restorer.leftovers) if restorer else (),
         )
 

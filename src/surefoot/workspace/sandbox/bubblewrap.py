@@ -73,10 +73,10 @@ class Bubblewrap:
     def _guarded(self) -> list[GuardedPath]:
         prefix = f"{self.root}/"  # plain strings: there are hundreds of paths
         hidden_inside = [path for path in self.hidden if str(path).startswith(prefix)]
-        found = guarded_paths(self.root, self.writable) + [GuardedPath(path, "block") for path in hidden_inside]
+        guarded = guarded_paths(self.root, self.writable) + [GuardedPath(path, "block") for path in hidden_inside]
         if self.shown is None:
-            return found
-        return [item for item in found if any(item.path.is_relative_to(self.root / name) for name in self.kept)]
+            return guarded
+        return [item for item in guarded if any(item.path.is_relative_to(self.root / name) for name in self.kept)]
 
     def _mounts(self, network: bool) -> list[str]:
         views = self._views(network)
@@ -189,12 +189,12 @@ def _supervisor_files() -> list[str]:
 
 def _needed_by_programs(network: bool) -> Iterable[str]:
     """Return the paths that must stay visible even if they are below /tmp or /run."""
-    wanted = [*map(str, home_folders()), "/run/current-system", "/run/opengl-driver"]
+    needed = [*map(str, home_folders()), "/run/current-system", "/run/opengl-driver"]
     for entry in os.environ.get("PATH", "").split(":"):
         folder = Path(entry)
         if folder.is_absolute():
-            wanted.append(str(folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder))
+            needed.append(str(folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder))
     if network:
-        wanted.append("/etc/resolv.conf")
-    real = (path for path in map(os.path.realpath, wanted) if path != "/" and os.path.exists(path))  # noqa: PTH110
+        needed.append("/etc/resolv.conf")
+    real = (path for path in map(os.path.realpath, needed) if path != "/" and os.path.exists(path))  # noqa: PTH110
     return dict.fromkeys([*_supervisor_files(), *real])

@@ -17,7 +17,7 @@ _NOT_CAPTURED = frozenset(("objects", "lfs"))
 
 
 def capture(path: Path) -> Capture:
-    found: Capture = {}
+    captured: Capture = {}
     pending = [""]
     while pending:
         name = pending.pop()
@@ -25,17 +25,17 @@ def capture(path: Path) -> Capture:
         try:
             info = current.lstat()
             if stat.S_ISDIR(info.st_mode):
-                found[name] = (info.st_mode, b"")
+                captured[name] = (info.st_mode, b"")
                 pending += [f"{name}/{e.name}".lstrip("/") for e in current.iterdir() if e.name not in _NOT_CAPTURED]
             elif stat.S_ISLNK(info.st_mode):
-                found[name] = (info.st_mode, os.fsencode(current.readlink()))
+                captured[name] = (info.st_mode, os.fsencode(current.readlink()))
             elif stat.S_ISREG(info.st_mode) and info.st_size <= MAX_CAPTURED_BYTES:
-                found[name] = (info.st_mode, current.read_bytes())
+                captured[name] = (info.st_mode, current.read_bytes())
             else:
-                found[name] = (info.st_mode, (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns))
+                captured[name] = (info.st_mode, (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns))
         except FileNotFoundError:
             continue
-    return found
+    return captured
 
 
 def restore(path: Path, before: Capture) -> bool:

@@ -62,7 +62,7 @@ def _value(text: str, at: int) -> tuple[str, int]:
     """Read a value to the end of its line; a backslash continues it on the next one."""
     characters: list[str] = []
     quoted = False
-    kept = 0
+    length = 0
     while at < len(text) and text[at] != "\n":
         character = text[at]
         if character == "\\":
@@ -71,23 +71,23 @@ def _value(text: str, at: int) -> tuple[str, int]:
                 if after not in _ESCAPES or not after:
                     raise ValueError("an unknown escape")
                 characters.append(_ESCAPES[after])
-                kept = len(characters)
+                length = len(characters)
             at += 2
             continue
         if character == '"':
             quoted = not quoted
-            kept = len(characters)
+            length = len(characters)
         elif character in "#;" and not quoted:
             at = text.find("\n", at) if "\n" in text[at:] else len(text)
             break
         elif characters or quoted or not character.isspace():
             characters.append(character)
             if quoted or not character.isspace():
-                kept = len(characters)
+                length = len(characters)
         at += 1
     if quoted:
         raise ValueError("a quote is not closed")
-    return "".join(characters[:kept]), at
+    return "".join(characters[:length]), at
 
 
 def format_settings(settings: Iterable[Setting]) -> str:

@@ -21,7 +21,7 @@ from surefoot.workspace.sandbox.git_config import Setting, format_settings, is_h
 
 MAX_FOLDERS = 200_000
 """The search for repositories stops after this many folders."""
-_SETTLED_NS = 2_000_000_000
+_TRUSTED_AFTER_NS = 2_000_000_000
 """A folder that changed more recently is listed again: it may change once more within the same tick of the clock."""
 _OPERATIONS = ("rebase-merge", "rebase-apply", "sequencer")
 _TODO_LISTS = ("rebase-merge/git-rebase-todo", "sequencer/todo")
@@ -62,7 +62,7 @@ def look(root: Path) -> GitState:
             status = folder.lstat()
             watched = _OWN_WATCHED if folder == own else _WATCHED
             state.repositories[folder] = Repository(
-                {name: found for name in watched if (found := capture(folder / name))},
+                {name: captured for name in watched if (captured := capture(folder / name))},
                 {} if folder == own else capture(folder / "hooks"),
             )
             state.by_inode[status.st_dev, status.st_ino] = folder
@@ -108,10 +108,10 @@ def _reduce_repository(
     """Reduce the new and changed files of a repository; return what was dropped, and the problems."""
     dropped: list[str] = []
     problems: list[str] = []
-    for name, found in now.files.items():
-        if found != trusted.files.get(name):
+    for name, captured in now.files.items():
+        if captured != trusted.files.get(name):
             try:
-                dropped += _reduce_file(folder, name, found, trusted, state)
+                dropped += _reduce_file(folder, name, captured, trusted, state)
             except OSError as error:
                 problems.append(f"{name} could not be made harmless: {error.strerror}")
     if now.hooks != trusted.hooks:
@@ -122,9 +122,9 @@ def _reduce_repository(
     return dropped, problems
 
 
-def _reduce_file(folder: Path, name: str, found: Capture, trusted: Repository, state: GitState) -> list[str]:
+def _reduce_file(folder: Path, name: str, captured: Capture, trusted: Repository, state: GitState) -> list[str]:
     """Reduce a file that is new or changed; return what was dropped from it."""
-    path, content = folder / name, _text(found)
+    path, content = folder / name, _text(captured)
     before = _text(trusted.files.get(name, {})) or b""
     if "/" in name and path.parent.is_symlink():
         path.parent.unlink()  # it may lead out of the workspace
@@ -150,22 +150,22 @@ def _reduce_file(folder: Path, name: str, found: Capture, trusted: Repository, s
 
 def _reduce_config(path: Path, content: bytes, before: bytes) -> list[str]:
     known, settings = _settings(before) or [], _settings(content)
-    kept = [setting for setting in settings or [] if setting in known or is_harmless(setting)]
+    harmless = [setting for setting in settings or [] if setting in known or is_harmless(setting)]
     # Always rewritten: git must not read it in another way than Surefoot did.
     path.unlink()
-    path.write_text(format_settings(kept) if kept else "", errors="surrogateescape")
+    path.write_text(format_settings(harmless) if harmless else "", errors="surrogateescape")
     if settings is None:
         return ["config, which is not readable"]
-    return [setting.name for setting in settings if setting not in kept]
+    return [setting.name for setting in settings if setting not in harmless]
 
 
 def _reduce_todo(path: Path, content: bytes, before: bytes) -> list[str]:
     known, lines = set(before.splitlines()), content.splitlines(keepends=True)
-    kept = [line for line in lines if not _EXEC.match(line) or line.rstrip(b"\r\n") in known]
-    if len(kept) == len(lines):
+    harmless = [line for line in lines if not _EXEC.match(line) or line.rstrip(b"\r\n") in known]
+    if len(harmless) == len(lines):
         return []
     path.unlink()
-    path.write_bytes(b"".join(kept))
+    path.write_bytes(b"".join(harmless))
     return [f"programs to run in {path.parent.name}/{path.name}"]
 
 
@@ -194,9 +194,9 @@ def _settings(config: bytes) -> list[Setting] | None:
         return None
 
 
-def _text(found: Capture) -> bytes | None:
+def _text(captured: Capture) -> bytes | None:
     """Return the content of a captured file, or None if it is a link, a folder or too large."""
-    mode, content = found.get("", (0, b""))
+    mode, content = captured.get("", (0, b""))
     return content if stat.S_ISREG(mode) and isinstance(content, bytes) else None
 
 
@@ -257,9 +257,9 @@ def _list(path: str, former: _Folder | None) -> _Folder:
         finally:
             os.chmod(path, stat.S_IMODE(status.st_mode))  # noqa: PTH101
     parts = {"objects", "refs"} <= names.keys() or "commondir" in names
-    settled = status.st_ctime_ns < time.time_ns() - _SETTLED_NS
+    old_enough = status.st_ctime_ns < time.time_ns() - _TRUSTED_AFTER_NS
     return _Folder(
-        changed_ns=status.st_ctime_ns if settled else 0,
+        changed_ns=status.st_ctime_ns if old_enough else 0,
         inode=status.st_ino,
         folders=tuple(name for name, is_folder in names.items() if is_folder),
         has_git=".git" in names,

@@ -102,17 +102,17 @@ def guarded_paths(root: Path, writable: Iterable[Path] = ()) -> list[GuardedPath
 
 
 def _all_guarded(root: Path) -> list[GuardedPath]:
-    found = [GuardedPath(root / name, "block") for name in (".surefoot", "surefoot.toml", ".envrc", ".vscode")]
+    guarded = [GuardedPath(root / name, "block") for name in (".surefoot", "surefoot.toml", ".envrc", ".vscode")]
     # Not "block": stand-ins for all of these would crowd every listing.
-    found += [GuardedPath(root / name, "remove") for name in AGENT_SETTINGS]
-    found += _guarded_in_git(root)
-    found += named_by_git(root)
-    found.append(GuardedPath(root / ".husky", "ignore"))
-    found += [GuardedPath(root / name, "ignore") for name in RC_FILES]
-    found += [GuardedPath(path, "block") for path in _startup_below(root)]
+    guarded += [GuardedPath(root / name, "remove") for name in AGENT_SETTINGS]
+    guarded += _guarded_in_git(root)
+    guarded += named_by_git(root)
+    guarded.append(GuardedPath(root / ".husky", "ignore"))
+    guarded += [GuardedPath(root / name, "ignore") for name in RC_FILES]
+    guarded += [GuardedPath(path, "block") for path in _startup_below(root)]
     # Surefoot's own code and the packages it loads, if they are installed in the workspace.
     own = (Path(sys.prefix).resolve(), Path(__file__).resolve().parents[2])
-    return found + [GuardedPath(path, "ignore") for path in own if path.is_relative_to(root) and path != root]
+    return guarded + [GuardedPath(path, "ignore") for path in own if path.is_relative_to(root) and path != root]
 
 
 def _startup_below(root: Path) -> Iterable[Path]:

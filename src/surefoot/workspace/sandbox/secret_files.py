@@ -157,10 +157,10 @@ _NOT_HIDDEN = ("/dev", "/proc", "/sys")
 
 def home_folders(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
     """Return the user's home according to the environment and to the password database, which may differ."""
-    found = [environ.get("HOME", "")]
+    homes = [environ.get("HOME", "")]
     with suppress(KeyError):  # a user without an entry, as in many containers
-        found.append(pwd.getpwuid(os.getuid()).pw_dir)
-    return tuple(dict.fromkeys(Path(p).resolve() for p in found if p.startswith("/") and p != "/"))
+        homes.append(pwd.getpwuid(os.getuid()).pw_dir)
+    return tuple(dict.fromkeys(Path(p).resolve() for p in homes if p.startswith("/") and p != "/"))
 
 
 def at_home(names: Iterable[str], environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
@@ -210,17 +210,17 @@ def locating_variables(environ: Mapping[str, str] = os.environ) -> Iterator[tupl
 @lru_cache(maxsize=8)
 def _listed(environ: tuple[tuple[str, str], ...]) -> tuple[Path, ...]:
     variables = dict(environ)
-    found = [*at_home(AT_HOME, variables), *map(Path, IN_SYSTEM)]
+    secrets = [*at_home(AT_HOME, variables), *map(Path, IN_SYSTEM)]
     homes = home_folders(variables)
     for name in NAMED_BY_VARIABLES:
         for path in _paths_in(variables.get(name, "")):
             # A mistaken value must not hide the whole machine or home.
             if len(path.parts) > 2 and not any(home.is_relative_to(path) for home in homes):
-                found.append(path)
+                secrets.append(path)
     for name, files in IN_FOLDERS_OF_VARIABLES.items():
         for folder in _paths_in(variables.get(name, "")):
-            found += [folder / file for file in files]
-    return tuple(dict.fromkeys(found))
+            secrets += [folder / file for file in files]
+    return tuple(dict.fromkeys(secrets))
 
 
 def _paths_in(value: str) -> Iterator[Path]:

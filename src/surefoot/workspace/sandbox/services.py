@@ -75,13 +75,13 @@ def _mounts(process: str) -> list[_Mount]:
 
 
 def _parse(mountinfo: bytes) -> list[_Mount]:
-    found = []
+    mounts = []
     for line in mountinfo.decode(errors="surrogateescape").splitlines():
         fields = line.split(" ")
         if len(fields) > 4:
             source, point = (_OCTAL.sub(lambda match: chr(int(match[1], 8)), field) for field in fields[3:5])
-            found.append(_Mount(fields[2], source, point))
-    return found
+            mounts.append(_Mount(fields[2], source, point))
+    return mounts
 
 
 def _translate(path: str, theirs: Iterable[_Mount], ours: Iterable[_Mount]) -> Iterator[str]:

@@ -25,23 +25,23 @@ class StatCache:
         self._generation = ""
         self._last: dict[str, Record] | None = None
         self._scan: Scan | None = None
-        self._unsettled: set[str] = set()
+        self._too_recent: set[str] = set()
         self._unsaved = 0
 
     def known(self) -> dict[str, Record]:
         """Return the records that can be trusted if the stat values still match."""
         last = self._current()
-        if not self._unsettled:
+        if not self._too_recent:
             return last
         known = dict(last)
-        for path in self._unsettled:
+        for path in self._too_recent:
             known.pop(path, None)
         return known
 
     def last(self) -> tuple[Scan, set[str]] | None:
         """Return the last scan and the paths in it that must be examined again; None if this process made no scan."""
         self._current()
-        return (self._scan, self._unsettled) if self._scan is not None else None
+        return (self._scan, self._too_recent) if self._scan is not None else None
 
     def changed(self, scanned: Scan) -> set[str] | None:
         """Return the paths whose entries differ from those of the last scan; None if this process made none."""
@@ -60,24 +60,24 @@ class StatCache:
 
         A full disk is not an error: this is only a cache.
         """
-        self._last, self._unsettled = scanned.records, scanned.unsettled()
+        self._last, self._too_recent = scanned.records, scanned.too_recent()
         self._scan, scanned.base = scanned, None
         self._unsaved += len(scanned.fresh)
-        if self._unsaved * 20 > len(self._last) > len(self._unsettled):
+        if self._unsaved * 20 > len(self._last) > len(self._too_recent):
             with suppress_full():
                 self._save()
-            self._unsaved = len(self._unsettled)
+            self._unsaved = len(self._too_recent)
 
     def _save(self) -> None:
         assert self._last is not None
-        rows = [(*record[:4], *record.entry) for path, record in self._last.items() if path not in self._unsettled]
+        rows = [(*record[:4], *record.entry) for path, record in self._last.items() if path not in self._too_recent]
         document = {"format": _FORMAT, "generation": self._generation, "rows": rows}
         replace_file(self._file, json.dumps(document, separators=(",", ":")).encode())
 
     def _current(self) -> dict[str, Record]:
         generation = self._read_generation()
         if self._last is None or generation != self._generation:
-            self._last, self._unsettled, self._unsaved = self._load(generation), set(), 0
+            self._last, self._too_recent, self._unsaved = self._load(generation), set(), 0
             self._scan, self._generation = None, generation
         return self._last
 

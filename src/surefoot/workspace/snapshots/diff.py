@@ -71,11 +71,11 @@ def _content(entry: Entry) -> tuple[str, int, str, str]:
 
 def unified(changes: Iterable[Change], read_before: Reader, read_after: Reader, paths: Sequence[str] = ()) -> str:
     """Return a diff that `git apply` accepts, plus plain lines for changes that git cannot express."""
-    wanted = [path.strip("/") for path in paths]
+    selected = [path.strip("/") for path in paths]
     return "".join(
         line
         for change in changes
-        if not wanted or any(change.path == path or change.path.startswith(path + "/") for path in wanted)
+        if not selected or any(change.path == path or change.path.startswith(path + "/") for path in selected)
         for line in _diff_one(change, read_before, read_after)
     )
 

@@ -30,7 +30,7 @@ from surefoot.workspace.watch import Watch
 def rescan(
     tree: Tree,
     last: Scan,
-    unsettled: Collection[str],
+    too_recent: Collection[str],
     excludes: Excludes,
     watch: Watch,
     *,
@@ -38,9 +38,9 @@ def rescan(
 ) -> Scan:
     """Return a scan of the current tree, based on the earlier scan `last`. `watch` has collected the events since."""
     known = last.records
-    if unsettled:
+    if too_recent:
         known = dict(known)
-        for path in unsettled:
+        for path in too_recent:
             known.pop(path, None)
     result = Scan(
         time.time_ns(),
@@ -55,7 +55,7 @@ def rescan(
     work = _Rescan(tree, last, known, excludes, watch, result)
     for folder in sorted({"", *watch.changed}):  # a folder before those in it
         work.list(folder)
-    for path in sorted({*last.links, *unsettled}):
+    for path in sorted({*last.links, *too_recent}):
         work.look_at(path)
     work.find_new_links()
     result.fresh &= result.records.keys()
@@ -167,5 +167,5 @@ class _Rescan:
         return path in self.result.records and self.watch.knows(path)
 
     def _is_scanned(self, path: str) -> bool:
-        done = self.scanned_below
-        return bool(done) and (path in done or any(folder in done for folder in ancestors(path)))
+        scanned = self.scanned_below
+        return bool(scanned) and (path in scanned or any(folder in scanned for folder in ancestors(path)))

@@ -1,9 +1,9 @@
 """Scans a tree with one stat per path, and reads only files that changed since an earlier scan.
 
 A record pairs an entry with the stat values it was made from. If ctime, mtime, inode and size are unchanged, the entry
-is reused without reading the file. A file changed shortly before the scan is not settled: it could change again within
-the same clock tick, so its record is used once and the file is read again by the next scan. Setting an extended
-attribute changes ctime, so attributes too are read only of new and changed paths.
+is reused without reading the file. A file changed shortly before the scan is too recent to be trusted: it could change
+again within the same clock tick, so its record is used once and the file is read again by the next scan. Setting an
+extended attribute changes ctime, so attributes too are read only of new and changed paths.
 """
 
 import contextlib
@@ -72,9 +72,9 @@ class Scan:
     def entries(self) -> dict[str, Entry]:
         return {path: record.entry for path, record in self.records.items()}
 
-    def unsettled(self) -> set[str]:
+    def too_recent(self) -> set[str]:
         """Return the paths of fresh records that the next scan must not trust."""
-        return {path for path in self.fresh if not _is_settled(self.records[path], self.started_ns)}
+        return {path for path in self.fresh if not _is_old_enough(self.records[path], self.started_ns)}
 
     def differing(self) -> set[str]:
         """Return the paths at which this scan may differ from its base."""
@@ -231,11 +231,13 @@ def _add(
     result.fresh.add(path)
 
 
-def read_contents(result: Scan, tree: Tree, read: ReadFile, wanted: Callable[[str, int], bool] | None = None) -> None:
-    """Add the records of unread files. A file that is not `wanted` gets no hash: inode and time identify it."""
+def read_contents(
+    result: Scan, tree: Tree, read: ReadFile, is_wanted: Callable[[str, int], bool] | None = None
+) -> None:
+    """Add the records of unread files. A file that `is_wanted` refuses gets no hash: inode and time identify it."""
     for path, info in result.unread:
         result.size -= info.st_size
-        if wanted is not None and not wanted(path, info.st_size):
+        if is_wanted is not None and not is_wanted(path, info.st_size):
             _add(result, path, info, "file", mtime_ns=info.st_mtime_ns, size=info.st_size, xattrs=UNKNOWN)
             result.size += info.st_size
             continue
@@ -314,7 +316,7 @@ def drop_unread(result: Scan, folder: str) -> None:
     result.unread = [(path, info) for path, info in result.unread if not path.startswith(prefix)]
 
 
-def _is_settled(record: Record, scanned_at_ns: int) -> bool:
+def _is_old_enough(record: Record, scanned_at_ns: int) -> bool:
     """Whether a later change would be visible in ctime, which every change updates and no program can set."""
     tick = _TICK_NS if record.ctime_ns % 1_000_000_000 else _COARSE_TICK_NS
     return record.ctime_ns < scanned_at_ns - tick

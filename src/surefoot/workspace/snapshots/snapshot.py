@@ -123,8 +123,8 @@ class Workspace:
         `quick`: see `snapshot`.
         """
         with self._operation("compare the tree"), Tree(self.root) as tree:
-            if quick and after is None and (found := self._quick_changes(tree, before)) is not None:
-                return found
+            if quick and after is None and (changes := self._quick_changes(tree, before)) is not None:
+                return changes
             return self._changes(tree, before, after)
 
     def unified_diff(self, before: str, after: str | None = None, paths: Sequence[str] = ()) -> str:
@@ -280,13 +280,13 @@ class Workspace:
 
     def _rescan(self, tree: Tree, keep_xattrs: Keep = no_store) -> Scan | None:
         """Scan the changes since the last snapshot; None if the whole tree has to be scanned."""
-        if self._watch is None or not self._watch.collect() or (found := self._cache.last()) is None:
+        if self._watch is None or not self._watch.collect() or (last_scan := self._cache.last()) is None:
             return None
-        last, unsettled = found
+        last, too_recent = last_scan
         if tree.lstat("").st_ino != last.records[""].inode:
             return None
         try:
-            return rescan(tree, last, unsettled, self.excludes, self._watch, keep_xattrs=keep_xattrs)
+            return rescan(tree, last, too_recent, self.excludes, self._watch, keep_xattrs=keep_xattrs)
         except OSError:
             return None  # a scan of the whole tree decides whether this is an error
 

@@ -44,10 +44,10 @@ class TreeState:
     def part(self, pattern: str) -> str | None:
         """Hash of the paths that a pattern matches: a file, a folder with its content, or a glob (wildcards match no
         slash). None if the tree does not determine their content: a match is a link, is excluded or is not captured."""
-        wanted = pattern.strip("/").split("/")
-        if {"", ".", ".."} & set(wanted):
+        components = pattern.strip("/").split("/")
+        if {"", ".", ".."} & set(components):
             return None
-        parts = [re.compile(translate(name)) for name in wanted]
+        parts = [re.compile(translate(name)) for name in components]
         matched: list[Entry] = []
         for entry in self._sorted():
             names = entry.path.split("/") if entry.path else []

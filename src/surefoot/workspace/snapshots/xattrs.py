@@ -35,12 +35,12 @@ def read_xattrs(target: int | str, keep: Keep) -> str:
         names = os.listxattr(target)
         if not names:
             return ""
-        found = _values(target, names)
+        values = _values(target, names)
     except OSError as error:
         return "" if error.errno in _NONE else UNKNOWN
-    if not found:
+    if not values:
         return ""
-    text = json.dumps({name: base64.b64encode(found[name]).decode() for name in sorted(found)}, separators=(",", ":"))
+    text = json.dumps({name: base64.b64encode(values[name]).decode() for name in sorted(values)}, separators=(",", ":"))
     if len(text) <= _INLINE:
         return text
     digest = keep(text.encode())
@@ -48,12 +48,12 @@ def read_xattrs(target: int | str, keep: Keep) -> str:
 
 
 def _values(target: int | str, names: list[str]) -> dict[str, bytes]:
-    found = {}
+    values = {}
     for name in names:
         if name in _NAMED or name.startswith("user."):
             with contextlib.suppress(FileNotFoundError):
-                found[name] = os.getxattr(target, name)
-    return found
+                values[name] = os.getxattr(target, name)
+    return values
 
 
 def blob_of(text: str) -> str:
@@ -66,15 +66,15 @@ def write_xattrs(target: str, text: str, load: Callable[[str], bytes]) -> None:
     if text == UNKNOWN:
         return
     digest = blob_of(text)
-    wanted: dict[str, str] = json.loads(load(digest) if digest else text or "{}")
+    expected: dict[str, str] = json.loads(load(digest) if digest else text or "{}")
     try:
         present = _values(target, os.listxattr(target))
     except OSError:
         present = {}
-    for name in present.keys() - wanted.keys():
+    for name in present.keys() - expected.keys():
         with contextlib.suppress(OSError):
             os.removexattr(target, name)
-    for name, value in wanted.items():
+    for name, value in expected.items():
         if present.get(name) != (data := base64.b64decode(value)):
             with contextlib.suppress(OSError):
                 os.setxattr(target, name, data)

@@ -167,9 +167,9 @@ def test_a_test_that_was_changed_while_it_was_moved_as_asked_is_called_moved() -
     place, without = "tests/unit/test_adder.py", GIVEN.replace("def test_helper", "def check_helper")
     after = {place: without.replace("assertEqual", "assertIs").encode()}
     changes = compare_tests({PATH: GIVEN.encode()}, after, f"Move {PATH} to {place}.")
-    told = {test.name.rpartition("::")[2]: test.fate for test in changes.altered if "::" in test.name}
-    assert told.pop("test_helper") == "removed"
-    assert set(told.values()) == {"moved"}
+    fates = {test.name.rpartition("::")[2]: test.fate for test in changes.altered if "::" in test.name}
+    assert fates.pop("test_helper") == "removed"
+    assert set(fates.values()) == {"moved"}
     assert compare_tests({PATH: GIVEN.encode()}, after, "Fix add().").weakened, "no move is asked for"
 
 

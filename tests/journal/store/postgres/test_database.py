@@ -82,13 +82,13 @@ async def test_errors_name_the_database_and_never_the_password(postgres_server: 
     for url, (kind, text) in cases.items():
         with pytest.raises(kind, match=text) as raised:
             PostgresReader(url).summaries()
-        told = f"{raised.value} {raised.value.remedy} {raised.value.__cause__}"
-        assert wrong not in told
-        assert PASSWORD not in told
+        message = f"{raised.value} {raised.value.remedy} {raised.value.__cause__}"
+        assert wrong not in message
+        assert PASSWORD not in message
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         ("UPDATE surefoot.events SET body = body || 'x' WHERE seq = 2", "event 2 of run r1 is missing or was changed"),
         ("DELETE FROM surefoot.events WHERE seq = 2", "event 2 of run r1 is missing or was changed"),
@@ -96,12 +96,12 @@ async def test_errors_name_the_database_and_never_the_password(postgres_server: 
         ("UPDATE surefoot.runs SET workspace = '/other'", "the entry of run 'r1' was changed"),
     ],
 )
-async def test_damaged_rows_are_found(database: str, damage: str, told: str) -> None:
+async def test_damaged_rows_are_found(database: str, damage: str, message: str) -> None:
     journal = PostgresJournal(database)
     await journal.append("r1", [created("r1"), warned("a"), warned("b")])
     await journal.aclose()
     _execute(database, damage)
-    with pytest.raises(JournalBroken, match=told):
+    with pytest.raises(JournalBroken, match=message):
         list(PostgresReader(database).read("r1"))
 
 

@@ -75,25 +75,25 @@ def deciding_differences(
     """
     changes = [change for change in compare(before.entries, now.entries) if not change.path.startswith(".git/")]
     rules = _Rules(before, now, commands, task, program_folders, root)
-    found = Differences()
+    differences = Differences()
     for change in changes:
         path, old, new = change.path, change.before, change.after
         if old is not None and old.kind == "dir":
             continue
         if old is None or old.kind not in ("file", "symlink"):
-            if new is not None and (why := rules.why_left_out(path, is_folder=new.kind == "dir")):
-                found.left_out[path] = why
+            if new is not None and (reason := rules.why_left_out(path, is_folder=new.kind == "dir")):
+                differences.left_out[path] = reason
             elif new is not None and new.kind == "file":
-                rules.merge(path, found)
+                rules.merge(path, differences)
         elif new is None and names.CACHE.search(path):
             continue
-        elif why := rules.why_restored(path):
-            found.restored[path] = why
+        elif reason := rules.why_restored(path):
+            differences.restored[path] = reason
         elif new is not None and new.kind == "file":
-            rules.merge(path, found)
+            rules.merge(path, differences)
         elif path.rpartition("/")[2] in names.MIXED:
-            found.restored[path] = "settings of test tools"
-    return found
+            differences.restored[path] = "settings of test tools"
+    return differences
 
 
 class _Rules:
@@ -112,8 +112,8 @@ class _Rules:
 
     @cached_property
     def _new_scripts(self) -> set[str]:
-        found = scripts_of(self._commands, self._now.files, self._now.folders, self._now.read)
-        return {path for path in found - self._before.files if names.CHECKING.search(path)}
+        scripts = scripts_of(self._commands, self._now.files, self._now.folders, self._now.read)
+        return {path for path in scripts - self._before.files if names.CHECKING.search(path)}
 
     @cached_property
     def _shadows(self) -> Shadows:
@@ -165,14 +165,14 @@ class _Rules:
 
     def _spellings(self, path: str) -> list[str]:
         """Return the path, and the paths that lead to it through symlinks."""
-        found = [path]
-        for name in found:
+        spellings = [path]
+        for name in spellings:
             for link, target in self._links:
-                if (name == target or name.startswith(f"{target}/")) and len(found) < 20:
+                if (name == target or name.startswith(f"{target}/")) and len(spellings) < 20:
                     other = link + name[len(target) :]
-                    if other not in found:
-                        found.append(other)
-        return found
+                    if other not in spellings:
+                        spellings.append(other)
+        return spellings
 
     # -- rules ---------------------------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class _Rules:
         spellings = self._spellings(path)
         if any(self._asked(name) for name in spellings):
             return ""
-        return next((why for name in spellings if (why := self._reason_to_restore(name))), "")
+        return next((reason for name in spellings if (reason := self._reason_to_restore(name))), "")
 
     def _reason_to_restore(self, path: str) -> str:
         name = path.rpartition("/")[2]
@@ -277,7 +277,7 @@ class _Rules:
             return "loaded by its name"
         return ""
 
-    def merge(self, path: str, found: Differences) -> None:
+    def merge(self, path: str, differences: Differences) -> None:
         """Add the text of a mixed file with its settings from before, if they differ."""
         if path.rpartition("/")[2] not in names.MIXED or self._in_environment(path):
             return
@@ -287,11 +287,11 @@ class _Rules:
         if text is None:
             return
         if path in self._before.files and text == self._before.read(path):
-            found.restored[path] = "settings of test tools"
+            differences.restored[path] = "settings of test tools"
         elif path not in self._before.files and not text.strip():
-            found.left_out[path] = "settings of test tools"
+            differences.left_out[path] = "settings of test tools"
         else:
-            found.merged[path] = text
+            differences.merged[path] = text
 
 
 def links_inside(entries: Mapping[str, Entry], root: str) -> Iterator[tuple[str, str]]:

@@ -97,40 +97,40 @@ def _cargo(path: str, before: str, now: str, commands: Collection[str], task: st
 def _merge_toml(before: str, now: str, decides: Callable[[tuple[str, ...]], bool]) -> str | None:
     """Merge by sections of the text. Returns the text from before if the result has not exactly the wanted values."""
     old, new = tomllib.loads(before), tomllib.loads(now)
-    wanted = _wanted(old, new, decides)
-    if wanted == new:
+    expected = _merged(old, new, decides)
+    if expected == new:
         return None
-    kept = [text for section, text in _sections(now) if not decides(section)]
+    current_parts = [text for section, text in _sections(now) if not decides(section)]
     taken = [text for section, text in _sections(before) if decides(section)]
-    merged = "".join(text if text.endswith("\n") else f"{text}\n" for text in (*kept, *taken))
-    return merged if tomllib.loads(merged) == wanted else before
+    merged = "".join(text if text.endswith("\n") else f"{text}\n" for text in (*current_parts, *taken))
+    return merged if tomllib.loads(merged) == expected else before
 
 
-def _wanted(old: Any, new: Any, decides: Callable[[tuple[str, ...]], bool], at: tuple[str, ...] = ()) -> dict[str, Any]:
-    wanted: dict[str, Any] = {}
+def _merged(old: Any, new: Any, decides: Callable[[tuple[str, ...]], bool], at: tuple[str, ...] = ()) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
     for key in {**new, **old}:
         place = (*at, key)
         if decides(place):
             if key in old:
-                wanted[key] = old[key]
+                merged[key] = old[key]
         elif isinstance(old.get(key, {}), dict) and isinstance(new.get(key, {}), dict):
-            inner = _wanted(old.get(key, {}), new.get(key, {}), decides, place)
+            inner = _merged(old.get(key, {}), new.get(key, {}), decides, place)
             if inner or key in new:
-                wanted[key] = inner
+                merged[key] = inner
         elif key in new:
-            wanted[key] = new[key]
-    return wanted
+            merged[key] = new[key]
+    return merged
 
 
 def _sections(text: str) -> list[tuple[tuple[str, ...], str]]:
     """Split TOML or INI text at its section headers."""
     parts = re.split(r"^(?=[ \t]*\[)", text, flags=re.MULTILINE)
-    found = []
+    sections = []
     for part in parts:
         header = re.match(r"[ \t]*\[+\s*([^\]]*?)\s*\]+", part)
         names = re.findall(r'"([^"]*)"|([^.\s"]+)', header[1]) if header else []
-        found.append((tuple(one or other for one, other in names) or ("",), part))
-    return found
+        sections.append((tuple(one or other for one, other in names) or ("",), part))
+    return sections
 
 
 def _setup_cfg(path: str, before: str, now: str, commands: Collection[str], task: str) -> str | None:
@@ -140,17 +140,17 @@ def _setup_cfg(path: str, before: str, now: str, commands: Collection[str], task
         return not asks_to_configure(name.removeprefix("tool:"), task)
 
     old, new = _ini(before), _ini(now)
-    wanted = {
+    expected = {
         name: values
         for name in {**new, **old}
         if (values := (old if decides(name) else new).get(name)) is not None
     }  # fmt: skip
-    if wanted == new:
+    if expected == new:
         return None
-    kept = [text for section, text in _sections(now) if not decides(".".join(section))]
+    current_parts = [text for section, text in _sections(now) if not decides(".".join(section))]
     taken = [text for section, text in _sections(before) if section != ("",) and decides(".".join(section))]
-    merged = "".join(text if text.endswith("\n") else f"{text}\n" for text in (*kept, *taken))
-    return merged if _ini(merged) == wanted else before
+    merged = "".join(text if text.endswith("\n") else f"{text}\n" for text in (*current_parts, *taken))
+    return merged if _ini(merged) == expected else before
 
 
 def _ini(text: str) -> dict[str, dict[str, str]]:

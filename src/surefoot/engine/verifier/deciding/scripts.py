@@ -36,22 +36,22 @@ _JUDGED_ELSEWHERE = re.compile(r"\||\$\(|`|<\(|\b(?:diff|cmp|grep)\b|\[ | test "
 
 def scripts_of(commands: Iterable[str], files: Collection[str], folders: Collection[str], read: Read) -> set[str]:
     """Return those of `files` that decide what these commands find."""
-    found: set[str] = set()
+    scripts: set[str] = set()
     pending = [(command, "", True) for command in commands]
     seen: set[str] = set()
     while pending and len(seen) < MAX_SCRIPTS:
         text, base, direct = pending.pop()
         for path in _named(text, base, files, folders):
-            if path in found or not _decides(path, text, direct, read):
+            if path in scripts or not _decides(path, text, direct, read):
                 continue
-            found.add(path)
-        found |= _compared(text, base, files, folders)
-        for path in (*found, *_runners(text, files)):
+            scripts.add(path)
+        scripts |= _compared(text, base, files, folders)
+        for path in (*scripts, *_runners(text, files)):
             if path not in seen:
                 seen.add(path)
                 pending.append((_commands_in(path, read), path.rpartition("/")[0], False))
-                found |= {p for p in _imported(path, read(path), files) if CHECKING.search(p)}
-    return found
+                scripts |= {p for p in _imported(path, read(path), files) if CHECKING.search(p)}
+    return scripts
 
 
 def words_of(commands: Iterable[str]) -> set[str]:
@@ -101,11 +101,11 @@ def _decides(path: str, text: str, direct: bool, read: Read) -> bool:
 
 def _compared(text: str, base: str, files: Collection[str], folders: Collection[str]) -> set[str]:
     """Return the data files that a command compares something with; only those named as expected, if there are any."""
-    found = set()
+    compared = set()
     for words in _COMPARES.findall(text):
         operands = {path for path in _named(words, base, files, folders) if suffix(path) not in CODE}
-        found |= {path for path in operands if is_golden(path)} or operands
-    return found
+        compared |= {path for path in operands if is_golden(path)} or operands
+    return compared
 
 
 def _runners(text: str, files: Collection[str]) -> Iterator[str]:
@@ -137,5 +137,5 @@ def _imported(path: str, text: str, files: Collection[str]) -> Iterator[str]:
         name = module.strip(".").replace(".", "/") or relative
         for base in {"", folder}:
             for end in ("", ".py", "/__init__.py", ".js", ".mjs", ".cjs", ".ts", "/index.js"):
-                if name and (found := _joined(base, name + end)) in files:
-                    yield found
+                if name and (joined := _joined(base, name + end)) in files:
+                    yield joined

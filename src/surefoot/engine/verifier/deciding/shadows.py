@@ -26,15 +26,15 @@ _REQUIREMENT = re.compile(r"^\s*[\"']?([A-Za-z][\w.-]*)", re.MULTILINE)
 class Shadows:
     """The names in the tree before the run that new files must not shadow."""
 
-    def __init__(self, given: Collection[str], now: Collection[str], named: Iterable[str], read: Read) -> None:
-        self._given, self._now = given, now
-        self._roots = _search_folders(given, named)
-        tests = [path for path in given if suffix(path) == "py" and (is_test_file(path) or in_test_folder(path))]
+    def __init__(self, before: Collection[str], now: Collection[str], named: Iterable[str], read: Read) -> None:
+        self._given, self._now = before, now
+        self._roots = _search_folders(before, named)
+        tests = [path for path in before if suffix(path) == "py" and (is_test_file(path) or in_test_folder(path))]
         support = {_module_name(path.rpartition("/")[2]) for path in tests} - {"__init__"}
-        self._taken = _STANDARD | _RUNNERS | support | _requirements(given, read)
+        self._taken = _STANDARD | _RUNNERS | support | _requirements(before, read)
         self._targets = {
             target
-            for path in given
+            for path in before
             if tool_of(path) == "make"
             for names in _TARGET.findall(read(path))
             for target in names.split()
@@ -81,17 +81,17 @@ def is_harmless_init(text: str) -> bool:
     )
 
 
-def _search_folders(given: Collection[str], named: Iterable[str]) -> set[str]:
+def _search_folders(before: Collection[str], named: Iterable[str]) -> set[str]:
     """Return the folders in which Python looks for modules when a check runs: the root, and of tests and scripts."""
-    found = {"", "src", "lib", *named}
-    for path in given:
+    search_folders = {"", "src", "lib", *named}
+    for path in before:
         if suffix(path) == "py" and (is_test_file(path) or in_test_folder(path)):
             parts = folders(path)
-            found.add("/".join(parts))
-            while parts and f"{'/'.join(parts)}/__init__.py" in given:
+            search_folders.add("/".join(parts))
+            while parts and f"{'/'.join(parts)}/__init__.py" in before:
                 parts.pop()
-            found.add("/".join(parts))
-    return found
+            search_folders.add("/".join(parts))
+    return search_folders
 
 
 def _module_name(name: str) -> str:
@@ -104,10 +104,10 @@ def _above(path: str) -> list[str]:
     return ["/".join(parts[: n + 1]) for n in range(len(parts))]
 
 
-def _requirements(given: Collection[str], read: Read) -> set[str]:
+def _requirements(before: Collection[str], read: Read) -> set[str]:
     """Return the import names of declared dependencies, as far as they follow from the names of the packages."""
     names: set[str] = set()
-    for path in given:
+    for path in before:
         name = path.rpartition("/")[2]
         if re.fullmatch(r"requirements[\w.-]*\.(?:txt|in)", name):
             names |= set(_REQUIREMENT.findall(read(path)))

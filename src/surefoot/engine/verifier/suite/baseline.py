@@ -60,8 +60,8 @@ def suite_command(run: Run) -> str:
     if run.config.baseline not in ("auto", "off"):
         return run.config.baseline
     before = run.files_before()
-    found = project_checks(run.root, [path for path in list_files(run.root) if path in before])
-    return found[0].command if found else ""
+    checks = project_checks(run.root, [path for path in list_files(run.root) if path in before])
+    return checks[0].command if checks else ""
 
 
 async def compare_suite(run: Run, results: Sequence[CheckResult], trees: Trees) -> Comparison:
@@ -72,13 +72,13 @@ async def compare_suite(run: Run, results: Sequence[CheckResult], trees: Trees) 
     command = suite_command(run)
     if not command:
         return Comparison(unknown="no command that runs the project's tests is known", no_longer_run=lost)
-    given = next((r for r in results if _is_suite(r, command)), None)
-    if given is not None:
-        before = run.state.counts_at_start.get(given.check.key)
-        return Comparison(command, before, given.counts, no_longer_run=lost)
+    suite_result = next((r for r in results if _is_suite(r, command)), None)
+    if suite_result is not None:
+        before = run.state.counts_at_start.get(suite_result.check.key)
+        return Comparison(command, before, suite_result.counts, no_longer_run=lost)
     if not run.suite.can_run:
-        why = "the workspace is too large to be copied"
-        return Comparison(command, unknown=why, no_longer_run=lost)
+        reason = "the workspace is too large to be copied"
+        return Comparison(command, unknown=reason, no_longer_run=lost)
     run.bus.checking("the project's tests, to compare them before and after the run")
     was = await run.suite.run(command, trees.before)
     if was.problem:
@@ -95,14 +95,14 @@ async def compare_suite(run: Run, results: Sequence[CheckResult], trees: Trees) 
 
 async def _steady_regressions(run: Run, command: str, was: SuiteRun, now: SuiteRun, trees: Trees) -> tuple[str, ...]:
     """Return the regressions that stay when the tests are run once more. A test that then passes is flaky."""
-    found = regressions(was, now, command)
-    if not found:
+    regressed = regressions(was, now, command)
+    if not regressed:
         return ()
     again = await run.suite.run(command, trees.given, trees.given_texts, again=True)
     if again.problem:
-        return found
+        return regressed
     second = regressions(was, again, command)
-    named = {name for name in found if name in second}
+    named = {name for name in regressed if name in second}
     return tuple(sorted(named)) if named or not second else second
 
 
@@ -116,13 +116,13 @@ async def _lost_in_checks(run: Run, results: Sequence[CheckResult], trees: Trees
             continue
         if not may_be_fewer(before := counts.get(check.key), result.counts):
             continue
-        found = fewer(before, result.counts, may_skip=trees.may_skip)
+        lost_in_check = fewer(before, result.counts, may_skip=trees.may_skip)
         if run.suite.can_run:
             was = await run.suite.run(check.command, trees.before)
             now = await run.suite.run(check.command, trees.given, trees.given_texts)
             if not was.problem and not now.problem:
-                found = no_longer_run(was.report, now.report, may_skip=trees.may_skip)
-        lost += found
+                lost_in_check = no_longer_run(was.report, now.report, may_skip=trees.may_skip)
+        lost += lost_in_check
     return tuple(dict.fromkeys(lost))
 
 
@@ -133,9 +133,11 @@ async def _lost_by_moving(run: Run, results: Sequence[CheckResult], trees: Trees
     """
     if not trees.moved or not run.suite.can_run:
         return []
-    given = [r.check.command for r in results if isinstance(r.check, CommandCheck) and r.check.origin != "plan"]
+    check_commands = [
+        r.check.command for r in results if isinstance(r.check, CommandCheck) and r.check.origin != "plan"
+    ]
     runs: list[SuiteRun] = []
-    for command in dict.fromkeys(filter(None, [suite_command(run), *given])):
+    for command in dict.fromkeys(filter(None, [suite_command(run), *check_commands])):
         was, now = await run.suite.run(command, trees.before), await run.suite.run(command, trees.now)
         if was.report.names_all and now.report.names_all and was.report.tests:
             runs.append(now)

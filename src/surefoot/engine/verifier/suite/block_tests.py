@@ -156,7 +156,7 @@ def _switching_off(block: Block, *, inside: bool) -> str:
 
 def _blocks(text: str, suffix: str) -> list[Block] | None:
     """Split a text into blocks, without blank lines and comments; None if brackets do not match."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     lines: list[str] = []
     bare: list[str] = []
     depth = 0
@@ -168,9 +168,9 @@ def _blocks(text: str, suffix: str) -> list[Block] | None:
             lines.append(line.text)
             bare.append(line.bare)
         if depth == 0 and lines:
-            found.append(Block(tuple(lines), tuple(bare)))
+            blocks.append(Block(tuple(lines), tuple(bare)))
             lines, bare = [], []
-    return None if depth or lines else found
+    return None if depth or lines else blocks
 
 
 @dataclass(slots=True)

@@ -47,9 +47,10 @@ def results_of(run: SuiteRun, path: str, name: str) -> set[str]:
     last = re.escape(path.removesuffix(".py").rsplit("/", 1)[-1])
     pattern = re.compile(rf"(?:^|.*\.)(?:{module}|{last})\.{tail}(?:\[.*)?$", re.DOTALL)
     plain = (
-        (found.replace(".py::", ".").replace("::", ".").replace("/", "."), r) for found, r in run.report.tests.items()
+        (test_id.replace(".py::", ".").replace("::", ".").replace("/", "."), r)
+        for test_id, r in run.report.tests.items()
     )
-    return {result for found, result in plain if pattern.match(found)}
+    return {result for test_id, result in plain if pattern.match(test_id)}
 
 
 def may_be_fewer(was: SuiteCounts | None, now: SuiteCounts | None) -> bool:

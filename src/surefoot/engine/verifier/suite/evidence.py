@@ -33,11 +33,14 @@ async def weigh_tests(run: Run, results: Sequence[CheckResult]) -> Weighed:
     before, now = run.state.snapshot, await run.snapshot()
     changes = await asyncio.to_thread(changes_of_tests, run, before, now)
     trees = replace(await asyncio.to_thread(_trees, run, before, now, results), moved=changes.moved)
-    found = await compare_suite(run, results, trees)
+    comparison = await compare_suite(run, results, trees)
     proof = OwnProof()
-    if changes.own and not _is_proven(run, results) and not (found.regressions or found.no_longer_run):
+    if changes.own and not _is_proven(run, results) and not (comparison.regressions or comparison.no_longer_run):
         proof = await prove_by_own_tests(run, changes.own, trees)
-    return Weighed(_evidence(found, changes, proof), summarise(found.output, failed=True) if found.regressions else "")
+    return Weighed(
+        _evidence(comparison, changes, proof),
+        summarise(comparison.output, failed=True) if comparison.regressions else "",
+    )
 
 
 def _is_proven(run: Run, results: Sequence[CheckResult]) -> bool:
@@ -45,15 +48,15 @@ def _is_proven(run: Run, results: Sequence[CheckResult]) -> bool:
     return any(r.check.origin in ("user", "project") and r.check.key in run.state.red_at_start for r in results)
 
 
-def _evidence(found: Comparison, changes: TestChanges, proof: OwnProof) -> SuiteEvidence:
+def _evidence(comparison: Comparison, changes: TestChanges, proof: OwnProof) -> SuiteEvidence:
     return SuiteEvidence(
-        command=found.command,
-        before=found.before,
-        after=found.after,
-        given_only=found.given_only,
-        regressions=found.regressions,
-        regressions_unknown=found.unknown,
-        no_longer_run=found.no_longer_run,
+        command=comparison.command,
+        before=comparison.before,
+        after=comparison.after,
+        given_only=comparison.given_only,
+        regressions=comparison.regressions,
+        regressions_unknown=comparison.unknown,
+        no_longer_run=comparison.no_longer_run,
         altered=changes.altered,
         own_tests=proof.tests,
         own_tests_problem=proof.problem,
@@ -62,10 +65,10 @@ def _evidence(found: Comparison, changes: TestChanges, proof: OwnProof) -> Suite
 
 def _trees(run: Run, before: str, now: str, results: Sequence[CheckResult]) -> Trees:
     commands = [r.check.command for r in results if isinstance(r.check, CommandCheck) and r.check.origin != "plan"]
-    found = find_differences(run, now, [*commands, suite_command(run)])
-    paths = [*found.restored, *found.left_out]
-    given = run.workspace.with_paths_from(now, before, paths) if paths else now
-    return Trees(before, now, given, found.merged, may_skip=_may_skip(run, run.files_before()))
+    differences = find_differences(run, now, [*commands, suite_command(run)])
+    paths = [*differences.restored, *differences.left_out]
+    judged = run.workspace.with_paths_from(now, before, paths) if paths else now
+    return Trees(before, now, judged, differences.merged, may_skip=_may_skip(run, run.files_before()))
 
 
 def _may_skip(run: Run, entries: Mapping[str, Entry]) -> bool:

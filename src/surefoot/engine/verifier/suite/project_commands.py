@@ -40,8 +40,8 @@ class ProjectCommand:
 
 def project_checks(root: Path, files: Sequence[str]) -> tuple[CommandCheck, ...]:
     """Return the check that runs the project's own tests; empty if the folder does not show how they are run."""
-    tests = (found for found in project_commands(root, files) if found.kind == "test" and found.for_runs)
-    return tuple(CommandCheck(command=found.command, origin="project") for found in islice(tests, 1))
+    tests = (command for command in project_commands(root, files) if command.kind == "test" and command.for_runs)
+    return tuple(CommandCheck(command=command.command, origin="project") for command in islice(tests, 1))
 
 
 def task_checks(task: Task, protected: Sequence[str]) -> tuple[Check, ...]:
@@ -168,12 +168,12 @@ def _node(project: _Project) -> Iterator[ProjectCommand]:
         return
     scripts, manager = _table(project, "package.json", "scripts"), _node_manager(project)
     quiet = " --silent" if manager == "npm" else ""
-    found: tuple[tuple[Kind, Sequence[str]], ...] = (
+    scripts_by_kind: tuple[tuple[Kind, Sequence[str]], ...] = (
         ("test", ("test",)),
         ("lint", ("lint", "typecheck", "type-check")),
         ("build", ("build",)),
     )
-    for kind, names in found:
+    for kind, names in scripts_by_kind:
         for name in (name for name in names if scripts.get(name)):
             run = f"{manager} {name}" if name == "test" else f"{manager} run {name}"
             yield ProjectCommand(kind, run + quiet, "package.json", f"node {name}", for_runs=True)

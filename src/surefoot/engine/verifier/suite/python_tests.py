@@ -89,9 +89,9 @@ def _drop_added_elements(was: ast.Call, now: ast.Call) -> None:
     # The names of the arguments and `indirect` decide what the old cases do, so they are not touched.
     for old, new in [*zip(was.args[1:2], now.args[1:2], strict=False), *pairs]:
         if isinstance(old, ast.List | ast.Tuple) and isinstance(new, ast.List | ast.Tuple):
-            kept = [ast.dump(element) for element in old.elts]
+            old_elements = [ast.dump(element) for element in old.elts]
             rest = iter([ast.dump(element) for element in new.elts])
-            if all(element in rest for element in kept):
+            if all(element in rest for element in old_elements):
                 new.elts = old.elts
 
 
@@ -109,19 +109,19 @@ class _Module:
                 self.loose.append(statement)
 
     def tests(self, known: "_Module | None" = None) -> Iterator[tuple[str, PythonTest]]:
-        found = False
+        has_tests = False
         for name, statements in self.bindings.items():
             last = statements[-1]
             if isinstance(last, _Function) and _is_test(name):
-                found = True
+                has_tests = True
                 yield name, self._test(name, [last], "", known)
             elif isinstance(last, ast.ClassDef) and (_is_test_class(last) or _has_tests(last)):
                 for method in last.body:
                     if isinstance(method, _Function) and _is_test(method.name):
-                        found = True
+                        has_tests = True
                         context = _class_content(last, _class_of(known, name))
                         yield f"{name}::{method.name}", self._test(name, _all_named(last, method.name), context, known)
-        if not found or (known is not None and SHARED in dict(known.tests())):
+        if not has_tests or (known is not None and SHARED in dict(known.tests())):
             names = [name for name in (known or self).bindings if not _is_test(name)]
             shared = [statement for name in names for statement in self.bindings.get(name, [])]
             yield SHARED, self._test("", shared, "", known)
@@ -140,15 +140,15 @@ class _Module:
 
     def _used_by(self, parts: Iterable[ast.stmt], own_name: str) -> dict[str, str]:
         """Return the definitions at module level that the statements use, also indirectly."""
-        found: dict[str, str] = {}
+        used: dict[str, str] = {}
         waiting = [name for part in parts for name in _names_in(part)]
         while waiting:
             name = waiting.pop()
-            if name in found or name == own_name or name not in self.bindings:
+            if name in used or name == own_name or name not in self.bindings:
                 continue
-            found[name] = self._dump(name)
+            used[name] = self._dump(name)
             waiting += [other for statement in self.bindings[name] for other in _names_in(statement)]
-        return found
+        return used
 
     def _dump(self, name: str) -> str:
         return "\n".join(_dump_binding(statement, name) for statement in self.bindings[name])
@@ -162,7 +162,7 @@ def _class_of(module: "_Module | None", name: str) -> ast.ClassDef | None:
 def _class_content(node: ast.ClassDef, known: ast.ClassDef | None) -> str:
     """Return the parts of a class that affect each of its tests. Helpers that a new version adds do not count."""
     old_names = {name for member in known.body for name in _bound_names(member)} if known else None
-    kept = []
+    members = []
     for member in _without_docstring(node.body):
         names = set(_bound_names(member))
         if names and all(_is_test(name) for name in names):
@@ -170,8 +170,8 @@ def _class_content(node: ast.ClassDef, known: ast.ClassDef | None) -> str:
         added = old_names is not None and names and not names & old_names
         if added and isinstance(member, _Function) and not names & _TEST_CASE and not member.decorator_list:
             continue
-        kept.append(_dump(member))
-    return "\n".join([_dump(_head(node)), *kept])
+        members.append(_dump(member))
+    return "\n".join([_dump(_head(node)), *members])
 
 
 def _head(node: ast.ClassDef) -> ast.ClassDef:

@@ -26,7 +26,7 @@ class SuiteReport:
     """Whether every test is in `tests`. Many runners name only those that failed."""
 
     def names(self, result: Result) -> set[str]:
-        return {name for name, found in self.tests.items() if found == result}
+        return {name for name, test_result in self.tests.items() if test_result == result}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ def read_report(output: str) -> SuiteReport:
     """Read the output of a command. The reports of several runners in one output are added up."""
     output = re.sub(r"\x1b\[[0-9;]*m", "", output)
     for group in _READERS:
-        found = [report for reader in group if (report := reader(output)) is not None]
-        if found:
-            return _added_up(found)
+        reports = [report for reader in group if (report := reader(output)) is not None]
+        if reports:
+            return _added_up(reports)
     return SuiteReport()
 
 
@@ -74,8 +74,8 @@ def read_junit(text: str) -> SuiteReport | None:
 
 
 def _count(results: Iterable[Result], *, extra_skips: int = 0) -> SuiteCounts:
-    found = list(results)
-    passed, failed, skipped = (found.count(kind) for kind in ("passed", "failed", "skipped"))
+    all_results = list(results)
+    passed, failed, skipped = (all_results.count(kind) for kind in ("passed", "failed", "skipped"))
     skipped += extra_skips
     return SuiteCounts(collected=passed + failed + skipped, passed=passed, failed=failed, skipped=skipped)
 
@@ -120,14 +120,14 @@ def _pytest(output: str) -> SuiteReport | None:
     if not ends:
         return None
     # Only the last one: those before it may be output of tests that run pytest themselves.
-    found = _named_counts(ends[-1])
-    failed = found.get("failed", 0) + found.get("error", 0) + found.get("errors", 0)
-    skipped = found.get("skipped", 0) + found.get("xfailed", 0) + found.get("deselected", 0)
+    named_counts = _named_counts(ends[-1])
+    failed = named_counts.get("failed", 0) + named_counts.get("error", 0) + named_counts.get("errors", 0)
+    skipped = named_counts.get("skipped", 0) + named_counts.get("xfailed", 0) + named_counts.get("deselected", 0)
     tests: dict[str, Result] = {
         match[1]: _RESULTS[match[2].lower()]
         for match in re.finditer(r"^(\S+::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b", output, re.MULTILINE)
     }
-    counts = _counts(found.get("passed", 0) + found.get("xpassed", 0), failed, skipped)
+    counts = _counts(named_counts.get("passed", 0) + named_counts.get("xpassed", 0), failed, skipped)
     names_all = len(tests) >= counts.ran > 0
     tests |= {match[1]: "failed" for match in re.finditer(r"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)", output, re.MULTILINE)}
     return SuiteReport(counts, tests, names_all)
@@ -194,9 +194,9 @@ def _jest(output: str) -> SuiteReport | None:
     ends = re.findall(r"^\s*Tests:? +((?:\d+ \w+(?:, | \| )?)+)", output, re.MULTILINE)
     if not ends:
         return None
-    found = [_named_counts(end) for end in ends]
-    passed, failed = (sum(counts.get(kind, 0) for counts in found) for kind in ("passed", "failed"))
-    skipped = sum(counts.get(kind, 0) for counts in found for kind in ("skipped", "todo", "pending"))
+    all_counts = [_named_counts(end) for end in ends]
+    passed, failed = (sum(counts.get(kind, 0) for counts in all_counts) for kind in ("passed", "failed"))
+    skipped = sum(counts.get(kind, 0) for counts in all_counts for kind in ("skipped", "todo", "pending"))
     return SuiteReport(_counts(passed, failed, skipped), *_marked(output, passed + failed))
 
 
@@ -213,8 +213,8 @@ def _mocha(output: str) -> SuiteReport | None:
 
 def _node(output: str) -> SuiteReport | None:
     """Node's own runner: `# tests 3` in TAP, `ℹ tests 3` in its other format."""
-    found = re.findall(r"^(?:#|\u2139) (tests|pass|fail|cancelled|skipped|todo) (\d+)$", output, re.MULTILINE)
-    numbers = {name: int(number) for name, number in found}
+    matches = re.findall(r"^(?:#|\u2139) (tests|pass|fail|cancelled|skipped|todo) (\d+)$", output, re.MULTILINE)
+    numbers = {name: int(number) for name, number in matches}
     if not {"tests", "pass", "fail"} <= numbers.keys():
         return None
     failed = numbers["fail"] + numbers.get("cancelled", 0)

@@ -39,16 +39,16 @@ async def weakened_by(run: Run, step_run: StepRun) -> PathProtected | None:
     Changes that the task asks for, and tests that were only extended or moved, do not count. Nothing is compared if the
     step touched no given test.
     """
-    given = run.files_before()
-    touched = {path for path in map(as_path, step_run.touched) if path in given and _is_test_or_script(run, path)}
+    before = run.files_before()
+    touched = {path for path in map(as_path, step_run.touched) if path in before and _is_test_or_script(run, path)}
     if not touched:
         return None
     changes = await asyncio.to_thread(changes_of_tests, run, run.state.snapshot, await run.snapshot())
-    found: dict[str, list[AlteredTest]] = {}
+    by_path: dict[str, list[AlteredTest]] = {}
     for test in changes.weakened:
         if (path := test.name.partition("::")[0]) in touched:
-            found.setdefault(path, []).append(test)
-    return weakening({as_text(path): "; ".join(t.as_text() for t in found[path][:5]) for path in found})
+            by_path.setdefault(path, []).append(test)
+    return weakening({as_text(path): "; ".join(t.as_text() for t in by_path[path][:5]) for path in by_path})
 
 
 def content_of(run: Run, entry: Entry) -> bytes:

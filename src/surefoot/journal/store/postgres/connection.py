@@ -32,14 +32,14 @@ def connect(url: str) -> "Connection":
     """Open a connection in autocommit mode, so that no transaction stays open if this process is stopped."""
     psycopg = driver()
     try:
-        given = psycopg.conninfo.conninfo_to_dict(url)
+        parameters = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
         # The message of the driver may repeat the password.
         raise ConfigError(
             "the URL of the database cannot be read by PostgreSQL's client", remedy=DATABASE_REMEDY
         ) from None
     try:
-        connection: Connection = psycopg.connect("", autocommit=True, **{**PARAMETERS, **given})
+        connection: Connection = psycopg.connect("", autocommit=True, **{**PARAMETERS, **parameters})
         return connection
     except psycopg.Error as error:
         raise journal_error(url, error) from None

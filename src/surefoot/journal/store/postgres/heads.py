@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from surefoot.errors import JournalError
-from surefoot.journal.store.postgres.owner import has_ended
+from surefoot.journal.store.postgres.owner import is_gone
 from surefoot.journal.store.postgres.reading import PostgresReader
 
 _NEWEST = "(SELECT number, run_id, last, lease_until, owner FROM surefoot.runs ORDER BY number DESC LIMIT %s) AS newest"
@@ -41,4 +41,4 @@ class PostgresHeads(PostgresReader):
             rows = self._rows(f"SELECT run_id, owner FROM {source} WHERE lease_until > clock_timestamp()", value)
         except JournalError:
             return frozenset()
-        return frozenset(run_id for run_id, owner in rows if not has_ended(owner or ""))
+        return frozenset(run_id for run_id, owner in rows if not is_gone(owner or ""))

@@ -21,7 +21,7 @@ from surefoot.journal.store.postgres.leases import Lease, acquire, release
 from surefoot.journal.store.postgres.owner import new_owner
 from surefoot.journal.store.postgres.queue import WriteQueue
 from surefoot.journal.store.postgres.reading import PostgresReader
-from surefoot.journal.store.postgres.writing import PostgresWriter, Run
+from surefoot.journal.store.postgres.writing import PostgresWriter, WrittenRun
 from surefoot.journal.store.status import require_creation
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class PostgresJournal:
         self._side_writer = PostgresWriter(url, SIDE_PATIENCE_SECONDS, objects)
         """For immediate writes on the caller's thread: leases, messages, deletion of content."""
         self._queue = WriteQueue(url, patience, objects)
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, WrittenRun] = {}
         self._read_positions: dict[str, Position] = {}
         """The ends of runs that were read here. An append continues from there, so that events that another process
         wrote in between are noticed."""
@@ -109,13 +109,13 @@ class PostgresJournal:
             raise UnknownRun(f"there is no run {run_id}", remedy="see `surefoot list`")
         return run.fence
 
-    def _acquire(self, run_id: str, owner: str, seconds: float) -> Run | None:
+    def _acquire(self, run_id: str, owner: str, seconds: float) -> WrittenRun | None:
         self._require_writable()
         acquired = self._side_writer.execute(lambda connection, _: acquire(connection, run_id, owner, seconds))
         if acquired is None:
             return None
         number, fence, last, stage, verdict = acquired
-        run = Run(run_id, owner, seconds, number, fence, last, last, stage, verdict)
+        run = WrittenRun(run_id, owner, seconds, number, fence, last, last, stage, verdict)
         before = self._read_positions.pop(run_id, None)
         if before is not None and before.last != last:
             self._release([run.lease()])
@@ -149,17 +149,17 @@ class PostgresJournal:
 
     async def append(self, run_id: str, events: Sequence[Event]) -> list[Record]:
         run, encoded = self._prepared(run_id, events)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entries = self._queue.add(run, encoded, done)
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entries = self._queue.add(run, encoded, written)
         self._runs[run_id] = run
         cancelled: asyncio.CancelledError | None = None
         try:
             try:
-                await asyncio.shield(done)
+                await asyncio.shield(written)
             except asyncio.CancelledError as error:
                 # The events are written nevertheless. A second cancellation ends the wait.
                 cancelled = error
-                await done
+                await written
         except Exception:
             if not run.number and run.lost is not None:
                 # The run was not created, so the next append may create it.
@@ -178,9 +178,9 @@ class PostgresJournal:
 
     async def flush(self) -> None:
         if not self._queue.is_empty():
-            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._queue.flush(done)
-            await done
+            written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._queue.flush(written)
+            await written
 
     def put_blob(self, data: bytes) -> str:
         self._require_writable()
@@ -227,7 +227,7 @@ class PostgresJournal:
         if error:
             raise error
 
-    def _prepared(self, run_id: str, events: Sequence[Event]) -> tuple[Run, list[tuple[Event, bytes]]]:
+    def _prepared(self, run_id: str, events: Sequence[Event]) -> tuple[WrittenRun, list[tuple[Event, bytes]]]:
         """Return the run and its encoded events. Raises before anything is queued."""
         run = self._runs.get(run_id)
         if run is None:
@@ -235,7 +235,7 @@ class PostgresJournal:
             run = self._acquire(run_id, self._owner, self._lease_seconds)
         if run is None:
             require_creation(run_id, events[0] if events else None)
-            run = Run(run_id, self._owner, self._lease_seconds)
+            run = WrittenRun(run_id, self._owner, self._lease_seconds)
         elif run.lost is not None:
             raise copy(run.lost)
         for index, event in enumerate(events):

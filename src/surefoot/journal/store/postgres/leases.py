@@ -66,13 +66,13 @@ def acquire(connection: "Connection", run_id: str, owner: str, seconds: float) -
         row = connection.execute(_HOLDER, (run_id,)).fetchone()
         if row is None:
             return None
-        holder, has_ended, left = row
-        replaced = holder if has_ended or is_replaceable(holder) else owner
-        found = connection.execute(
+        holder, lease_ended, left = row
+        replaced = holder if lease_ended or is_replaceable(holder) else owner
+        acquired = connection.execute(
             _ACQUIRE, {"run_id": run_id, "owner": owner, "replaced": replaced, "seconds": seconds}
         ).fetchone()
-        if found is not None:
-            return Acquired(*found)
+        if acquired is not None:
+            return Acquired(*acquired)
         if replaced == owner:
             raise JournalBusy(
                 f"run {run_id} is being driven by {shown_owner(holder)}, whose lease ends in {left} seconds "

@@ -25,10 +25,10 @@ def shown_owner(owner: str) -> str:
 def is_replaceable(owner: str) -> bool:
     """Whether an owner is this process, or a process of this machine that has ended."""
     parts = owner.split(_SEPARATOR)
-    return has_ended(owner) or (len(parts) == 4 and parts[1:3] == [_machine(), _process(os.getpid())])
+    return is_gone(owner) or (len(parts) == 4 and parts[1:3] == [_machine(), _process(os.getpid())])
 
 
-def has_ended(owner: str) -> bool:
+def is_gone(owner: str) -> bool:
     """Whether an owner is a process of this machine that is gone, although its lease may not have ended yet."""
     parts = owner.split(_SEPARATOR)
     if len(parts) != 4 or not parts[1] or parts[1] != _machine():

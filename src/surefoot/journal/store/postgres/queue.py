@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from surefoot.errors import JournalError, LeaseLost, SurefootError
 from surefoot.journal.events import Event, RunCreated
 from surefoot.journal.store.postgres.leases import Lease, LeaseRenewal, lease_lost
-from surefoot.journal.store.postgres.writing import Entry, PostgresWriter, Run
+from surefoot.journal.store.postgres.writing import Entry, PostgresWriter, WrittenRun
 
 if TYPE_CHECKING:
     from surefoot.journal.objects.base import ObjectStore
@@ -30,14 +30,14 @@ class _Batch:
 
     entries: list[Entry] = field(default_factory=list)
     blobs: dict[str, bytes] = field(default_factory=dict)
-    acknowledged: dict[int, Run] = field(default_factory=dict)
-    waiting: list[tuple[Waiter, Run | None]] = field(default_factory=list)
+    acknowledged: dict[int, WrittenRun] = field(default_factory=dict)
+    waiting: list[tuple[Waiter, WrittenRun | None]] = field(default_factory=list)
     """The callers that wait for a run, or with None for everything."""
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.blobs or self.acknowledged or self.waiting)
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[WrittenRun]:
         return list(dict.fromkeys([entry.run for entry in self.entries] + [*self.acknowledged.values()]))
 
 
@@ -48,7 +48,7 @@ class WriteQueue:
         self._next = _Batch()
         self._current = _Batch()
         """The batch that is being written; empty while the thread waits."""
-        self._held: dict[str, Run] = {}
+        self._held: dict[str, WrittenRun] = {}
         self._closing = False
         self._writer = PostgresWriter(url, patience, objects)
         self._thread: threading.Thread | None = None
@@ -56,13 +56,13 @@ class WriteQueue:
 
     # -- on the caller's thread -------------------------------------------------------------------------------------
 
-    def hold(self, run: Run) -> None:
+    def hold(self, run: WrittenRun) -> None:
         """Renew the lease of a run until `let_go` or `close`."""
         with self._changed:
             self._held[run.id] = run
         self._renewal.start()
 
-    def let_go(self, run: Run) -> None:
+    def let_go(self, run: WrittenRun) -> None:
         """Stop renewing the lease of a run, and drop its queued writes."""
         with self._changed:
             self._held.pop(run.id, None)
@@ -70,16 +70,16 @@ class WriteQueue:
             for key in [key for key, owner in self._next.acknowledged.items() if owner is run]:
                 del self._next.acknowledged[key]
 
-    def add(self, run: Run, events: Sequence[tuple[Event, bytes]], done: Waiter | None) -> list[Entry]:
-        """Queue events. Without `done`, they are written with the next awaited events."""
+    def add(self, run: WrittenRun, events: Sequence[tuple[Event, bytes]], waiter: Waiter | None) -> list[Entry]:
+        """Queue events. Without `waiter`, they are written with the next awaited events."""
         with self._changed:
             at, entries = time.time(), []
             for event, body in events:
                 run.seq += 1
-                entries.append(Entry(run, run.seq, at, event, body, done is not None))
+                entries.append(Entry(run, run.seq, at, event, body, waiter is not None))
             self._next.entries += entries
-            if done is not None:
-                self._next.waiting.append((done, run))
+            if waiter is not None:
+                self._next.waiting.append((waiter, run))
                 self._wake()
         return entries
 
@@ -93,10 +93,10 @@ class WriteQueue:
 
     def blob(self, digest: str) -> bytes | None:
         with self._changed:
-            found = self._next.blobs.get(digest)
-            return self._current.blobs.get(digest) if found is None else found
+            content = self._next.blobs.get(digest)
+            return self._current.blobs.get(digest) if content is None else content
 
-    def acknowledge(self, run: Run, ids: Sequence[int]) -> None:
+    def acknowledge(self, run: WrittenRun, ids: Sequence[int]) -> None:
         with self._changed:
             self._next.acknowledged.update(dict.fromkeys(ids, run))
 
@@ -108,9 +108,9 @@ class WriteQueue:
         with self._changed:
             return not (self._next or self._current)
 
-    def flush(self, done: Waiter) -> None:
+    def flush(self, waiter: Waiter) -> None:
         with self._changed:
-            self._next.waiting.append((done, None))
+            self._next.waiting.append((waiter, None))
             self._wake()
 
     def close(self) -> Exception | None:
@@ -149,7 +149,7 @@ class WriteQueue:
         with self._changed:
             batch, self._next = self._next, _Batch()
             self._current = batch
-        failures: dict[Run, Exception] = {}
+        failures: dict[WrittenRun, Exception] = {}
         problem: Exception | None = None
         try:
             self._writer.write_blobs(batch.blobs)
@@ -166,11 +166,11 @@ class WriteQueue:
             for run, failure in failures.items():
                 self._take_back(run, failure, batch)
         problem = problem or next(iter(failures.values()), None)
-        for done, waited_for in batch.waiting:
-            _notify(done, problem if waited_for is None else failures.get(waited_for))
+        for waiter, waited_for in batch.waiting:
+            _notify(waiter, problem if waited_for is None else failures.get(waited_for))
         return problem
 
-    def _write_run(self, run: Run, batch: _Batch) -> Exception | None:
+    def _write_run(self, run: WrittenRun, batch: _Batch) -> Exception | None:
         entries = [entry for entry in batch.entries if entry.run is run]
         acknowledged = [key for key, owner in batch.acknowledged.items() if owner is run]
         if run.lost is not None:
@@ -183,15 +183,15 @@ class WriteQueue:
             self.hold(run)
         return None
 
-    def _take_back(self, run: Run, failure: Exception, batch: _Batch) -> None:
+    def _take_back(self, run: WrittenRun, failure: Exception, batch: _Batch) -> None:
         """After a failed transaction, queue its notes again. Events of `append` are dropped: callers get the error.
 
         Acknowledged messages are received again. Nothing is kept for a run that is lost or was not created.
         """
-        kept = [entry for entry in batch.entries if entry.run is run and not entry.awaited]
+        notes = [entry for entry in batch.entries if entry.run is run and not entry.awaited]
         queued = [entry for entry in self._next.entries if entry.run is run]
         others = [entry for entry in self._next.entries if entry.run is not run]
-        entries = kept + queued
+        entries = notes + queued
         created = bool(run.number) or (bool(entries) and type(entries[0].event) is RunCreated)
         if isinstance(failure, LeaseLost) or not created:
             run.lost = failure if isinstance(failure, JournalError) else lease_lost(run.id)
@@ -217,17 +217,17 @@ class WriteQueue:
                 del self._held[run.id]
 
 
-def _notify(done: Waiter, failure: Exception | None) -> None:
+def _notify(waiter: Waiter, failure: Exception | None) -> None:
     """Resolve the future of a caller on its own event loop, which may be closed by now."""
 
     def resolve() -> None:
-        if done.done():
+        if waiter.done():
             return
         if failure is None:
-            done.set_result(None)
+            waiter.set_result(None)
         else:
             # A copy for each caller, because an error collects the traceback of everyone who raises it.
-            done.set_exception(copy(failure).with_traceback(None))
+            waiter.set_exception(copy(failure).with_traceback(None))
 
     with contextlib.suppress(RuntimeError):
-        done.get_loop().call_soon_threadsafe(resolve)
+        waiter.get_loop().call_soon_threadsafe(resolve)

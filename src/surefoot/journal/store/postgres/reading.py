@@ -77,10 +77,10 @@ class PostgresReader:
             "SELECT seq, at, kind, crc, CASE WHEN kind = ANY(%s) THEN body END FROM surefoot.events "
             "WHERE run = %s AND seq <= %s ORDER BY seq"
         )
-        found = list(self._scanned(run_id, self._rows(sql, [*kinds], position.number, position.last)))
-        if [event.seq for event in found] != list(range(1, position.last + 1)):
+        events = list(self._scanned(run_id, self._rows(sql, [*kinds], position.number, position.last)))
+        if [event.seq for event in events] != list(range(1, position.last + 1)):
             raise broken(self._url, f"events of run {run_id} are missing")
-        return found
+        return events
 
     def existing(self, run_id: str) -> Position:
         position = self.position(run_id)
@@ -173,7 +173,7 @@ class PostgresReader:
             "WHERE number > %s AND position(%s::bytea IN body) > 0 ORDER BY number"
         )
         rows = self._rows(sql, self.existing(run_id).number, names_base(run_id))
-        return [found for found, body in rows if carries_out(bytes(body), run_id)]
+        return [plan_run for plan_run, body in rows if carries_out(bytes(body), run_id)]
 
     def close(self) -> None:
         self._closed = True
@@ -287,13 +287,13 @@ class PostgresReader:
     def _look_for_schema(self, connection: "Connection") -> bool:
         """Whether there is a journal. Raises JournalVersion for an older schema, which only a writer migrates."""
         if not self._has_schema:
-            found = schema_of(connection, self._url)
-            if 0 < found < len(MIGRATIONS):
+            version = schema_of(connection, self._url)
+            if 0 < version < len(MIGRATIONS):
                 raise JournalVersion(
                     "the journal has an older schema",
                     remedy="write to it once with this version, for example by starting a run",
                 )
-            self._has_schema = found > 0
+            self._has_schema = version > 0
         return self._has_schema
 
     @contextmanager

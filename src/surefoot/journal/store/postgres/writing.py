@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class WrittenRun:
     """A run that this process owns or is about to create."""
 
     id: str
@@ -59,7 +59,7 @@ class Run:
 class Entry:
     """A queued event. Its number may change until it is written."""
 
-    run: Run
+    run: WrittenRun
     seq: int
     at: float
     event: Event
@@ -127,7 +127,7 @@ class PostgresWriter:
                 raise JournalUnreachable(str(problem), remedy=problem.remedy) from None
             raise problem from None
 
-    def append(self, run: Run, entries: Sequence[Entry], acknowledged: Sequence[int]) -> None:
+    def append(self, run: WrittenRun, entries: Sequence[Entry], acknowledged: Sequence[int]) -> None:
         """Write the events of one run in one transaction. Raises LeaseLost if another process owns it now."""
         columns = _columns(run, entries)
         if run.number:
@@ -139,7 +139,7 @@ class PostgresWriter:
             run.stage, run.verdict = columns.stage, columns.verdict
 
     def _append(
-        self, connection: "Connection", again: bool, run: Run, columns: Columns, acknowledged: Sequence[int]
+        self, connection: "Connection", again: bool, run: WrittenRun, columns: Columns, acknowledged: Sequence[int]
     ) -> None:
         status = (columns.stage, columns.verdict, columns.standing)
         values = (columns.at, columns.kind, columns.crc, columns.body, [*acknowledged])
@@ -148,16 +148,16 @@ class PostgresWriter:
         except driver().Error as error:
             if error.diag.sqlstate != STALE:
                 raise
-            found = connection.execute(
+            row = connection.execute(
                 "SELECT fence, last, owner FROM surefoot.runs WHERE number = %s", (run.number,)
             ).fetchone()
-            fence, last, owner = found or (0, 0, "")
+            fence, last, owner = row or (0, 0, "")
             if again and (fence, last) == (run.fence, run.durable + len(columns.at)):
                 # Only this process could have written with this fence.
                 return
             raise lease_lost(run.id, owner) from None
 
-    def _create(self, connection: "Connection", again: bool, run: Run, first: Entry, columns: Columns) -> None:
+    def _create(self, connection: "Connection", again: bool, run: WrittenRun, first: Entry, columns: Columns) -> None:
         created = first.event
         assert isinstance(created, RunCreated)
         # PostgreSQL's `text` cannot hold NUL. The event has the task unchanged.
@@ -218,7 +218,7 @@ class PostgresWriter:
             self._connection = None
 
 
-def _columns(run: Run, entries: Sequence[Entry]) -> Columns:
+def _columns(run: WrittenRun, entries: Sequence[Entry]) -> Columns:
     columns = Columns(stage=run.stage, verdict=run.verdict)
     for entry in entries:
         kind = KINDS[type(entry.event)]

@@ -22,14 +22,14 @@ def block_messages(
 
     `is_own`: whether the reasoning of a turn is sent back.
     """
-    shown = [item for item in items if visible(item)]
+    visible_items = [item for item in items if visible(item)]
     leading = 0
-    while leading < len(shown) and shown[leading].role == "system":
+    while leading < len(visible_items) and visible_items[leading].role == "system":
         leading += 1
-    text = SEPARATOR.join(item.content for item in shown[:leading])
+    text = SEPARATOR.join(item.content for item in visible_items[:leading])
     system = [{"type": "text", "text": text, **CACHE_MARK}] if text else []
     messages: list[dict[str, Any]] = []
-    for item in shown[leading:]:
+    for item in visible_items[leading:]:
         if isinstance(item, AssistantTurn):
             own = is_own(item)
             _add(messages, "assistant", [block for part in item.parts if (block := _block(part, own=own))])

@@ -21,13 +21,13 @@ def chat_messages(
     items: Iterable[Item], *, model: str, family: Family, fold_system: bool = False, refused: Iterable[str] = ()
 ) -> list[dict[str, Any]]:
     """The messages of a conversation. `refused`: message fields that this server does not accept."""
-    shown = [item for item in items if visible(item)]
+    visible_items = [item for item in items if visible(item)]
     leading = 0
-    while leading < len(shown) and shown[leading].role == "system":
+    while leading < len(visible_items) and visible_items[leading].role == "system":
         leading += 1
-    system = SEPARATOR.join(item.content for item in shown[:leading])
+    system = SEPARATOR.join(item.content for item in visible_items[:leading])
     messages: list[dict[str, Any]] = []
-    for item in shown[leading:]:
+    for item in visible_items[leading:]:
         if isinstance(item, AssistantTurn):
             messages.append(_turn(item, model, family, frozenset(refused)))
         elif isinstance(item, ToolResultMessage):
@@ -161,8 +161,8 @@ class ChatBuilder:
         for name, piece in pieces.items():
             if isinstance(piece, str):
                 self._reasoning[name] = self._reasoning.get(name, "") + piece
-        if shown := next((piece for piece in pieces.values() if piece and isinstance(piece, str)), ""):
-            self.live.reasoning(shown)
+        if text := next((piece for piece in pieces.values() if piece and isinstance(piece, str)), ""):
+            self.live.reasoning(text)
         for detail in getattr(delta, "reasoning_details", None) or ():
             if isinstance(detail, dict):
                 _add_detail(self._details, detail)

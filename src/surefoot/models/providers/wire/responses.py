@@ -35,13 +35,13 @@ class ResponsesDialect:
     def request_fields(self, request: ModelRequest) -> dict[str, Any]:
         instructions, items = input_items(request.messages, self.model)
         reasoning = {"effort": nearest_effort(request.effort, self.efforts), "summary": "auto"}
-        kept = {key: value for key, value in reasoning.items() if value and key not in self.unsupported}
+        supported = {key: value for key, value in reasoning.items() if value and key not in self.unsupported}
         fields: dict[str, Any] = {
             "input": items,
             "store": False,
             "include": [ENCRYPTED],
             "max_output_tokens": min(request.max_tokens, self.max_output or request.max_tokens),
-            "reasoning": kept if self.efforts else {},
+            "reasoning": supported if self.efforts else {},
             "prompt_cache_key": request.cache_key,
             "instructions": instructions,
         }
@@ -96,12 +96,12 @@ class ResponsesDialect:
 
 def input_items(items: Iterable[Item], model: str) -> tuple[str, list[dict[str, Any]]]:
     """The instructions, from the leading system messages, and the items after them."""
-    shown = [item for item in items if visible(item)]
+    visible_items = [item for item in items if visible(item)]
     leading = 0
-    while leading < len(shown) and shown[leading].role == "system":
+    while leading < len(visible_items) and visible_items[leading].role == "system":
         leading += 1
     rendered: list[dict[str, Any]] = []
-    for item in shown[leading:]:
+    for item in visible_items[leading:]:
         if isinstance(item, AssistantTurn):
             own = item.protocol == "responses" and item.model == model
             rendered += [entry for part in item.parts if (entry := _part(part, own=own))]
@@ -116,7 +116,7 @@ def input_items(items: Iterable[Item], model: str) -> tuple[str, list[dict[str, 
             rendered.append({"type": "message", "role": role, "content": content})
     if not rendered:
         rendered.append({"type": "message", "role": "user", "content": [{"type": "input_text", "text": CONTINUE}]})
-    return SEPARATOR.join(item.content for item in shown[:leading]), rendered
+    return SEPARATOR.join(item.content for item in visible_items[:leading]), rendered
 
 
 def _part(part: TextPart | ReasoningPart | ToolCall, *, own: bool) -> dict[str, Any]:

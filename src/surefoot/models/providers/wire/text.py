@@ -48,11 +48,15 @@ The tools, with their parameters as JSON schemas:
 def as_plain(request: ModelRequest) -> ModelRequest:
     """The same conversation without tools, as messages of text."""
     system = _INSTRUCTION + "\n".join(_describe(request)) if request.tools and request.tool_choice != "none" else ""
-    shown = [item for item in request.messages if visible(item)]
-    names = {call.id: call.name for item in shown if isinstance(item, AssistantTurn) for call in item.calls}
-    leading = [item for item in shown if item.role == "system"]
-    first = len(leading) if shown[: len(leading)] == leading else 0
-    messages = [*shown[:first], *([Message(role="system", content=system)] if system else []), *shown[first:]]
+    visible_items = [item for item in request.messages if visible(item)]
+    names = {call.id: call.name for item in visible_items if isinstance(item, AssistantTurn) for call in item.calls}
+    leading = [item for item in visible_items if item.role == "system"]
+    first = len(leading) if visible_items[: len(leading)] == leading else 0
+    messages = [
+        *visible_items[:first],
+        *([Message(role="system", content=system)] if system else []),
+        *visible_items[first:],
+    ]
     plain = alternate(_message(item, names) for item in messages)
     stop = (*request.stop, STOP) if system and STOP not in request.stop else request.stop
     return request.with_(messages=plain, tools=(), tool_choice="auto", stop=stop)

@@ -21,13 +21,13 @@ def descendants() -> list[tuple[int, int]]:
             continue
         if state != b"X":
             children.setdefault(int(parent), []).append((pid, int(group)))
-    found: list[tuple[int, int]] = []
+    processes: list[tuple[int, int]] = []
     pending = [os.getpid()]
     while pending:
         below = children.get(pending.pop(), [])
-        found += below
+        processes += below
         pending += [pid for pid, _ in below]
-    return found
+    return processes
 
 
 def send_signal(pid: int, number: int) -> None:

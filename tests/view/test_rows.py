@@ -41,9 +41,9 @@ def test_a_batch_brings_a_client_from_any_event_to_the_end(name: str) -> None:
     view, whole = RunView(), view_of(run)
     for record in run:
         advance(view, record)
-        here = by_key(snapshot(view))
+        rows_of_client = by_key(snapshot(view))
         upserts, removed = changed_since(whole, record.seq)
-        reached = {key: row for key, row in {**here, **by_key(upserts)}.items() if key not in removed}
+        reached = {key: row for key, row in {**rows_of_client, **by_key(upserts)}.items() if key not in removed}
         assert reached == end, f"after event {record.seq}"
 
 

@@ -90,9 +90,9 @@ async def test_refused_reasoning_is_not_sent_back_again() -> None:
 
 
 async def test_reasoning_that_a_server_misses_is_sent_in_every_turn() -> None:
-    said = AssistantTurn(parts=(TextPart(text="Hello."),))
+    earlier_turn = AssistantTurn(parts=(TextPart(text="Hello."),))
     message = "thinking is enabled but reasoning_content is missing in assistant tool call message at index 1"
-    sent, _ = await bodies("chat", "m", Failed(400, message), CALL, ask_for=(ask("a", said, "b"),))
+    sent, _ = await bodies("chat", "m", Failed(400, message), CALL, ask_for=(ask("a", earlier_turn, "b"),))
     assert sent[1]["messages"][1] == {"role": "assistant", "content": "Hello.", "reasoning_content": ""}
 
 

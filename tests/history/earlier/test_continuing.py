@@ -74,11 +74,11 @@ async def test_a_follow_up_has_the_conversation_and_the_facts_of_the_run_before(
     assert calc.talker.requests[0].cache_key == first.run_id
     results = [item.text for item in asked if isinstance(item, ToolResultMessage)]
     assert "is done" in results[-1]
-    told = opening(calc.talker.requests[0])
+    first_prompt = opening(calc.talker.requests[0])
     facts = ("Now also add sub.", first.run_id, "> Fix add.", "done and verified", "\n~ calc.py", f"{CHECK} (passed)")
     for fact in (*facts, "Do it [done] - add now adds"):
-        assert fact in told
-    assert "somebody else; read these again:\n- notes.txt" in told
+        assert fact in first_prompt
+    assert "somebody else; read these again:\n- notes.txt" in first_prompt
     assert state.context is not None
     assert (state.context.run, state.context.session) == (first.run_id, first.run_id)
     transcript = Transcript(calc.journal.get_blob, str)
@@ -104,9 +104,9 @@ async def test_an_undone_run_is_told_as_undone(calc: Bench) -> None:
     first = await calc.talk("Fix add.", WORK, checks=[CHECK])
     await undo(calc.journal, calc.home, first.run_id)
     await go_on(calc, first.run_id, "Do it with sum().", [submit(), [FIX, FINISH]])
-    told = opening(calc.talker.requests[0])
-    assert "THE USER UNDID IT: its changes are gone" in told
-    assert "somebody else" not in told
+    first_prompt = opening(calc.talker.requests[0])
+    assert "THE USER UNDID IT: its changes are gone" in first_prompt
+    assert "somebody else" not in first_prompt
 
 
 async def test_a_run_whose_steps_were_all_skipped_is_not_told_as_done(calc: Bench) -> None:
@@ -114,9 +114,9 @@ async def test_a_run_whose_steps_were_all_skipped_is_not_told_as_done(calc: Benc
         "Fix add.", [submit({"name": "Fix add", "description": "Fix add.", "when": "False"})], checks=["true"]
     )
     await go_on(calc, first.run_id, "Do it now.", [submit(), [FIX, FINISH]])
-    told = opening(calc.talker.requests[0])
-    assert "nothing done: every step was skipped; " in told
-    assert "done, but" not in told
+    first_prompt = opening(calc.talker.requests[0])
+    assert "nothing done: every step was skipped; " in first_prompt
+    assert "done, but" not in first_prompt
 
 
 def writes(count: int) -> list[Any]:
@@ -171,10 +171,10 @@ async def test_a_chain_of_follow_ups_is_bounded(calc: Bench, monkeypatch: pytest
     assert state.context is not None
     assert state.context.session == first
     assert state.context.before == tuple(f"Task {number}." for number in range(1, 3))
-    told = opening(calc.talker.requests[0])
-    assert "> Task 3." in told
-    assert "- Task 2." in told
-    assert "- Task 0." not in told
+    first_prompt = opening(calc.talker.requests[0])
+    assert "> Task 3." in first_prompt
+    assert "- Task 2." in first_prompt
+    assert "- Task 0." not in first_prompt
 
 
 async def test_secrets_that_are_known_now_are_removed_from_what_was_said_before(calc: Bench) -> None:
@@ -219,9 +219,9 @@ async def test_an_agent_continues_a_run_of_its_workspace_with_its_checks(calc: B
     first = await agent.execute_task("Fix add.", checks=[CHECK])
     after = len(model.requests)
     second = await agent.execute_task("Now also add sub.", continues=first)
-    told = opening(model.requests[after])
-    assert "Now also add sub." in told
-    assert f"{CHECK} (passed)" in told
+    first_prompt = opening(model.requests[after])
+    assert "Now also add sub." in first_prompt
+    assert f"{CHECK} (passed)" in first_prompt
     state = fold(calc.journal.read(second.task_id))
     assert state.context is not None
     assert state.context.run == first.task_id

@@ -87,7 +87,7 @@ def _submitted_plan(draft: FullPlanDraft) -> tuple[DetailedPlan, list[str]]:
         ),
         success_criteria=criteria,
         criterion_checks=tuple(check_for[c].key if c in check_for else "" for c in criteria) if check_for else (),
-        checks=tuple({c.key: c for c in (*map(check_of, draft.checks), *check_for.values())}.values()),
+        checks=tuple({c.key: c for c in (*map(check_from_full_draft, draft.checks), *check_for.values())}.values()),
     )
     return plan, repairs
 
@@ -100,31 +100,33 @@ def joined(draft: AnyPlanDraft, max_steps: int) -> FullPlanDraft | None:
     """
     if len(draft.steps) <= max_steps or not isinstance(draft, FullPlanDraft):
         return None
-    kept, rest = draft.steps[: max_steps - 1], draft.steps[max_steps - 1 :]
-    if any(number >= max_steps for step in kept for number in step.after):
+    first_steps, last_steps = draft.steps[: max_steps - 1], draft.steps[max_steps - 1 :]
+    if any(number >= max_steps for step in first_steps for number in step.after):
         return None
-    parts = [f"{n}. {s.name}{f' (only if {s.when})' if s.when else ''}: {s.description}" for n, s in enumerate(rest, 1)]
+    parts = [
+        f"{n}. {s.name}{f' (only if {s.when})' if s.when else ''}: {s.description}" for n, s in enumerate(last_steps, 1)
+    ]
     last = FullStepDraft(
-        name=f"The rest of the plan: {rest[0].name} and {len(rest) - 1} more",
+        name=f"The rest of the plan: {last_steps[0].name} and {len(last_steps) - 1} more",
         description="Do these in order:\n" + "\n".join(parts),
-        type=rest[0].type,
-        files=[path for step in rest for path in step.files],
-        after=sorted({number for step in rest for number in step.after if number < max_steps}),
-        checks=[check for step in rest for check in step.checks],
-        preconditions=rest[0].preconditions,
-        expected_outputs=[output for step in rest for output in step.expected_outputs],
-        validation_criteria=[criterion for step in rest for criterion in step.validation_criteria],
-        rollback_steps=[command for step in reversed(rest) for command in step.rollback_steps],
-        requires_confirmation=any(step.requires_confirmation for step in rest),
-        allow_failure=all(step.allow_failure for step in rest),
-        critical=any(step.critical for step in rest),
-        tools=[tool for step in rest for tool in step.tools],
-        estimated_minutes=sum(step.estimated_minutes for step in rest),
+        type=last_steps[0].type,
+        files=[path for step in last_steps for path in step.files],
+        after=sorted({number for step in last_steps for number in step.after if number < max_steps}),
+        checks=[check for step in last_steps for check in step.checks],
+        preconditions=last_steps[0].preconditions,
+        expected_outputs=[output for step in last_steps for output in step.expected_outputs],
+        validation_criteria=[criterion for step in last_steps for criterion in step.validation_criteria],
+        rollback_steps=[command for step in reversed(last_steps) for command in step.rollback_steps],
+        requires_confirmation=any(step.requires_confirmation for step in last_steps),
+        allow_failure=all(step.allow_failure for step in last_steps),
+        critical=any(step.critical for step in last_steps),
+        tools=[tool for step in last_steps for tool in step.tools],
+        estimated_minutes=sum(step.estimated_minutes for step in last_steps),
     )
     milestones = [
         m.model_copy(update={"after": sorted({min(n, max_steps) for n in m.after})}) for m in draft.milestones
     ]
-    return draft.model_copy(update={"steps": [*kept, last], "milestones": milestones})
+    return draft.model_copy(update={"steps": [*first_steps, last], "milestones": milestones})
 
 
 def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> ExecutionStep:
@@ -141,7 +143,7 @@ def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> Executio
         rollback_steps=distinct(draft.rollback_steps),
         requires_confirmation=draft.requires_confirmation,
         allow_failure=draft.allow_failure,
-        checks=tuple(map(check_of, draft.checks)),
+        checks=tuple(map(check_from_full_draft, draft.checks)),
         critical=draft.critical,
         priority=draft.priority,
         when=draft.when.strip(),
@@ -153,8 +155,8 @@ def full_step(draft: FullStepDraft, step_id: str, sequence: int = 0) -> Executio
 def _with_fields(draft: FullChangeDraft, old: ExecutionStep) -> ExecutionStep:
     """Return the step `old` with the fields that the draft sets."""
     new = full_step(draft, old.id, old.sequence)
-    given = {_FIELDS.get(name, name) for name in draft.model_fields_set} & vars(new).keys()
-    changes = {name: getattr(new, name) for name in given if name not in ("name", "checks") or getattr(new, name)}
+    set_fields = {_FIELDS.get(name, name) for name in draft.model_fields_set} & vars(new).keys()
+    changes = {name: getattr(new, name) for name in set_fields if name not in ("name", "checks") or getattr(new, name)}
     if "checks" in changes:
         changes["checks"] = (*(check for check in old.checks if check.origin != "plan"), *new.checks)
     return old.with_(**changes)
@@ -169,7 +171,7 @@ _FIELDS = {
 """Fields of a step that have another name in a draft."""
 
 
-def check_of(draft: FullCheckDraft) -> Check:
+def check_from_full_draft(draft: FullCheckDraft) -> Check:
     match draft.kind:
         case "file_exists":
             return FileCheck(path=clean_path(draft.value) or draft.value)

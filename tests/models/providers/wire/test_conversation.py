@@ -146,7 +146,7 @@ async def test_turns_without_text_and_calls_are_not_sent(form: str) -> None:
 @every_form
 @pytest.mark.parametrize("piece", [1, 3, 1000])
 async def test_text_reasoning_and_calls_are_streamed(form: str, piece: int) -> None:
-    said = Said(LOOK.text, LOOK.calls, LOOK.reasoning, piece=piece)
+    scripted_reply = Said(LOOK.text, LOOK.calls, LOOK.reasoning, piece=piece)
     text: list[str] = []
     thoughts: list[str] = []
     calls: dict[int, tuple[str, str]] = {}
@@ -154,7 +154,7 @@ async def test_text_reasoning_and_calls_are_streamed(form: str, piece: int) -> N
     def on_call(index: int, name: str, arguments: str) -> None:
         calls[index] = (name, calls.get(index, ("", ""))[1] + arguments)
 
-    async with scripted(said, form=form) as server:
+    async with scripted(scripted_reply, form=form) as server:
         client = client_for(form, server)
         reply = await client.complete(ask("Fix it."), Live(text.append, thoughts.append, on_call))
         await client.aclose()
@@ -347,8 +347,8 @@ async def test_a_rate_limit_is_temporary_and_says_how_long_to_wait(form: str) ->
 @every_form
 @pytest.mark.parametrize("end", ["lost", "cut"])
 async def test_a_cut_stream_is_temporary_and_its_calls_are_not_returned(form: str, end: Any) -> None:
-    said = Said(LOOK.text, LOOK.calls, LOOK.reasoning, end=end)
-    async with scripted(said, form=form) as server:
+    scripted_reply = Said(LOOK.text, LOOK.calls, LOOK.reasoning, end=end)
+    async with scripted(scripted_reply, form=form) as server:
         client = client_for(form, server)
         with pytest.raises(ModelUnavailable) as caught:
             await client.complete(ask("Fix it."))

@@ -12,7 +12,7 @@ from surefoot.tools.invoke import call
 from surefoot.tools.registry import Toolbox
 
 
-async def look(
+async def call_read_only(
     recorder: Recorder, toolbox: Toolbox, context: ToolContext, name: str, arguments: Mapping[str, Any]
 ) -> tuple[bool, str]:
     """Call a tool that only reads. Returns whether it worked, and the text for the model."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from server.conftest import GatedRun, Site
-from server.test_javascript import modules, result, start
+from server.sockets.test_javascript import modules, result, start
 from support.talk import submit
 
 pytestmark = pytest.mark.slow

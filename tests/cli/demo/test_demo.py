@@ -100,7 +100,7 @@ def test_a_run_of_a_demo_names_no_commands_for_itself(surefoot: Surefoot) -> Non
     with_hints, without = surefoot(*good_script(surefoot)), surefoot(*good_script(surefoot), "--no-hints")
     assert "surefoot show" in with_hints.out
     assert (without.code, "surefoot show" in without.out) == (3, False)
-    assert "--no-hints" in playing.Stage(surefoot.home, "", "").words()
+    assert "--no-hints" in playing.DemoFolder(surefoot.home, "", "").words()
 
 
 @pytest.mark.slow
