@@ -30,7 +30,10 @@ DRAFTS = {
 ALLOWED = {
     ("engine.loop", "model.traits.model_dump"): "recorded with the run, for replays",
     ("cli.setup.model_test", "model.traits.context_tokens"): "shown to the user",
-    ("engine.planner.normalize_full", "isinstance(draft, FullPlanDraft)"): "the one place that asks for the form of a draft",
+    (
+        "engine.planner.normalize_full",
+        "isinstance(draft, FullPlanDraft)",
+    ): "the one place that asks for the form of a draft",
     ("engine.planner.normalize_full", "isinstance(draft, FullStepDraft)"): "as above",
     ("engine.planner.normalize_full", "isinstance(draft, FullChangeDraft)"): "as above",
 }

@@ -25,7 +25,7 @@ from surefoot.journal import events as e
 from surefoot.journal.state import RunState
 from surefoot.journal.store.sqlite import SqliteJournal
 from surefoot.models.testing.scripted import Rule, ScriptedModel
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 _write = os.write  # itself, before anyone counts writes or lets them fail
 TASK = "Extend log.txt, write lib/adder.py, pack both into pack/ and remove old.txt."

@@ -25,7 +25,7 @@ from surefoot.journal.state import RunState
 from surefoot.models.base import ModelRequest
 from surefoot.models.testing.scripted import Rule
 from surefoot.workspace.lock import WorkspaceLock
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 from surefoot.workspace.worktrees import worktree_of
 
 NO_REPLAN = {"max_step_retries": 0, "max_single_step_repairs": 0, "max_task_replanning_attempts": 0}

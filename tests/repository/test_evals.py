@@ -14,7 +14,7 @@ from evals import confined
 from evals.catalog import Judgement, Task, create_workspace, load
 
 from surefoot.engine.verifier.deciding.decide import Tree, deciding_differences
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 TASKS = {task.name: task for task in load()}
 FAMILIES = {"module": 10, "bugfix": 8, "multifile": 5, "shell": 8, "honest": 5, "traps": 5}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.trees import scratch
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 @pytest.fixture

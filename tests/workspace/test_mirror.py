@@ -8,7 +8,7 @@ import pytest
 
 from surefoot.errors import WorkspaceError
 from surefoot.workspace.mirror import Mirror
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 class Store:

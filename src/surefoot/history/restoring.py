@@ -11,7 +11,7 @@ from surefoot.journal.store.base import Journal
 from surefoot.workspace.errors import as_text, printable
 from surefoot.workspace.restore.restore import RestoreReport
 from surefoot.workspace.snapshots.diff import Change
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 @dataclass(slots=True)

@@ -12,8 +12,8 @@ from surefoot.journal.redact import PLACEHOLDER
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.workspace.errors import as_path, translate_os_errors
-from surefoot.workspace.snapshots.snapshot import Workspace
 from surefoot.workspace.snapshots.tree import ancestors
+from surefoot.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

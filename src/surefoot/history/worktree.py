@@ -20,7 +20,7 @@ from surefoot.journal.store.base import Journal
 from surefoot.workspace.durable import durable_write
 from surefoot.workspace.errors import as_path, translate_os_errors
 from surefoot.workspace.lock import WorkspaceLock
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 from surefoot.workspace.worktrees import Worktree, record_file, worktree_of
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from surefoot.errors import WorkspaceError
 from surefoot.workspace.snapshots.manifest import Entry
-from surefoot.workspace.snapshots.snapshot import Workspace
 from surefoot.workspace.snapshots.xattrs import blob_of
+from surefoot.workspace.workspace import Workspace
 
 Put = Callable[[bytes], str]
 """Stores content and returns its SHA-256."""

@@ -33,7 +33,7 @@ from surefoot.journal.messages import AnswerMessage
 from surefoot.journal.state import RunState
 from surefoot.tools.registry import default_toolbox
 from surefoot.tools.tool import Writes, tool
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 def add_put_tool(bench: Bench, **more: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from support.trees import photograph
 from surefoot.errors import RestoreConflict
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from support.trees import fill_up, photograph, run_and_kill, small_disk
 from surefoot.errors import RestoreIncomplete, SnapshotOverQuota
 from surefoot.workspace.restore.aside import Aside
 from surefoot.workspace.restore.restore import RestoreReport
-from surefoot.workspace.snapshots.snapshot import Workspace
 from surefoot.workspace.snapshots.tree import Tree
+from surefoot.workspace.workspace import Workspace
 
 MB = 1024 * 1024
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 @pytest.mark.req("P13", "O8")

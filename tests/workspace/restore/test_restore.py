@@ -10,7 +10,7 @@ import pytest
 from support.trees import IS_ROOT, NOBODY, as_nobody, photograph, run_and_kill
 from surefoot.errors import WorkspaceError
 from surefoot.workspace.restore.restore import Intent, IntentFile
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 @pytest.mark.req("X2", "P13")

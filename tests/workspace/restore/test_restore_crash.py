@@ -11,7 +11,7 @@ import pytest
 
 from support.trees import DISK_FAULTS, NIGHTLY, FailingCalls, assert_blobs_are_whole, photograph, run_and_kill, scratch
 from surefoot.errors import RestoreConflict, WorkspaceError
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ from support.trees import (
     scratch,
     trees,
 )
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 _flags = st.fixed_dictionaries(
     {

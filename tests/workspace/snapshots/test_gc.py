@@ -7,7 +7,7 @@ import pytest
 
 from support.trees import FailingCalls, assert_blobs_are_whole, settle
 from surefoot.errors import WorkspaceError
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 @pytest.mark.req("X2")

@@ -18,14 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surefoot.workspace.snapshots.scan as scan_module
-import surefoot.workspace.snapshots.snapshot as snapshot_module
+import surefoot.workspace.workspace as snapshot_module
 from support.trees import IS_ROOT, Operation, as_nobody, operation, perform, perform_in_shell, scratch, settle, trees
 from surefoot.workspace import watch as watch_module
 from surefoot.workspace.durable import hash_fd
 from surefoot.workspace.snapshots.scan import Scan, read_contents, scan
-from surefoot.workspace.snapshots.snapshot import Workspace
 from surefoot.workspace.snapshots.tree import Tree
 from surefoot.workspace.watch import Watch
+from surefoot.workspace.workspace import Workspace
 
 
 def in_full(workspace: Workspace) -> Scan:

@@ -11,7 +11,7 @@ import pytest
 from support.trees import IS_ROOT, NOBODY, as_nobody, settle
 from surefoot.workspace.snapshots import xattrs
 from surefoot.workspace.snapshots.manifest import Entry
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 CAPABILITY = bytes.fromhex("0100000200040000000000000000000000000000")
 

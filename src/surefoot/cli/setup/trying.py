@@ -22,7 +22,7 @@ from surefoot.journal.state import RunState
 from surefoot.workspace.process.process import ProcessResult
 from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
 from surefoot.workspace.sandbox.sandbox import choose_sandbox
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 SHARED = ("node_modules/", ".venv/", "venv/", ".tox/", ".nox/")
 """Folders that are large and filled by tools. They are not copied: commands use those of the project."""

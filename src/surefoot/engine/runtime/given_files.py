@@ -9,7 +9,7 @@ from surefoot.journal.state import RunState
 from surefoot.project.folder import is_test
 from surefoot.project.task_text import is_named_in, to_be_left_alone
 from surefoot.workspace.snapshots.manifest import Entry
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 class GivenFiles:

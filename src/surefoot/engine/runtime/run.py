@@ -39,7 +39,7 @@ from surefoot.tools.context import ToolContext
 from surefoot.tools.registry import default_toolbox
 from surefoot.workspace.sandbox.sandbox import Sandbox, choose_sandbox
 from surefoot.workspace.snapshots.manifest import Entry
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 class Run:

@@ -10,7 +10,7 @@ from surefoot.journal.redact import Redactor
 from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 from surefoot.workspace.mirror import Mirror
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 _MAY_CHANGE_FILES = (
     e.ActionFinished,

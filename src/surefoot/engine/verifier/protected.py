@@ -15,7 +15,7 @@ from surefoot.project.asked_changes import asks_to_change
 from surefoot.project.folder import files_before_folders, list_files, protected_files
 from surefoot.project.task_text import is_named_in
 from surefoot.tools.fs.tool_files import SKIPPED_FOLDERS
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 def files_to_protect(workspace: Workspace, snapshot: str, task: Task) -> tuple[str, ...]:

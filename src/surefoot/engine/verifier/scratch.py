@@ -16,7 +16,7 @@ from typing import NamedTuple
 from surefoot.journal.state import RunState
 from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
 from surefoot.workspace.sandbox.sandbox import Sandbox, choose_sandbox
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 COPIES = "copies"
 """The folder of the copies, below the state folder."""

@@ -38,8 +38,8 @@ from surefoot.tools.tool import Tool, Writes
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.process.process import Limits, command_env, run_process, shell_argv
 from surefoot.workspace.sandbox.bubblewrap import Bubblewrap
-from surefoot.workspace.snapshots.snapshot import Workspace
 from surefoot.workspace.snapshots.tree_state import TreeState
+from surefoot.workspace.workspace import Workspace
 
 QUIET_ENV = {
     "PYTHONDONTWRITEBYTECODE": "1",

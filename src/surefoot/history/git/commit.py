@@ -28,7 +28,7 @@ from surefoot.workspace.git.repository import Repository, changes_of_user, requi
 from surefoot.workspace.git.staging import States, ignored, nested, staging
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.manifest import Entry
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 from surefoot.workspace.worktrees import worktree_of
 
 _MAX_NAMED = 8

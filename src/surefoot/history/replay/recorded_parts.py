@@ -19,7 +19,7 @@ from surefoot.models.base import ModelReply, ModelRequest, ModelTraits, OnText, 
 from surefoot.models.items import AssistantTurn, load_item
 from surefoot.workspace.errors import as_path
 from surefoot.workspace.snapshots.manifest import Entry
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 GetBlob = Callable[[str], bytes]
 CONTROL_SECONDS = 3.0

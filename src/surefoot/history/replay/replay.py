@@ -31,7 +31,7 @@ from surefoot.journal.state import RunState
 from surefoot.journal.store.base import Journal
 from surefoot.tools.registry import Toolbox
 from surefoot.workspace.lock import WorkspaceLock
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 MAX_PAUSE_SECONDS = 3.0
 """Longer pauses in the record, such as a night without an answer, are shortened to this."""

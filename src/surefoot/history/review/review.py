@@ -18,7 +18,7 @@ from surefoot.tools.fs.tool_files import in_repository, is_cache
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.diff import MAX_DIFF_BYTES, Change
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 class ChangedFile(NamedTuple):

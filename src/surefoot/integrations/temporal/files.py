@@ -13,7 +13,7 @@ from surefoot.journal import events as e
 from surefoot.journal.store.base import Journal, Reader
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.mirror import Mirror
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 QUEUED_BYTES = 32 * 1024**2
 """How many bytes of content may wait to be written before more is read."""

@@ -10,7 +10,7 @@ import pytest
 from support.trees import NOBODY, as_nobody, photograph, settle
 from surefoot.errors import SnapshotOverQuota, UsageError, WorkspaceError
 from surefoot.workspace.snapshots.manifest import UNCAPTURED
-from surefoot.workspace.snapshots.snapshot import Workspace
+from surefoot.workspace.workspace import Workspace
 
 
 class CountedReads:
