@@ -285,7 +285,7 @@ def essence(state: RunState) -> Any:
 def _step_essence(run: Any) -> Any:
     own = ("status", "attempt", "failures", "reflections", "rungs", "notes", "refused", "step_retry_count",
            "single_step_repair_count", "temporary_retries", "parameters", "tool", "step", "output",
-           "baseline", "checks")  # fmt: skip
+           "results_before", "results")  # fmt: skip
     actions = [(a.tool, a.arguments, a.fingerprint, a.ok, a.summary, a.command) for a in run.actions]
     kept = {name: _plain(getattr(run, name)) for name in own}
     return {**kept, "actions": actions, "failed before": sorted(run.failed_fingerprints)}
