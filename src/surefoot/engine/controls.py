@@ -46,10 +46,10 @@ async def apply_controls(run: Run) -> list[str]:
 
 def _edited(run: Run, control: e.ControlReceived) -> e.Event:
     """Return the revision of the plan, or a refusal: the plan may have changed since the person looked at it."""
-    why = f"{control.by}: {control.why}" if control.why else control.by
+    author_and_reason = f"{control.by}: {control.why}" if control.why else control.by
     reason = "the edited plan is the same as the current one"
     try:
-        if revised := revision(control.plan, run.state, why, run.active_steps, control.removes):
+        if revised := revision(control.plan, run.state, author_and_reason, run.active_steps, control.removes):
             return revised
     except PlanError as error:
         reason = f"{error}" + (f" ({error.remedy})" if error.remedy else "")

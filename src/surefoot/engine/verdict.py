@@ -136,8 +136,8 @@ def _judge(state: RunState, observed: Observed, checks: Sequence[CheckResult]) -
         own = count_checks(checks).passed
         passing = "1 check of the plan itself passes" if own == 1 else f"{own} checks of the plan itself pass"
         weak = f"; {passing}, which is weak evidence" if own else ""
-        done = "" if _nothing_done(state) else "done, but "
-        return Verdict.UNVERIFIED, f"{done}no check was given or configured that could prove it{weak}"
+        prefix = "" if _nothing_done(state) else "done, but "
+        return Verdict.UNVERIFIED, f"{prefix}no check was given or configured that could prove it{weak}"
     # Whether they pass now is not tested here: `conclude` gives this verdict only if the final gate passed.
     proving = [r for r in strong if r.check.key in state.red_at_start]
     if not proving:

@@ -254,9 +254,9 @@ class Commands:
                 await self._continue(view, ["resume", run_id], request)
                 return await self._wait_for(run_id, find)
             # A process that has just asked and is about to end does not read the answer.
-            found = await self._wait_for(run_id, find)
-            if "queued" not in found or (await self._hub.view(run_id)).live:
-                return found
+            result = await self._wait_for(run_id, find)
+            if "queued" not in result or (await self._hub.view(run_id)).live:
+                return result
 
     def _send_answer(self, journal: Journal, run_id: str, request: CommandRequest) -> str:
         questions, expired = requests.open_questions(journal, run_id)
@@ -272,10 +272,10 @@ class Commands:
     async def _edit(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         state, command_id = view.state, request.commandId
         requests.require_editable(state)
-        wanted = requests.require_revision(state, request.plan, request.why)
-        if wanted is None:
+        seen = requests.require_revision(state, request.plan, request.why)
+        if seen is None:
             raise UsageError("the edited plan is the same as the current one")
-        edit = (request.plan, request.why, wanted)
+        edit = (request.plan, request.why, seen)
         if is_plan(state):
             arguments = (state.run_id, *edit, self._hub.redactor)
             seq = await self._with_journal(lambda j: asyncio.run(requests.revise_plan(j, *arguments)))

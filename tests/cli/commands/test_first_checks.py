@@ -14,9 +14,9 @@ def test_the_projects_tests_are_named_as_the_check_if_none_is_given(surefoot: Su
     (surefoot.workspace / "test_adder.py").write_text(UNITTEST)
     run = surefoot(*words)
     assert run.code == 0, run.err
-    said = next(index for index, line in enumerate(run.lines) if "no --check was given" in line)
-    assert "no --check was given: using the project's tests, python3 -m unittest discover" in run.lines[said]
-    assert "fails before the run and must pass at the end" in run.lines[said + 1]
+    row = next(index for index, line in enumerate(run.lines) if "no --check was given" in line)
+    assert "no --check was given: using the project's tests, python3 -m unittest discover" in run.lines[row]
+    assert "fails before the run and must pass at the end" in run.lines[row + 1]
     assert "proof   A: the project's tests failed before and pass now" in run.out
     report = surefoot("report", "--format", "md", "-o", "-").out
     assert "Proof A: the project's tests failed before and pass now" in report

@@ -97,12 +97,12 @@ def test_what_the_model_left_open_is_shown(surefoot: Surefoot) -> None:
     (surefoot.workspace / "check_adder.py").write_text(TEST)
     result = surefoot("run", TASK, "-m", surefoot.script(asking, adder("+")), "--check", CHECK, "--no-questions")
     assert result.code == 0, result.err
-    said = "Are the numbers whole? (not asked; the task is read in the most common way)"
-    assert f"  open    {said}" in result.out
+    question = "Are the numbers whole? (not asked; the task is read in the most common way)"
+    assert f"  open    {question}" in result.out
     assert result.out.count("Are the numbers whole?") == 1
     assert "  open: Are the numbers whole?" in result.err
     shown = surefoot("show").out
-    assert f"    open: {said}" in shown
+    assert f"    open: {question}" in shown
     assert json.loads(surefoot("show", "--json").out)["open_points"] == [
         {"question": "Are the numbers whole?", "answer": None, "assumed": True}
     ]

@@ -123,7 +123,7 @@ def resume(
 
     if run_id and last:
         raise UsageError("--last cannot be combined with an id", remedy="give one of them")
-    found, stored = load_found_run(run_id or "last", all_folders=all_folders)
+    found_run, stored = load_found_run(run_id or "last", all_folders=all_folders)
     require_free(stored.state)
     if stored.state.stage is Stage.COMPLETED and stored.state.outcome is not None and not stored.state.alerts:
         return report_finished(stored.state, display_of(stored.state, options))
@@ -131,5 +131,5 @@ def resume(
         from surefoot.cli.remote.starting import resume_remotely
 
         return resume_remotely(stored.state, until_phase=until_phase, model=model, as_json=options["as_json"])
-    confirm_where(found, "continuing", yes=options["yes"])
+    confirm_where(found_run, "continuing", yes=options["yes"])
     return asyncio.run(run_in_foreground(prepare_resume(stored, model, options, until_phase=until_phase)))

@@ -153,7 +153,7 @@ def _spread(spread: Spread) -> str:
 
 
 def _recovery(statistics: Statistics, chart: Chart) -> Iterator[Text]:
-    tried = statistics.attempts
+    attempts = statistics.attempts
     rows = []
     most = max((use.taken for use in statistics.rungs), default=0)
     for use in statistics.rungs:
@@ -161,8 +161,8 @@ def _recovery(statistics: Statistics, chart: Chart) -> Iterator[Text]:
         ends = use.rung in (Rung.GIVE_UP, Rung.SKIP_STEP)
         recovered = "" if ends else f"recovered {use.healed:,} ({_share(use.healed, use.taken)})"
         rows.append((name, chart.bar(use.taken, most, "magenta"), f"{use.taken:,}", recovered))
-    again = f"{tried.retries:,} of {fmt.count(tried.steps, 'attempt')} of steps were retries"
-    model = f", {fmt.count(tried.model_retries, 'model call')} repeated" if tried.model_retries else ""
+    again = f"{attempts.retries:,} of {fmt.count(attempts.steps, 'attempt')} of steps were retries"
+    model = f", {fmt.count(attempts.model_retries, 'model call')} repeated" if attempts.model_retries else ""
     yield from _table("Recovery", rows or [("no step needed one",)])
     yield Text(f"  {again}{model}", "dim")
 

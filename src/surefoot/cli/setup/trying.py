@@ -68,18 +68,18 @@ async def try_commands(
     async with AsyncExitStack() as stack:
         place = await _place(stack, root, config) if commands else ""
         working: dict[object, str] = {}
-        for found in commands:
-            other = working.get((found.kind, found.tool)) or (working.get(found.kind) if found.wraps else None)
+        for command in commands:
+            other = working.get((command.kind, command.tool)) or (working.get(command.kind) if command.wraps else None)
             if other:
-                yield TriedCommand(found, "skipped", f"not tried, because {other} works")
+                yield TriedCommand(command, "skipped", f"not tried, because {other} works")
                 continue
             if isinstance(place, str):
-                yield TriedCommand(found, "skipped", f"not tried: {place}")
+                yield TriedCommand(command, "skipped", f"not tried: {place}")
                 continue
-            on_start(found)
-            tried = _judge(found, await run_on_copy(place, found.command, config, seconds), seconds)
+            on_start(command)
+            tried = _judge(command, await run_on_copy(place, command.command, config, seconds), seconds)
             if tried.result == "works":
-                working[found.kind, found.tool] = working[found.kind] = found.command
+                working[command.kind, command.tool] = working[command.kind] = command.command
             yield tried
 
 
@@ -113,16 +113,16 @@ def _without_history(place: Place) -> Place:
     return place
 
 
-def _judge(found: ProjectCommand, done: ProcessResult, limit: float) -> TriedCommand:
-    took = done.duration_ms / 1000
-    if done.ok:
-        return TriedCommand(found, "works", "", took, 0)
-    if done.timed_out:
-        return TriedCommand(found, "fails", f"did not end within {limit:g} seconds", took, None)
-    reason = _SHELL.sub("", _reason(done.output))
-    start = "not installed, " if done.exit_code == NOT_FOUND else ""
-    why = line(f"{start}exit code {done.exit_code}: {reason.strip()}", WHY_CHARS)
-    return TriedCommand(found, "fails", why, took, done.exit_code)
+def _judge(command: ProjectCommand, result: ProcessResult, limit: float) -> TriedCommand:
+    took = result.duration_ms / 1000
+    if result.ok:
+        return TriedCommand(command, "works", "", took, 0)
+    if result.timed_out:
+        return TriedCommand(command, "fails", f"did not end within {limit:g} seconds", took, None)
+    reason = _SHELL.sub("", _reason(result.output))
+    start = "not installed, " if result.exit_code == NOT_FOUND else ""
+    problem = line(f"{start}exit code {result.exit_code}: {reason.strip()}", WHY_CHARS)
+    return TriedCommand(command, "fails", problem, took, result.exit_code)
 
 
 def _reason(output: str) -> str:

@@ -202,8 +202,8 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
             )
         )
     attempt.results = await run.verifier.check(checks, "after", step_run.step.id)
-    made, missing = await outputs_of_attempt(run, step_run)
-    if missing and found_nothing(run, step_run, attempt.results, made):
+    made_files, missing = await outputs_of_attempt(run, step_run)
+    if missing and found_nothing(run, step_run, attempt.results, made_files):
         message = f"the program succeeded without writing {missing[0]}; there may have been nothing to find"
         raise AttemptFailed(Failure(kind=FailureKind.OUT_OF_REACH, message=message))
     is_one_answer = run.step_kind(step_run).is_one_answer
@@ -214,9 +214,9 @@ async def _is_complete(run: Run, step_run: StepRun, checks: Sequence[Check], att
     attempt.red_rounds += _counts_as_round(last)
     _require_progress(attempt)
     if is_one_answer and attempt.red_rounds >= _allowed_red_rounds(run, last):
-        if made and missing:
-            message = f"it made {', '.join(made)}, but not {', '.join(missing)}, and its checks fail"
-            raise AttemptFailed(red_failure(attempt.results, message).with_(made=made, missing=missing))
+        if made_files and missing:
+            message = f"it made {', '.join(made_files)}, but not {', '.join(missing)}, and its checks fail"
+            raise AttemptFailed(red_failure(attempt.results, message).with_(made=made_files, missing=missing))
         raise AttemptFailed(red_failure(attempt.results, "its checks fail"))
     return False
 

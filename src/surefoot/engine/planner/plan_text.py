@@ -115,7 +115,7 @@ def _step(draft: _Step, step_id: str, sequence: int) -> ExecutionStep:
 
 def _dependencies(draft: _Plan, ids: list[str]) -> list[StepDependency]:
     """Return the dependencies. A number that is not an id is the position of a step, counted from 1."""
-    found = []
+    dependencies = []
     for step, step_id in zip(draft.steps, ids, strict=True):
         for before in dict.fromkeys(step.after):
             reference = before.strip()
@@ -126,5 +126,5 @@ def _dependencies(draft: _Plan, ids: list[str]) -> list[StepDependency]:
                     f"step {step_id} depends on {before!r}, which is not in the plan",
                     remedy=f"there are: {', '.join(ids)}",
                 )
-            found.append(StepDependency(step_id=step_id, depends_on=reference))
-    return found
+            dependencies.append(StepDependency(step_id=step_id, depends_on=reference))
+    return dependencies

@@ -165,12 +165,14 @@ def _by_step(dependencies: Iterable[StepDependency]) -> dict[str, list[StepDepen
 def _reordered(run: Run, plan: DetailedPlan, draft: AnyRevision) -> dict[str, list[StepDependency]]:
     """Return the dependencies of the steps that a conversation puts after others. Existing conditions stay."""
     known = {(d.step_id, d.depends_on): d for d in plan.dependencies}
-    found: dict[str, list[StepDependency]] = {}
+    dependencies: dict[str, list[StepDependency]] = {}
     for change in draft.change_steps:
         if (order := change.new_order) is not None and (step := _pending(run, change.step)) is not None:
             before = [_numbered(plan, step.id, number) for number in dict.fromkeys(order)]
-            found[step.id] = [known.get((step.id, b)) or StepDependency(step_id=step.id, depends_on=b) for b in before]
-    return found
+            dependencies[step.id] = [
+                known.get((step.id, b)) or StepDependency(step_id=step.id, depends_on=b) for b in before
+            ]
+    return dependencies
 
 
 def _numbered(plan: DetailedPlan, step_id: str, number: int) -> str:

@@ -257,8 +257,8 @@ class Work:
 
     def _put_back(self, top: Workspace, before: str) -> list[str]:
         """Undo the changes of hooks to files that git does not ignore. Returns the paths of these files."""
-        found = [change.path for change in top.changes(before) if not in_repository(change.path)]
-        files = [path for path in found if path != "." and not is_cache(path)]
+        changed_paths = [change.path for change in top.changes(before) if not in_repository(change.path)]
+        files = [path for path in changed_paths if path != "." and not is_cache(path)]
         skipped = ignored(self.repository, files)
         paths = [path for path in files if path not in skipped]
         changed = [path for path in paths if not (top.root / path).is_dir()]

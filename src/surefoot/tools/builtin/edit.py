@@ -94,11 +94,11 @@ def describe_change(name: str, before: str, after: str, ways: Sequence[str] = ()
     start = common_prefix(old, new)
     end = common_prefix(old[start:][::-1], new[start:][::-1])
     first = max(0, start - CONTEXT)
-    found = f" (matched {'; '.join(ways)})" if ways else ""
+    how_matched = f" (matched {'; '.join(ways)})" if ways else ""
     old, new = old[first : len(old) - end + CONTEXT], new[first : len(new) - end + CONTEXT]
     if max(len(old), len(new)) > MAX_COMPARED:
-        return f"{verb} {name}{found}"
+        return f"{verb} {name}{how_matched}"
     lines = [line for line in difflib.unified_diff(old, new, lineterm="", n=CONTEXT) if not line.startswith("@@")][2:]
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
-    return "\n".join([f"{verb} {name} (+{added} -{removed} lines){found}, from line {first + 1}:", *lines])
+    return "\n".join([f"{verb} {name} (+{added} -{removed} lines){how_matched}, from line {first + 1}:", *lines])

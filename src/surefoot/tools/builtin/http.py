@@ -123,9 +123,9 @@ async def _require_permission(context: ToolContext, hop: Hop) -> None:
         return
     if reason := await context.permit(hop):
         kind = f", a {hop.private} address" if hop.private else ""
-        shown = f"{hop.redirected_from} redirects to {hop.url}" if hop.redirected_from else hop.url
+        where = f"{hop.redirected_from} redirects to {hop.url}" if hop.redirected_from else hop.url
         raise ToolError(
-            f"{shown} ({hop.address}{kind}) must not be requested: {reason}",
+            f"{where} ({hop.address}{kind}) must not be requested: {reason}",
             argument="url",
             remedy="give another address, or let the user allow it with a rule that names this host",
         )

@@ -69,10 +69,10 @@ def copy_of(address: str, commit: str, branch: str, folder: Path) -> Repository:
 def tip_of(repository: Repository, address: str, branch: str) -> str:
     """Return the commit at the tip of a remote branch; empty if there is no such branch."""
     name = f"{_HEAD}{branch}"
-    done = repository.git.ask("ls-remote", "--heads", "--", address, name, timeout=None)
-    if done.returncode != 0:
-        raise GitError(f"git could not read {without_login(address)}: {said_about(done, address)}", remedy=_ACCESS)
-    lines = (line.split("\t") for line in done.stdout.decode("utf-8", "replace").splitlines())
+    process = repository.git.ask("ls-remote", "--heads", "--", address, name, timeout=None)
+    if process.returncode != 0:
+        raise GitError(f"git could not read {without_login(address)}: {said_about(process, address)}", remedy=_ACCESS)
+    lines = (line.split("\t") for line in process.stdout.decode("utf-8", "replace").splitlines())
     return next((words[0] for words in lines if words[-1] == name), "")
 
 

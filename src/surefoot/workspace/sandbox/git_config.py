@@ -34,7 +34,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 def parse(text: str) -> list[Setting]:
     """Return the settings in the text of a config file, in order. Raises ValueError if git would refuse it."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    found: list[Setting] = []
+    settings: list[Setting] = []
     section: tuple[str, str | None] | None = None
     at = 0
     while at < len(text):
@@ -44,10 +44,10 @@ def parse(text: str) -> list[Setting]:
             section, at = _section(header), header.end()
         elif section and (key := _KEY.match(text, at)):
             value, at = _value(text, key.end()) if key[2] else (None, key.end())
-            found.append(Setting(*section, key[1].lower(), value))
+            settings.append(Setting(*section, key[1].lower(), value))
         else:
             raise ValueError(f"line {text.count(chr(10), 0, at) + 1} is not a setting")
-    return found
+    return settings
 
 
 def _section(header: "re.Match[str]") -> tuple[str, str | None]:

@@ -103,16 +103,18 @@ class SuiteRunner:
         config, place = self._state.config, copy.place
         seconds = config.command_timeout_seconds if seconds is None else seconds
         name = f"surefoot-report-{secrets.token_hex(4)}.xml"
-        done = await run_on_copy(place, naming_tests(command), config, seconds, environment(command, copy, name))
-        if done.timed_out:
-            return SuiteRun(SuiteReport(), None, done.output, f"did not end within {seconds:.0f} s")
-        if done.exit_code in (126, 127):
-            return SuiteRun(SuiteReport(), done.exit_code, done.output, "the command cannot be run")
-        report = _reported(copy.folder / name) or read_report(done.output)
-        if report.counts is None and done.exit_code != 0 and not report.tests:
-            last = next((line.strip() for line in reversed(done.output.splitlines()) if line.strip()), "no output")
-            return SuiteRun(report, done.exit_code, done.output, f"no result of a test in its output: {last[:200]}")
-        return SuiteRun(report, done.exit_code, done.output)
+        process = await run_on_copy(place, naming_tests(command), config, seconds, environment(command, copy, name))
+        if process.timed_out:
+            return SuiteRun(SuiteReport(), None, process.output, f"did not end within {seconds:.0f} s")
+        if process.exit_code in (126, 127):
+            return SuiteRun(SuiteReport(), process.exit_code, process.output, "the command cannot be run")
+        report = _reported(copy.folder / name) or read_report(process.output)
+        if report.counts is None and process.exit_code != 0 and not report.tests:
+            last = next((line.strip() for line in reversed(process.output.splitlines()) if line.strip()), "no output")
+            return SuiteRun(
+                report, process.exit_code, process.output, f"no result of a test in its output: {last[:200]}"
+            )
+        return SuiteRun(report, process.exit_code, process.output)
 
 
 async def run_on_copy(
