@@ -1,6 +1,6 @@
 """Insert the diagrams and tables that are generated from code into the documentation.
 
-The transition diagrams go into architecture.md, the tables of the recovery ladder into concepts/ladder.md.
+The transition diagrams go into architecture/stages.md, the tables of the recovery ladder into concepts/ladder.md.
 Run it after a change to the tables in the code: `python docs/diagrams.py`.
 """
 
@@ -16,7 +16,7 @@ sys.path.insert(0, str(DOCS))
 
 from climbs import climbs  # noqa: E402 - a module beside this one, which is no package
 
-ARCHITECTURE, LADDER = DOCS / "architecture.md", DOCS / "concepts" / "ladder.md"
+STAGES, LADDER = DOCS / "architecture" / "stages.md", DOCS / "concepts" / "ladder.md"
 
 
 def insert(page: str, name: str, content: str) -> str:
@@ -52,7 +52,7 @@ def _compact(rungs: list[Rung]) -> str:
 
 
 def architecture() -> str:
-    page = insert(ARCHITECTURE.read_text(), "runs", mermaid(draw(RUN_TRANSITIONS, Stage.UNDERSTANDING)))
+    page = insert(STAGES.read_text(), "runs", mermaid(draw(RUN_TRANSITIONS, Stage.UNDERSTANDING)))
     return insert(page, "steps", mermaid(draw(STEP_TRANSITIONS, StepStatus.PENDING)))
 
 
@@ -61,5 +61,5 @@ def ladder() -> str:
 
 
 if __name__ == "__main__":
-    ARCHITECTURE.write_text(architecture())
+    STAGES.write_text(architecture())
     LADDER.write_text(ladder())

@@ -235,6 +235,34 @@ def test_the_page_lists_every_entry_of_every_package() -> None:
     assert listed == there
 
 
+@pytest.mark.parametrize("page", ["architecture.md", "architecture/where-to-look.md"])
+def test_every_function_that_a_page_names_is_there(page: str) -> None:
+    """A name in code marks after the path of a module is defined or assigned in that module."""
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    named = re.findall(r"((?:`[\w/]+\.py`)(?: (?:or |and )?`[\w./]+`,?)+)", text)
+    assert len(named) > 5
+    missing = []
+    for mentioned in named:
+        module = SOURCE
+        for name in re.findall(r"`([\w./]+)`", mentioned):
+            if name.endswith(".py"):
+                module = _module_named(name, module)
+                continue
+            for part in name.split("."):
+                defined = rf"(?:def|class) {part}\b|^\s*{part}\b[^=\n]*=|self\.{part}\b[^=\n]*="
+                if not re.search(defined, module.read_text("utf-8"), re.MULTILINE):
+                    missing.append(f"{module.relative_to(SOURCE)} has no {part}")
+    assert not missing
+
+
+def _module_named(name: str, before: Path) -> Path:
+    """The module of a path: from the top, beside the module named before it, or the only one that ends like this."""
+    found = [path for path in (SOURCE / name, before.parent / name) if path.is_file()]
+    found += [path for path in MODULES.values() if path.as_posix().endswith(f"/{name}")]
+    assert found, name
+    return found[0]
+
+
 def test_every_dependency_says_why_it_is_here() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     listed = re.search(r"^dependencies = \[(.*?)^\]", project, re.DOTALL | re.MULTILINE)

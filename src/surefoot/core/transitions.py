@@ -1,6 +1,6 @@
 """The states of runs and steps, and the allowed transitions between them.
 
-The diagrams in docs/architecture.md are drawn from these tables by `draw()`; a test compares them. This module imports
+The diagrams in docs/architecture/stages.md are drawn from these tables by `draw()`; a test compares them. This module imports
 very little, because every list of runs needs it.
 """
 
