@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from surefoot.core.outcome import CheckResult
-from surefoot.core.transitions import StepStatus
+from surefoot.core.transitions import HAS_RESULT, StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
 from surefoot.project.code.quotes import first_lines, last_lines, quote_document, quote_spans, relevant_lines
@@ -181,7 +181,7 @@ def facts(run: RunContext, step_run: StepRun) -> str:
     """Tell a fresh conversation what the engine knows: finished steps with their files, and earlier failures."""
     lines: list[str] = []
     for other in run.state.steps.values():
-        if other is step_run or other.status not in (StepStatus.SUCCEEDED, StepStatus.PARTIAL, StepStatus.DEGRADED):
+        if other is step_run or other.status not in HAS_RESULT:
             continue
         changed = _changed(other)
         files = f": {', '.join(changed[:30])}" if changed else ""
