@@ -1,7 +1,7 @@
 """The states of runs and steps, and the allowed transitions between them.
 
-The diagrams in docs/architecture/stages.md are drawn from these tables by `draw()`; a test compares them. This module imports
-very little, because every list of runs needs it.
+The diagrams in docs/architecture/stages.md are drawn from these tables by `draw()`; a test compares them. This module
+imports very little, because every list of runs needs it.
 """
 
 from collections.abc import Mapping
