@@ -11,8 +11,8 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from surefoot.config.flat_price import FlatPrice
 from surefoot.config.storage import LEASE_SECONDS, SHORTEST_LEASE
 from surefoot.config.workers import HEARTBEAT_SECONDS, QUEUE, SHORTEST_HEARTBEAT
-from surefoot.core.addresses import parse_address, private_kind
-from surefoot.core.policy import is_rule
+from surefoot.core.policy.addresses import parse_address, private_kind
+from surefoot.core.policy.rules import is_rule
 from surefoot.core.values import Value
 
 SETTING_ALIASES: dict[str, str] = {

@@ -177,7 +177,7 @@ STARTS_PROCESSES = {
     "cli/git/whole.py": "the pager that the user has chosen, found outside the workspace",
     "cli/setup/model_tasks.py": "none: it has the text of a test that starts one",
     "cli/session/person.py": "the editor that the user has chosen",
-    "core/python_commands.py": "none: it has the names of functions that start processes",
+    "core/policy/python_commands.py": "none: it has the names of functions that start processes",
     "integrations/temporal/starting.py": "git, which clones what the user names, found outside the current folder",
     "models/local/process.py": "Surefoot's Python with the model's server",
     "models/local/runtime.py": "Surefoot's Python, to import the model's library",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from surefoot._version import __version__
-from surefoot.core.addresses import Address, parse_address
+from surefoot.core.policy.addresses import Address, parse_address
 from surefoot.errors import SurefootError
 from surefoot.workspace.process.process import Limits, command_env, run_process, shell_argv
 from surefoot.workspace.process.programs import is_planted

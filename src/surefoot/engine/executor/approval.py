@@ -7,8 +7,8 @@ import json
 from dataclasses import replace
 from typing import NamedTuple
 
-from surefoot.core.addresses import is_private_host, parse_address
-from surefoot.core.policy import Effect, Ruling, names_host, rule_on, suggested_rule
+from surefoot.core.policy.addresses import is_private_host, parse_address
+from surefoot.core.policy.rules import Effect, Ruling, names_host, rule_on, suggested_rule
 from surefoot.core.questions import ALWAYS, EDIT, TIMED_OUT, is_yes
 from surefoot.engine.executor.proposed import Proposed, store
 from surefoot.engine.runtime.run import Run

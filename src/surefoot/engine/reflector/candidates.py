@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from surefoot.core.outcome import CheckResult, decisive
 from surefoot.core.plan import Check, StepKind
-from surefoot.core.policy import rule_on
+from surefoot.core.policy.rules import rule_on
 from surefoot.core.transitions import Rung
 from surefoot.engine.executor.approval import refusal_of
 from surefoot.engine.executor.invention import invented_source

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.core.policy import rule_on
+from surefoot.core.policy.rules import rule_on
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.errors import ToolError
 from surefoot.tools.context import ToolContext

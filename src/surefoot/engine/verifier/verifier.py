@@ -19,7 +19,7 @@ from typing import Any
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.outcome import CheckResult
 from surefoot.core.plan import Check, CommandCheck, ExpressionCheck
-from surefoot.core.policy import rule_on
+from surefoot.core.policy.rules import rule_on
 from surefoot.core.values import error_in_words
 from surefoot.engine.runtime.recorder import Recorder
 from surefoot.engine.scheduler.conditions import evaluate

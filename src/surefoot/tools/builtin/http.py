@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from surefoot.core.addresses import Address, is_private_host, parse_address, private_kind
+from surefoot.core.policy.addresses import Address, is_private_host, parse_address, private_kind
 from surefoot.errors import ToolError
 from surefoot.tools.context import Hop, ToolContext
 from surefoot.tools.tool import ToolResult, tool

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from surefoot.core.shell_words import NotParsed, split
+from surefoot.core.policy.shell_words import NotParsed, split
 from surefoot.errors import ToolError
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from surefoot.core.commands import head_of
-from surefoot.core.shell_words import ANY, ONE, NotParsed, split
+from surefoot.core.policy.commands import head_of
+from surefoot.core.policy.shell_words import ANY, ONE, NotParsed, split
 from surefoot.workspace.sandbox.environment import command_env
 
 _KEYWORDS = frozenset((

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from surefoot.core.shell_words import NotParsed, split
+from surefoot.core.policy.shell_words import NotParsed, split
 
 _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*")
 _ERROR = re.compile(r"\bNo module named '?([\w.]+)'?")

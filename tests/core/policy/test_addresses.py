@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.core.addresses import fits, is_private_host, parse_address, private_kind
-from surefoot.core.policy import Ruling, rule_on, suggested_rule
+from surefoot.core.policy.addresses import fits, is_private_host, parse_address, private_kind
+from surefoot.core.policy.rules import Ruling, rule_on, suggested_rule
 
 
 @pytest.mark.parametrize(

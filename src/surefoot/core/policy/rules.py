@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from surefoot.core.addresses import fits, is_private_host, parse_address
-from surefoot.core.commands import INTERPRETERS, SHELLS, WRAPPERS, Match, in_command_line, in_python, matches
+from surefoot.core.policy.addresses import fits, is_private_host, parse_address
+from surefoot.core.policy.commands import INTERPRETERS, SHELLS, WRAPPERS, Match, in_command_line, in_python, matches
 
 Policy = Literal["ask", "auto-edit", "auto", "never"]
 Ruling = Literal["allow", "ask", "deny"]

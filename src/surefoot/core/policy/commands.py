@@ -10,8 +10,8 @@ from enum import IntEnum
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
-from surefoot.core.python_commands import Started, started_by
-from surefoot.core.shell_words import ANY, ONE, Lines, NotParsed, split
+from surefoot.core.policy.python_commands import Started, started_by
+from surefoot.core.policy.shell_words import ANY, ONE, Lines, NotParsed, split
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "busybox"})
 WRAPPERS = frozenset({

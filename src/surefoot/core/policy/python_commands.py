@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass, field
 
-from surefoot.core.shell_words import ANY, ONE
+from surefoot.core.policy.shell_words import ANY, ONE
 
 _SHELL = frozenset(
     {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}

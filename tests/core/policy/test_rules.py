@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from surefoot.config.model import ExecutionConfig
-from surefoot.core.policy import Effect, Policy, Ruling, rule_on, suggested_rule
+from surefoot.core.policy.rules import Effect, Policy, Ruling, rule_on, suggested_rule
 
 
 def ruling(command: str, *, allow: tuple[str, ...] = (), deny: tuple[str, ...] = (), policy: Policy = "ask") -> Ruling:
