@@ -9,7 +9,7 @@ import pytest
 from support.recorded import created, records
 from surefoot.cli.report.usage import usage_of, usage_of_state
 from surefoot.cli.views.plain import verbose_lines
-from surefoot.config.flat_price import FlatPrice, cost_of_call, flat_price_of
+from surefoot.config.flat_price import FlatRates, flat_price_of, recorded_cost
 from surefoot.core.purpose import Purpose
 from surefoot.history.stats.read import read_statistics
 from surefoot.integrations.otel import names as n
@@ -85,6 +85,6 @@ def test_a_verbose_line_has_the_cost_of_its_call() -> None:
 def test_a_price_that_is_not_known_is_not_zero() -> None:
     assert flat_price_of({"budget": {"max_tokens": 5}}) is None
     assert flat_price_of({}) is None
-    assert flat_price_of({"budget": {"usd_per_million_output_tokens": 3}}) == FlatPrice(0, 3)
-    assert cost_of_call(None, 5, 5, None) is None
-    assert cost_of_call(0.0, 5, 5, FlatPrice(1, 1)) == 0.0
+    assert flat_price_of({"budget": {"usd_per_million_output_tokens": 3}}) == FlatRates(0, 3)
+    assert recorded_cost(None, 5, 5, None) is None
+    assert recorded_cost(0.0, 5, 5, FlatRates(1, 1)) == 0.0

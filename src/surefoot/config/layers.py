@@ -64,6 +64,7 @@ def load(
 
 
 def _assemble(values: Mapping[str, Sourced], model: str | None, notices: tuple[str, ...]) -> Settings:
+    # [storage] and [workers] are only listed here: `storage.py` and `workers.py` read them.
     by_section: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     listed: dict[str, Sourced] = {}
     for name, field in known_fields():

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from surefoot.config.flat_price import FlatPrice
+from surefoot.config.flat_price import FlatRates
 from surefoot.config.storage import LEASE_SECONDS, SHORTEST_LEASE
 from surefoot.config.workers import HEARTBEAT_SECONDS, QUEUE, SHORTEST_HEARTBEAT
 from surefoot.core.policy.addresses import parse_address, private_kind
@@ -98,9 +98,9 @@ class BudgetConfig(Value):
         return Price(input=flat.prompt, output=flat.output) if (flat := self.flat_rates) else None
 
     @property
-    def flat_rates(self) -> FlatPrice | None:
+    def flat_rates(self) -> FlatRates | None:
         """The same, for calls that are already recorded."""
-        return FlatPrice.of(self.usd_per_million_prompt_tokens, self.usd_per_million_output_tokens)
+        return FlatRates.of(self.usd_per_million_prompt_tokens, self.usd_per_million_output_tokens)
 
 
 class ModelSettings(Value):
@@ -158,7 +158,7 @@ _TARGET = "a command, or an https address; http only for this machine"
 
 
 class StorageSettings(Value):
-    """Where runs are recorded. `storage.py` also reads this section, for commands that need no other setting."""
+    """Where runs are recorded. Validated here, and read by `storage.py`."""
 
     database: str | None = Field(default=None, description="the URL of a PostgreSQL database")
     """None: a file in the state folder. A password belongs in SUREFOOT_DATABASE, PGPASSWORD or ~/.pgpass."""
@@ -194,6 +194,11 @@ class AlertSettings(Value):
 
 
 class ExecutionConfig(Value):
+    """The settings that are recorded with a run (`RunCreated.config`). The engine reads them as `run.config`.
+
+    The section [execution] has most of them; [reflection], [budget], [prices] and others are fields.
+    """
+
     max_retries_per_phase: int = Field(default=3, ge=0, le=20)
     require_confirmation: bool = False
     min_confidence_threshold: float = Field(default=0.8, ge=0, le=1)

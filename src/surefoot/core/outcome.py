@@ -66,10 +66,15 @@ def count_checks(results: Iterable[CheckResult]) -> CheckCount:
     return CheckCount(sum(result.passed for result in distinct), len(distinct))
 
 
+def given(results: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """Return the results of checks from the user or the project, which the plan did not make."""
+    return tuple(r for r in results if r.check.origin in ("user", "project"))
+
+
 def decisive(results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
     """Return the results that decide whether the work is done. A check of the plan may itself be wrong, so the plan's
     checks do not decide if the user or the project has checks."""
-    if any(r.check.origin in ("user", "project") for r in results):
+    if given(results):
         return tuple(r for r in results if r.check.origin != "plan")
     return tuple(results)
 

@@ -26,7 +26,7 @@ _MAX_PATHS = 20
 
 
 async def pick_up(run: Run) -> None:
-    """Bring a run from wherever it stopped to a state in which it can continue."""
+    """Complete a half-done restore, undo actions that were cut off, and enter the stage in which the run goes on."""
     await run.inbox.receive()
     had_ended = run.state.stage is Stage.FAILED
     await _leave_halt(run)
@@ -85,7 +85,7 @@ async def _resolve_interrupted(run: Run, action: Action) -> None:
     """Undo the file changes of an action that was begun and has no recorded result.
 
     The engine does not repeat it: the step continues, and a model decides again what to do. If the action has effects
-    outside the workspace, a person is asked whether it was done; then it counts as done.
+    outside the workspace, a person is asked whether it was done. If so, it counts as done and its files stay.
     """
     arguments = ", ".join(f"{name}={value!r}" for name, value in action.arguments.items())
     call = f"{action.tool}({arguments[:500]})"

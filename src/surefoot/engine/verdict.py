@@ -14,6 +14,7 @@ from surefoot.core.outcome import (
     Verdict,
     count_checks,
     decisive,
+    given,
 )
 from surefoot.core.phases import JudgedView, PhaseStatus
 from surefoot.core.proof import ProofLevel, SuiteEvidence
@@ -131,15 +132,15 @@ def _listed(names: Sequence[str]) -> str:
 
 def _judge(state: RunState, observed: Observed, checks: Sequence[CheckResult]) -> tuple[Verdict, str]:
     """Return whether the checks prove the task: one of the user or the project failed before and is not hollow."""
-    strong = [r for r in checks if r.check.origin in ("user", "project")]
-    if not strong:
+    from_outside = given(checks)
+    if not from_outside:
         own = count_checks(checks).passed
         passing = "1 check of the plan itself passes" if own == 1 else f"{own} checks of the plan itself pass"
         weak = f"; {passing}, which is weak evidence" if own else ""
         prefix = "" if _nothing_done(state) else "done, but "
         return Verdict.UNVERIFIED, f"{prefix}no check was given or configured that could prove it{weak}"
     # Whether they pass now is not tested here: `conclude` gives this verdict only if the final gate passed.
-    proving = [r for r in strong if r.check.key in state.red_at_start]
+    proving = [r for r in from_outside if r.check.key in state.red_at_start]
     if not proving:
         return (
             Verdict.UNVERIFIED,

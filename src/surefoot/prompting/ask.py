@@ -145,7 +145,7 @@ def _with_closed_fence(request: ModelRequest, reply: ModelReply) -> ModelReply:
 def _request(
     run: RunContext, prompt: Prompt, messages: list[Message], temperature: float, schema: dict[str, Any] | None
 ) -> ModelRequest:
-    system = () if prompt.bare else (Message(role="system", content=render("system")),)
+    system = () if prompt.bare else (Message(role="system", content=render("system_questions")),)
     messages = [message.model_copy(update={"content": run.redactor.redact(message.content)}) for message in messages]
     configured = run.config.max_output_tokens or DEFAULT_ANSWER_TOKENS
     limit = min(configured, run.profile.max_answer_tokens or configured)

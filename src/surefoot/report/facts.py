@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from surefoot.config.flat_price import FlatPrice, cost_of_call
+from surefoot.config.flat_price import FlatRates, recorded_cost
 from surefoot.core.outcome import CheckResult, Outcome
 from surefoot.core.transitions import HAS_RESULT
 from surefoot.journal import events as e
@@ -136,13 +136,13 @@ def _recovery(view: RunView, step_id: str, tried: Try) -> Recovery:
 def usage(records: Iterable[e.Record]) -> list[Usage]:
     """The use of the model by purpose, in the order of the first calls."""
     used: dict[str, Used] = {}
-    flat: FlatPrice | None = None
+    flat: FlatRates | None = None
     for record in records:
         match record.event:
             case e.RunCreated(config=config) | e.RunResumed(config=config) if config is not None:
                 flat = config.budget.flat_rates
             case e.ModelAnswered() as call:
-                cost = cost_of_call(call.cost_usd, call.prompt_tokens, call.output_tokens, flat)
+                cost = recorded_cost(call.cost_usd, call.prompt_tokens, call.output_tokens, flat)
                 used.setdefault(str(call.purpose), Used()).add(call, cost)
     return [
         {

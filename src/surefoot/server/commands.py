@@ -1,7 +1,7 @@
 """Commands to runs over the socket or HTTP. A command is accepted with the number of the event that records it, queued
 until the run reads it, or refused.
 
-A repeated command gets the same answer, or the outcome of the first if that was queued. Answers are kept in a file, so
+A repeated command gets the same answer, or the outcome of the first if that was queued. Replies are kept in a file, so
 this holds across restarts too.
 """
 
@@ -24,10 +24,10 @@ from surefoot.journal.run_status import has_halted, is_plan
 from surefoot.journal.store.base import Journal
 from surefoot.journal.store.opening import open_journal
 from surefoot.models.select import reusable_spec
-from surefoot.server import answers
-from surefoot.server.answers import Answer, Answers
+from surefoot.server import replies
 from surefoot.server.hub import Hub
 from surefoot.server.launch import Driver, run_arguments, start
+from surefoot.server.replies import Replies, Reply
 from surefoot.tools.registry import default_toolbox
 from surefoot.view.questions import question_hash
 from surefoot.view.state import RunView
@@ -72,7 +72,7 @@ class CommandRequest(BaseModel):
 class Commands:
     def __init__(self, hub: Hub, cwd: Path, model: str = "") -> None:
         self._hub, self._cwd, self._model = hub, cwd, model
-        self._answers = Answers(hub.home / "server" / "commands.jsonl")
+        self._replies = Replies(hub.home / "server" / "commands.jsonl")
         self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
         """By key of a command: its execution, so that the same command is joined and not executed twice."""
         self._drivers: list[Driver] = []
@@ -104,14 +104,14 @@ class Commands:
         driver = self._driving.get(run_id)
         return driver is not None and driver.process.poll() is None
 
-    async def execute(self, run_id: str, request: CommandRequest) -> Answer:
+    async def execute(self, run_id: str, request: CommandRequest) -> Reply:
         async def executing() -> dict[str, Any]:
             return await self._verb(await self._hub.view(run_id), request)
 
         async def looking(before: int) -> dict[str, Any]:
             return await self._wait_for(run_id, self._finder(request, before))
 
-        return cast(Answer, await self._once(f"{run_id}:{request.commandId}", executing, looking))
+        return cast(Reply, await self._once(f"{run_id}:{request.commandId}", executing, looking))
 
     async def _once(
         self,
@@ -119,35 +119,35 @@ class Commands:
         execute: Callable[[], Awaitable[dict[str, Any]]],
         look: Callable[[int], Awaitable[dict[str, Any]]] | None = None,
     ) -> dict[str, Any]:
-        """Execute a command, or return the answer that it got before. A command with the same key that is still being
+        """Execute a command, or return the reply that it got before. A command with the same key that is still being
         executed is joined.
 
-        For a command that was queued, `look` finds its outcome. It gets the number of the event in the answer.
+        For a command that was queued, `look` finds its outcome. It gets the number of the event in the reply.
         """
-        known = self._answers.get(key) if key else None
+        known = self._replies.get(key) if key else None
         waits = known is not None and "queued" in known
         if known is not None and not waits:
             return known
 
-        async def answering() -> dict[str, Any]:
+        async def replying() -> dict[str, Any]:
             try:
-                answer = await look(known["seq"]) if known is not None and look is not None else await execute()
+                reply = await look(known["seq"]) if known is not None and look is not None else await execute()
             except UnknownRun:
                 raise
             except (SurefootError, OSError) as error:
                 remedy = getattr(error, "remedy", "")
-                answer = answers.refused(f"{error}" + (f" ({remedy})" if remedy else ""))
-            if known is not None and "queued" in answer:
+                reply = replies.refused(f"{error}" + (f" ({remedy})" if remedy else ""))
+            if known is not None and "queued" in reply:
                 return known
             if key:
-                self._answers.put(key, answer)
-            return answer
+                self._replies.put(key, reply)
+            return reply
 
         if not key:
-            return await answering()
+            return await replying()
         task = self._running.get(key)
         if task is None:
-            task = self._running[key] = asyncio.create_task(answering())
+            task = self._running[key] = asyncio.create_task(replying())
             task.add_done_callback(lambda _: self._running.pop(key, None))
         # A client that disconnects does not stop the command.
         return await asyncio.shield(task)
@@ -170,18 +170,18 @@ class Commands:
         """The function that finds the answer to a command that was sent after this event."""
         match request.command:
             case "answer":
-                return lambda view: answers.answered(view, request.question, "")
+                return lambda view: replies.answered(view, request.question, "")
             case "resume":
-                return lambda view: answers.resumed(view, before)
+                return lambda view: replies.resumed(view, before)
             case "retry":
-                return lambda view: answers.taken_up(view, request.commandId) or answers.resumed(view, before)
-        return lambda view: answers.taken_up(view, request.commandId)
+                return lambda view: replies.taken_up(view, request.commandId) or replies.resumed(view, before)
+        return lambda view: replies.taken_up(view, request.commandId)
 
     async def _wait_for(self, run_id: str, find: FindAnswer, seconds: float = TAKEN_UP_SECONDS) -> dict[str, Any]:
         """Wait until the run has taken up a command. After `seconds`, the answer is that it is queued."""
         await self._hub.wait_for(run_id, lambda view: find(view) is not None, seconds)
         view = await self._hub.view(run_id)
-        return find(view) or answers.queued(view)
+        return find(view) or replies.queued(view)
 
     # -- the verbs --------------------------------------------------------------------------------------------------
 
@@ -246,7 +246,7 @@ class Commands:
         wanted = self._hub.redactor.redact_known(answer)
 
         def find(view: RunView) -> dict[str, Any] | None:
-            return answers.answered(view, request.question, wanted)
+            return replies.answered(view, request.question, wanted)
 
         while True:
             view, driver = await self._hub.view(run_id), self._driving.get(run_id)
@@ -279,7 +279,7 @@ class Commands:
         if is_plan(state):
             arguments = (state.run_id, *edit, self._hub.redactor)
             seq = await self._with_journal(lambda j: asyncio.run(requests.revise_plan(j, *arguments)))
-            return answers.accepted(seq)
+            return replies.accepted(seq)
         await self._with_journal(lambda j: requests.send_edit(j, state.run_id, *edit, command_id))
         find = self._finder(request, state.seq)
         return await self._wait_for(state.run_id, find, TAKEN_UP_SECONDS if view.live else 0)
@@ -291,7 +291,7 @@ class Commands:
         force = request.options.get("force") is True
         by = user_and_command("the page")
         await self._with_journal(lambda j: asyncio.run(undo(j, home, run_id, step=request.step, force=force, by=by)))
-        return answers.accepted((await self._hub.view(run_id)).state.seq)
+        return replies.accepted((await self._hub.view(run_id)).state.seq)
 
     async def _fork(self, view: RunView, request: CommandRequest) -> dict[str, Any]:
         target = str(request.options.get("folder", ""))
@@ -309,7 +309,7 @@ class Commands:
         if request.options.get("start") is True:
             words = ["resume", new_id, *([f"--model={model}"] if model else []), "--json"]
             await self._drive(Path(target), words).has_begun()
-        return answers.accepted((await self._hub.view(run_id)).state.seq, run=str(new_id))
+        return replies.accepted((await self._hub.view(run_id)).state.seq, run=str(new_id))
 
     # -- processes and the journal ----------------------------------------------------------------------------------
 
@@ -320,17 +320,17 @@ class Commands:
         assert task is not None
         if view.state.remote:
             await self._hand_over(view, words[0])
-            return answers.queued(view)
+            return replies.queued(view)
         if not task.folder.is_dir():
             raise UsageError(f"the workspace of the run is gone: {task.folder}")
         model = self._model_of(view, request)
         driver = self._drive(task.folder, [*words, *([f"--model={model}"] if model else []), "--json"])
         self._driving[view.state.run_id] = driver
         await driver.has_begun(BEGIN_SECONDS)
-        answer = await self._wait_for(view.state.run_id, lambda found: answers.resumed(found, before))
-        if "queued" in answer and driver.process.poll() is None:
-            answer["reason"] = "its process was started and has not taken the run up yet"
-        return answer
+        reply = await self._wait_for(view.state.run_id, lambda found: replies.resumed(found, before))
+        if "queued" in reply and driver.process.poll() is None:
+            reply["reason"] = "its process was started and has not taken the run up yet"
+        return reply
 
     async def _hand_over(self, view: RunView, verb: str) -> None:
         """Let workers continue a remote run. This does not wait, because all workers may be busy."""
@@ -343,12 +343,12 @@ class Commands:
     def _remember_model(self, run_id: str, model: str) -> None:
         """Store the model as it was specified. The journal has only its display name."""
         if model:
-            self._answers.put(f"model:{run_id}", {"model": model})
+            self._replies.put(f"model:{run_id}", {"model": model})
 
     def _model_of(self, view: RunView, request: CommandRequest) -> str:
         """The model to continue a run with; empty for the one that the run itself or the settings name."""
         state = view.state
-        known = self._answers.get(f"model:{state.run_id}") or {}
+        known = self._replies.get(f"model:{state.run_id}") or {}
         named = str(request.options.get("model", "") or known.get("model", ""))
         return named or ("" if reusable_spec(state.model, state.model_address) else self._model)
 

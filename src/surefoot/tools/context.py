@@ -61,7 +61,7 @@ class ToolContext:
     """Passed to a tool function whose first parameter has this type."""
 
     root: Path
-    protected: frozenset[str] = frozenset()
+    not_writable: frozenset[str] = frozenset()
     """Relative paths that may be read but not changed."""
     may_rewrite: Callable[[str], bool] = _never
     """Whether a file that is marked as generated may be changed by hand."""
@@ -103,7 +103,7 @@ class ToolContext:
         """Resolve a path given by a model; raise a `ToolError` if it is outside the workspace or not writable."""
         if for_writing:
             refuse_placeholders(self.has_hidden, "path", path)
-        return resolve(self.root, path, for_writing=for_writing, protected=self.protected, follow=follow)
+        return resolve(self.root, path, for_writing=for_writing, not_writable=self.not_writable, follow=follow)
 
     def refuse_weakening(self, name: str, content: bytes | None, moved_to: str = "") -> None:
         """Raise a `ToolError` if tests from before the run would be lost, changed, or moved where no runner looks."""

@@ -84,7 +84,7 @@ class TestEditFile:
         with pytest.raises(PathProtected):
             await call(
                 edit_file,
-                ToolContext(root=root, protected=frozenset({"test_a.py"})),
+                ToolContext(root=root, not_writable=frozenset({"test_a.py"})),
                 {"path": "test_a.py", "search": "1 == 2", "replace": "1 == 1"},
             )
         assert (root / "test_a.py").read_text() == "assert 1 == 2"

@@ -302,7 +302,7 @@ class TestDeleteAndMove:
 
     async def test_protected_files_cannot_be_deleted_moved_or_written(self, root: Path) -> None:
         (root / "test_a.py").write_text("assert True")
-        context = ToolContext(root=root, protected=frozenset({"test_a.py"}))
+        context = ToolContext(root=root, not_writable=frozenset({"test_a.py"}))
         for tool, arguments in [
             (delete_file, {"path": "test_a.py"}),
             (move_file, {"source": "test_a.py", "target": "x"}),

@@ -189,7 +189,7 @@ async def test_paths_are_checked_as_those_of_other_tools(
     (root / "kept.py").write_text("x\n")
     (root / "a.py").write_text(CODE)
     lines = {"Update File": "@@\n-x\n+y\n", "Add File": "+y\n", "Delete File": ""}[header]
-    context = ToolContext(root=root, protected=frozenset({"kept.py"}))
+    context = ToolContext(root=root, not_writable=frozenset({"kept.py"}))
     with pytest.raises(error):
         await call(apply_patch, context, {"patch": wrapped(f"{ONE}*** {header}: {path}\n{lines}")})
     moved = f"*** Update File: a.py\n*** Move to: {path}\n"

@@ -137,12 +137,12 @@ def test_protected_files_are_read_only_also_through_a_link(root: Path) -> None:
     (root / "tests/test_a.py").write_text("")
     (root / "link.py").symlink_to("tests/test_a.py")
     protected = frozenset({"tests/test_a.py"})
-    assert resolve(root, "tests/test_a.py", for_writing=False, protected=protected)
+    assert resolve(root, "tests/test_a.py", for_writing=False, not_writable=protected)
     for path in ("tests/test_a.py", "link.py", "./tests/../tests/test_a.py"):
         with pytest.raises(PathProtected, match="a test or a script from before the run") as caught:
-            resolve(root, path, for_writing=True, protected=protected)
+            resolve(root, path, for_writing=True, not_writable=protected)
         assert caught.value.remedy == "do what the task asks for in other files"
-    assert resolve(root, "tests/test_b.py", for_writing=True, protected=protected)
+    assert resolve(root, "tests/test_b.py", for_writing=True, not_writable=protected)
 
 
 def test_a_link_created_after_the_check_is_not_followed(maze: Path) -> None:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surefoot.config.flat_price import FlatPrice, cost_of_call, flat_price_of
+from surefoot.config.flat_price import FlatRates, flat_price_of, recorded_cost
 from surefoot.view.figures import format_cost
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ def usage_of(journal: "Reader", run_ids: "Collection[str]") -> dict[str, RunUsag
 def _priced(journal: "Reader", run_ids: "Collection[str]") -> dict[str, list[dict[str, Any]]]:
     """The model calls of these runs, each with its cost by the flat price of the run at that time."""
     calls: dict[str, list[dict[str, Any]]] = {run_id: [] for run_id in run_ids}
-    flat: dict[str, FlatPrice | None] = {}
+    flat: dict[str, FlatRates | None] = {}
     for run_id, kind, body in journal.bodies(run_ids, ["run_created", "run_resumed", "model_answered"]):
         event = json.loads(body)
         if kind == "model_answered":
             tokens = event.get("prompt_tokens", 0), event.get("output_tokens", 0)
-            cost = cost_of_call(event.get("cost_usd"), *tokens, flat.get(run_id))
+            cost = recorded_cost(event.get("cost_usd"), *tokens, flat.get(run_id))
             calls[run_id].append({**event, "cost_usd": cost})
         elif config := event.get("config"):
             flat[run_id] = flat_price_of(config)

@@ -40,7 +40,7 @@ from surefoot.tools.tool import Writes
 from surefoot.workspace.errors import as_text
 
 MAX_UNCHANGED_FINISHES = 3
-"""How often the model may say that a step is done while the workspace and the failing checks are the same."""
+"""The attempt ends when the model finishes the step this often with the same files and the same failing checks."""
 MAX_UNCHANGED_CALLS = 2
 """How often the same call is carried out while nothing has changed."""
 MAX_REFUSALS = 8
@@ -153,8 +153,8 @@ def _only_reads(run: Run, proposal: Proposal) -> bool:
 async def _act(run: Run, step_run: StepRun, proposal: Proposal) -> bool:
     """Carry out one call, or refuse it. Returns whether it worked."""
     step_id = step_run.step.id
-    repeats = _repeats(step_run, proposal)
-    reviewed, refusal = (proposal, repeats) if repeats else await review(run, step_id, proposal)
+    refused = _unchanged_repetition(step_run, proposal)
+    reviewed, refusal = (proposal, refused) if refused else await review(run, step_id, proposal)
     if refusal:
         await _refuse(run, step_run, proposal, refusal)
         return False
@@ -220,9 +220,9 @@ async def _finish(run: Run, step_run: StepRun, checks: Sequence[Check], proposal
         if (weakened := await weakened_by(run, step_run)) is not None:
             await _refuse_weakened(run, step_run, proposal, weakened)
             return False
-        idle = nothing_done(run, step_run)
-        if idle is not None and not _was_reminded(step_run):
-            await _refuse(run, step_run, proposal, idle.message)
+        no_work = nothing_done(run, step_run)
+        if no_work is not None and not _was_reminded(step_run):
+            await _refuse(run, step_run, proposal, no_work.message)
             return False
         if (missing_part := unwritten(run, step_run)) and not _was_reminded(step_run):
             await _refuse(run, step_run, proposal, missing_part)
@@ -291,12 +291,12 @@ def _check_limits(run: Run, step_run: StepRun, results: Sequence[CheckResult], i
         message = f"the model keeps proposing what is refused ({step_run.refused[-1]})"
         raise AttemptFailed(with_evidence(FailureKind.LOOP, message, results))
     if idle_turns >= MAX_IDLE_TURNS:
-        message = f"{idle_turns} turns in a row did nothing: their calls were invalid, or changed nothing"
+        message = f"{idle_turns} turns in a row did nothing: their calls were invalid, or only asked about the checks"
         raise AttemptFailed(with_evidence(FailureKind.LOOP, message, results))
 
 
-def _repeats(step_run: StepRun, proposal: Proposal) -> str:
-    """Return why a call is refused as a repetition; empty if it is new, or something has changed since."""
+def _unchanged_repetition(step_run: StepRun, proposal: Proposal) -> str:
+    """Return why a call is refused as a repetition; empty if it is new, or a call since has changed a file."""
     times = 0
     for action in reversed(step_run.actions):
         if action.fingerprint == proposal.fingerprint and not action.temporary:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from surefoot.core.outcome import CheckResult
+from surefoot.core.outcome import CheckResult, given
 from surefoot.core.plan import StepKind
 from surefoot.engine.runtime.run import Run
 from surefoot.journal.state import StepRun
@@ -40,7 +40,7 @@ def found_nothing(run: Run, step_run: StepRun, results: Sequence[CheckResult], m
         return False
     if run.step_kind(step_run) is not StepKind.PROGRAM:
         return False
-    judged = any(result.check.origin in ("user", "project") for result in results)
+    judged = bool(given(results))
     return not judged and not made_files
 
 

@@ -1,4 +1,6 @@
-"""Finds proposals that only repeat an action of this attempt, of an earlier one, or of an earlier plan. Pure."""
+"""Finds proposals that only repeat an action of this attempt, of an earlier one, or of an earlier plan. Pure.
+
+This is for steps without a conversation (`loop.py`). A conversation has a rule of its own (`conversation.py`)."""
 
 from surefoot.journal.state import RunState, StepRun
 from surefoot.prompting.proposal import Proposal

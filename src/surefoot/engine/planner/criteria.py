@@ -9,7 +9,7 @@ the next prompt, so they say what is wrong and what would be right.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from surefoot.core.outcome import CheckResult, decisive
+from surefoot.core.outcome import CheckResult, decisive, given
 from surefoot.core.phases import ValidationOutput, ValidationResult
 from surefoot.core.plan import CommandCheck, ExpressionCheck, FileCheck, ParsesCheck, TextCheck
 from surefoot.engine.planner.subject import impossible_path, is_placeholder, same_subject
@@ -196,12 +196,12 @@ def judge_validation(
 
 
 def _strength(output: ValidationOutput, results: Sequence[CheckResult], red_at_start: Collection[str]) -> float:
-    decisive_results = [r for r in results if r.check.origin in ("user", "project")]
-    if any(r.check.key in red_at_start and r.check.key not in output.hollow for r in decisive_results):
+    given_results = given(results)
+    if any(r.check.key in red_at_start and r.check.key not in output.hollow for r in given_results):
         return _PROVEN
     if output.tests is not None and output.tests.own_tests:
         return _OWN_TEST
-    if decisive_results:
+    if given_results:
         return _GREEN_BEFORE
     planned = any(isinstance(r.check, CommandCheck | ExpressionCheck | TextCheck) for r in results)
     return _PLANNED if planned else _FILES_ONLY

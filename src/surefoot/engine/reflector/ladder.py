@@ -63,7 +63,7 @@ class Facts:
     candidates_first: bool = False
     """Candidates are the first retry instead of the last one, and no other retry follows them."""
     candidates_failed: bool = False
-    """The step had its candidates, and the given checks refused them all."""
+    """The candidates rung was taken, and a check that is not the plan's is still red."""
     candidates_in_earlier_plan: bool = False
     """An earlier plan of this run had candidates. Where they come first, a step of a later plan gets one attempt, and
     neither retries nor repairs."""

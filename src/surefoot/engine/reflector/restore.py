@@ -71,7 +71,8 @@ def rolled_back(step_id: str, report: RestoreReport) -> e.RolledBack:
 def observed_changes(
     run: Run, tool: Tool, arguments: dict[str, object], snapshot: str, *, quick: bool = False
 ) -> tuple[str, ...]:
-    """Return the paths that a call changed: those that it names, or for commands all that differ from the snapshot.
+    """Return the paths that a call changed: those that it declares, or for a
+    tool that may write anything all that differ from the snapshot.
 
     `quick`: see `Workspace.snapshot`.
     """

@@ -37,7 +37,7 @@ class Budget:
     # -- money -------------------------------------------------------------------------------------------------------
 
     def cost_of(self, usage: Usage) -> float | None:
-        """Return the cost of a call in dollars; None if the price of the model is unknown."""
+        """Compute the cost of a call that was just made, in dollars; None if the price of the model is unknown."""
         price = self._price(self._state.config)
         if price is None:
             return None

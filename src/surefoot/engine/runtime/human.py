@@ -127,7 +127,7 @@ class Human:
 
 
 async def first_answer(person: Person, question: Question, seconds: float | None) -> str | None:
-    """Return the answer of this person, or one from elsewhere, which the inbox sets in the question.
+    """Return the answer of this person, or one from elsewhere: the inbox records it, and its event sets it.
 
     Raises TimeoutError after `seconds`.
     """

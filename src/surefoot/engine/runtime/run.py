@@ -167,7 +167,7 @@ class Run:
         results, config = ActionResults(self.state), self.config
         return ToolContext(
             root=self.root,
-            protected=self.not_writable,
+            not_writable=self.not_writable,
             may_rewrite=self.given_files.may_rewrite,
             weakens=self.given_files.refusal,
             sandbox=self.sandbox,

@@ -8,7 +8,16 @@ import time
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from surefoot.core.outcome import CheckResult, CriterionResult, Failure, FailureKind, Verdict, decisive, evidence_of
+from surefoot.core.outcome import (
+    CheckResult,
+    CriterionResult,
+    Failure,
+    FailureKind,
+    Verdict,
+    decisive,
+    evidence_of,
+    given,
+)
 from surefoot.core.phases import (
     ExecutionPhase,
     ExecutionStatus,
@@ -157,10 +166,10 @@ def final_checks(run: Run) -> tuple[Check, ...]:
 
 async def _judge_view(run: Run, results: Sequence[CheckResult]) -> JudgedView | None:
     """Run the commands of the user and the project on the judged view, if one of them could prove the task."""
-    strong = [r.check for r in results if r.check.origin in ("user", "project") and isinstance(r.check, CommandCheck)]
-    if not any(check.key in run.state.red_at_start for check in strong):
+    commands = [r.check for r in given(results) if isinstance(r.check, CommandCheck)]
+    if not any(check.key in run.state.red_at_start for check in commands):
         return None
-    return await check_on_view(run, strong)
+    return await check_on_view(run, commands)
 
 
 async def _hollow(run: Run, results: Sequence[CheckResult], left_out: Collection[str]) -> tuple[str, ...]:

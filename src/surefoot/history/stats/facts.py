@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic_core import from_json
 
-from surefoot.config.flat_price import FlatPrice, cost_of_call, flat_price_of
+from surefoot.config.flat_price import FlatRates, flat_price_of, recorded_cost
 from surefoot.core.outcome import Verdict
 from surefoot.core.proof import ProofLevel
 from surefoot.core.transitions import HAS_RESULT, Rung, Stage
@@ -104,7 +104,7 @@ def facts_of(summary: RunSummary, events: Iterable[Scanned]) -> RunFacts:
 class _Collector:
     def __init__(self, facts: RunFacts) -> None:
         self._facts = facts
-        self._flat_price: FlatPrice | None = None
+        self._flat_price: FlatRates | None = None
         self._copied = 0
         self._plan_only = False
         self._proof = ""
@@ -189,7 +189,7 @@ class _Collector:
 
     def _model_answered(self, body: dict[str, Any]) -> None:
         prompt, output = body.get("prompt_tokens", 0), body.get("output_tokens", 0)
-        cost = cost_of_call(body.get("cost_usd"), prompt, output, self._flat_price)
+        cost = recorded_cost(body.get("cost_usd"), prompt, output, self._flat_price)
         count = UsageCount(prompt, body.get("cached_tokens", 0), output, 1, cost or 0.0, int(cost is None))
         self._facts.usage.setdefault(self._facts.model, UsageCount()).add(count)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from surefoot._version import __version__
-from surefoot.config.flat_price import cost_of_call
+from surefoot.config.flat_price import recorded_cost
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.outcome import Verdict
 from surefoot.core.transitions import WORKING, Stage, StepStatus
@@ -269,7 +269,7 @@ class RunTrace:
         from opentelemetry.trace import SpanKind
 
         seconds = event.duration_ms / 1000
-        cost = cost_of_call(event.cost_usd, event.prompt_tokens, event.output_tokens, self._flat_price)
+        cost = recorded_cost(event.cost_usd, event.prompt_tokens, event.output_tokens, self._flat_price)
         common: dict[str, Any] = {n.OPERATION: n.CHAT, n.PROVIDER: self._provider, n.MODEL: self._model}
         attributes = {**common, n.CONVERSATION: self._run_id, **call_attributes(event, cost, self._kit.content)}
         parent = self._around(event.step_id)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.config.flat_price import cost_of_call
+from surefoot.config.flat_price import recorded_cost
 from surefoot.config.model import ExecutionConfig
 from surefoot.core.outcome import CheckResult, Outcome
 from surefoot.core.phases import (
@@ -181,7 +181,7 @@ class RunState:
 
     def cost_of(self, call: e.ModelAnswered) -> float | None:
         """Return the cost of a model call in dollars; None if its price is unknown."""
-        return cost_of_call(call.cost_usd, call.prompt_tokens, call.output_tokens, self.config.budget.flat_rates)
+        return recorded_cost(call.cost_usd, call.prompt_tokens, call.output_tokens, self.config.budget.flat_rates)
 
     @property
     def undone(self) -> Undone | None:

@@ -70,7 +70,7 @@ def opening(run: RunContext, *, planned: bool = False) -> list[Item]:
         files=quotes + _missing_files(files, run.task.text),
     )
     network = "with" if run.commands_have_network else "without"
-    system = render("conversation", network=network, edit=run.model.traits.edit_format)
+    system = render("system_conversation", network=network, edit=run.model.traits.edit_format)
     room = run.model.traits.context_tokens * OPENING_SHARE
     return [Message(role="system", content=system), Message(role="user", content=shorten(text, room))]
 

@@ -1,4 +1,7 @@
-"""Prompt templates: the text files in this folder, one per purpose."""
+"""Prompt templates: the text files in this folder, one per purpose.
+
+System prompts are `system_conversation` for models that call tools, and `system_questions` for all others.
+"""
 
 from functools import cache
 from importlib.resources import files

@@ -30,10 +30,12 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
 
 
-def resolve(root: Path, path: str, *, for_writing: bool, protected: Collection[str] = (), follow: bool = True) -> Path:
+def resolve(
+    root: Path, path: str, *, for_writing: bool, not_writable: Collection[str] = (), follow: bool = True
+) -> Path:
     """Return the real path, which is inside `root`, or raise a `ToolError` with the reason.
 
-    `protected` are paths relative to `root` that may be read but not written, such as tests from before the run. With
+    `not_writable` are paths relative to `root` that may be read but not written, such as scripts of checks. With
     `follow=False` a link in the last component is not followed, because deleting or moving a link leaves its target
     alone.
     """
@@ -47,7 +49,7 @@ def resolve(root: Path, path: str, *, for_writing: bool, protected: Collection[s
         )
     _refuse_secret(home, real, path)
     if for_writing:
-        _refuse_unwritable(home, real, path, protected)
+        _refuse_unwritable(home, real, path, not_writable)
     return real
 
 
@@ -138,7 +140,7 @@ def _refuse_secret(home: Path, real: Path, path: str) -> None:
         )
 
 
-def _refuse_unwritable(home: Path, real: Path, path: str, protected: Collection[str]) -> None:
+def _refuse_unwritable(home: Path, real: Path, path: str, not_writable: Collection[str]) -> None:
     inside = real.relative_to(home)
     for part in inside.parts:
         reason = _OWNED_FOLDERS.get(part.lower())
@@ -167,7 +169,7 @@ def _refuse_unwritable(home: Path, real: Path, path: str, protected: Collection[
                 argument="path",
                 remedy="ask the user to change it",
             )
-    if inside.as_posix() in protected:
+    if inside.as_posix() in not_writable:
         raise PathProtected(
             f"{path!r} may not be changed: it decides what a check shows (a test or a script from before the run), or "
             "the task says to leave it alone",

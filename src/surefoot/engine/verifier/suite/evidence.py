@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from surefoot.core.outcome import CheckResult
+from surefoot.core.outcome import CheckResult, given
 from surefoot.core.plan import CommandCheck
 from surefoot.core.proof import SuiteEvidence
 from surefoot.engine.runtime.run import Run
@@ -45,7 +45,7 @@ async def weigh_tests(run: Run, results: Sequence[CheckResult]) -> Weighed:
 
 def _is_proven(run: Run, results: Sequence[CheckResult]) -> bool:
     """Whether a check of the user or the project was red before: then the run's own tests add nothing."""
-    return any(r.check.origin in ("user", "project") and r.check.key in run.state.red_at_start for r in results)
+    return any(r.check.key in run.state.red_at_start for r in given(results))
 
 
 def _evidence(comparison: Comparison, changes: TestChanges, proof: OwnProof) -> SuiteEvidence:

@@ -1,4 +1,4 @@
-"""The answers to commands, and the outcome of commands that waited for a run."""
+"""The replies to commands, and the outcome of commands that waited for a run."""
 
 import json
 from collections import OrderedDict
@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from surefoot.view.rows import Accepted, Queued, Refused
 from surefoot.view.state import RunView
 
-Answer: TypeAlias = Accepted | Queued | Refused
-KEPT_ANSWERS = 2_000
+Reply: TypeAlias = Accepted | Queued | Refused
+KEPT_REPLIES = 2_000
 
 
 def accepted(seq: int, **fields: Any) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def refused(reason: str) -> dict[str, Any]:
 
 
 def queued(view: RunView) -> dict[str, Any]:
-    """The answer to a command that the run has not taken up."""
+    """The reply to a command that the run has not taken up."""
     reason = (
         "the run has not looked at it yet"
         if view.live
@@ -31,7 +31,7 @@ def queued(view: RunView) -> dict[str, Any]:
 
 
 def taken_up(view: RunView, command_id: str) -> dict[str, Any] | None:
-    """The answer to a control; None if the run has not taken it up yet."""
+    """The reply to a control; None if the run has not taken it up yet."""
     taken = view.commands.get(command_id)
     if taken is None:
         return None
@@ -39,7 +39,7 @@ def taken_up(view: RunView, command_id: str) -> dict[str, Any] | None:
 
 
 def answered(view: RunView, question_id: str, answer: str) -> dict[str, Any] | None:
-    """The answer to a command that answers a question; None if the run has no answer to the question yet.
+    """The reply to a command that answers a question; None if the run has no answer to the question yet.
 
     The command is refused if the question has another answer. An empty `answer` stands for any.
     """
@@ -54,12 +54,12 @@ def answered(view: RunView, question_id: str, answer: str) -> dict[str, Any] | N
 
 
 def resumed(view: RunView, before: int) -> dict[str, Any] | None:
-    """The answer to a command that resumes a run; None if no process has taken up the run after this event."""
+    """The reply to a command that resumes a run; None if no process has taken up the run after this event."""
     return accepted(view.resumed_at) if view.resumed_at > before else None
 
 
-class Answers:
-    """Stores the answers by the id of the command, and the models of runs, in a file with one line for each."""
+class Replies:
+    """Stores the replies by the id of the command, and the models of runs, in a file with one line for each."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -84,10 +84,10 @@ class Answers:
 
     def put(self, key: str, answer: dict[str, Any]) -> None:
         self._known[key] = answer
-        while len(self._known) > KEPT_ANSWERS:
+        while len(self._known) > KEPT_REPLIES:
             self._known.popitem(last=False)
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        rewrite = self._is_damaged or self._lines > 2 * KEPT_ANSWERS
+        rewrite = self._is_damaged or self._lines > 2 * KEPT_REPLIES
         items = list(self._known.items()) if rewrite else [(key, answer)]
         with self._path.open("w" if rewrite else "a", encoding="utf-8") as file:
             file.writelines(json.dumps(item) + "\n" for item in items)
