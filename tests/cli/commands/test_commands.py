@@ -250,6 +250,17 @@ async def test_a_question_is_shown_and_answered(surefoot: Surefoot) -> None:
     assert "has no open questions" in again.err
 
 
+@pytest.mark.req("P12")
+async def test_an_answer_may_stand_after_the_run(surefoot: Surefoot) -> None:
+    run_id = await surefoot.store(recorded.records([*recorded.phases(), *recorded.asking()]))
+    twice = surefoot("answer", "last", "yes", "--answer", "no")
+    assert twice.code == 2
+    assert "given twice" in twice.err
+    answered = surefoot("answer", "last", "yes")
+    assert answered.code == 0
+    assert f"surefoot resume {run_id}" in answered.out
+
+
 async def test_an_answer_to_an_unknown_question_is_refused(surefoot: Surefoot) -> None:
     run_id = await surefoot.store(recorded.records([*recorded.phases(), *recorded.asking()]))
     wrong = surefoot("answer", run_id, "--question", "q9", "--answer", "y")

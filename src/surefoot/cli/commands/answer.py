@@ -14,21 +14,28 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", default="last")
+@click.argument("given", metavar="[ANSWER]", required=False)
 @click.option("-q", "--question", "question_id", metavar="ID", help="The question to answer, if there are several.")
 @click.option("-a", "--answer", "text", metavar="TEXT", help="The answer; without it you are asked on the terminal.")
 @all_option
 @click.option("-y", "--yes", is_flag=True, help="Answer every confirmation and approval with yes.")
 @temporal_option
 @queue_option
-def answer(run_id: str, question_id: str | None, text: str | None, all_folders: bool, yes: bool) -> int:
+def answer(
+    run_id: str, given: str | None, question_id: str | None, text: str | None, all_folders: bool, yes: bool
+) -> int:
     """Answer the questions of a run.
 
-    RUN is the beginning of its id; the default is the newest run of the current folder.
+    RUN is the beginning of its id; the default is the newest run of the current folder. ANSWER is the same as
+    --answer; without it you are asked on the terminal.
     """
     from surefoot.cli.session.resources import open_journal
     from surefoot.cli.session.runs import find_run, say_where
     from surefoot.history.requests import find_question, open_questions
 
+    if given is not None and text is not None:
+        raise UsageError("the answer was given twice", remedy="leave out --answer, or the text after the run")
+    text = given if text is None else text
     journal = open_journal()
     try:
         found_run = find_run(journal, run_id, all_folders=all_folders)
