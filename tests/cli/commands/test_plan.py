@@ -112,7 +112,7 @@ def test_a_plan_is_neither_resumed_nor_mixed_with_another_task(surefoot: Surefoo
     run_id = listed(surefoot)[0]["run_id"]
     resumed = surefoot("resume")
     assert resumed.code == 2
-    assert f"run {run_id} is a plan" in resumed.err
+    assert f"run {run_id} is a finished plan" in resumed.err
     assert f"surefoot run --plan {run_id}" in resumed.err
     assert f"surefoot run --plan {run_id}" in surefoot("retry", run_id, "s1").err
     assert surefoot("undo", run_id, "--yes").code == 0
@@ -142,7 +142,7 @@ def test_a_run_that_is_no_plan_is_not_carried_out_as_one(surefoot: Surefoot) -> 
     assert f"run {run_id} is not a plan: it is paused" in refused.err
     assert f"surefoot resume {run_id}" in refused.err
     edited = rename(surefoot, run_id, "Write adder.py", "Add two numbers")
-    assert "it takes effect when the run goes on: surefoot resume" in edited.out
+    assert "it takes effect when the run is resumed: surefoot resume" in edited.out
 
 
 @pytest.mark.req("P15")

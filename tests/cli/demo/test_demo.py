@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from cli.conftest import Surefoot
+from cli.conftest import TIMEOUT, Surefoot
 from support.pages import snippets
 from support.reader import Reader
 from support.stories import good_script
@@ -85,15 +86,25 @@ def test_a_demo_that_is_ended_leaves_nothing_behind(surefoot: Surefoot, number: 
     assert not surefoot.state.exists()
 
 
-def test_the_readme_shows_what_the_demo_prints(
-    surefoot: Surefoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("surefoot.server.page.FOLDER", tmp_path)  # without the page, the run is in the terminal
-    reader = Reader(surefoot)
-    reader.type("surefoot demo --speed 1000")
+WITHOUT_PAGE = """
+import pathlib, sys
+import surefoot.server.page as page
+page.FOLDER = pathlib.Path("/nonexistent")
+from surefoot.cli.main import main
+sys.exit(main())
+"""
+"""A program that is `surefoot` of an installation without the page. The demo then shows its run in the terminal."""
+
+
+def test_the_readme_shows_what_the_demo_prints(surefoot: Surefoot) -> None:
+    command = [sys.executable, "-c", WITHOUT_PAGE, "demo", "--speed", "1000"]
+    done = subprocess.run(
+        command, env=surefoot.variables(), capture_output=True, text=True, timeout=TIMEOUT, check=True
+    )
     (shown,) = snippets("README.md", "text")
+    reader = Reader(surefoot)
+    reader.output = done.stderr + done.stdout
     reader.saw(shown)
-    assert reader.code == 0
 
 
 def test_a_run_of_a_demo_names_no_commands_for_itself(surefoot: Surefoot) -> None:

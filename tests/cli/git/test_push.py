@@ -87,7 +87,7 @@ def test_nothing_is_pushed_without_a_yes_and_once_with_it(upstream: Upstream) ->
     before = upstream.branches()
     refused = upstream.push()
     assert refused.code == 2
-    assert "needs a yes" in refused.err
+    assert "no terminal to ask for confirmation" in refused.err
     terminal = upstream.surefoot.on_terminal("push", RUN)
     terminal.wait_for("Push it?")
     assert upstream.branches() == before == {"main": upstream.base}

@@ -230,9 +230,9 @@ async def test_an_agent_continues_a_run_of_its_workspace_with_its_checks(calc: B
     other = Agent(model, calc.config(), calc.journal, workspace=calc.home, home=calc.home)
     with pytest.raises(UsageError, match="its context cannot be used in another folder"):
         await other.execute_task("Now elsewhere.", continues=first.task_id)
-    with pytest.raises(UsageError, match="contradict"):
+    with pytest.raises(UsageError, match="cannot be combined"):
         await agent.execute_task("Again.", continues=first.task_id, given=first)
-    with pytest.raises(UsageError, match="contradict"):
+    with pytest.raises(UsageError, match="cannot be combined"):
         await agent.execute_task("Again.", continues=first.task_id, start_from="execution")
     elsewhere = Agent(model, calc.config(), workspace=calc.root, home=calc.home)
     for wrong in ("0101-000000-dead", first, first.outcome, ""):
