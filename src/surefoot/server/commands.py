@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from surefoot.core.transitions import WORKING
+from surefoot.core.transitions import WORKING, Stage
 from surefoot.engine.controls import step_again
 from surefoot.errors import SurefootError, UnknownRun, UsageError
 from surefoot.history import requests
@@ -255,7 +255,13 @@ class Commands:
                 return await self._wait_for(run_id, find)
             # A process that has just asked and is about to end does not read the answer.
             result = await self._wait_for(run_id, find)
-            if "queued" not in result or (await self._hub.view(run_id)).live:
+            view = await self._hub.view(run_id)
+            if "queued" not in result and view.state.stage is Stage.WAITING and not view.state.open_questions:
+                # Or it has read the answer while it was ending, and does not act on it.
+                if await self._hub.wait_for(run_id, lambda found: not found.live, HALT_SECONDS):
+                    continue
+                return result
+            if "queued" not in result or view.live:
                 return result
 
     def _send_answer(self, journal: Journal, run_id: str, request: CommandRequest) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from surefoot.core.questions import understood
+from surefoot.core.transitions import Stage
 from surefoot.engine.runtime.active_steps import ActiveSteps
 from surefoot.engine.runtime.heartbeat import Heartbeat
 from surefoot.engine.runtime.human import answered, not_understood
@@ -37,6 +38,9 @@ class Inbox:
             with contextlib.suppress(JournalError):
                 # Shows noted events to other processes. If it fails, they are written with the next append.
                 await self._recorder.journal.flush()
+            if self._recorder.state.stage is Stage.WAITING:
+                # The run halts. An answer that comes now is left for the process that continues it.
+                continue
             try:
                 await self.receive()
             except LeaseLost as error:

@@ -99,6 +99,8 @@ class Driver:
             return {"ended": True, "verdict": str(state.outcome.verdict)}
         if state.stage is not Stage.WAITING or self._journal.receive(state.run_id):
             return None
+        if not state.open_questions and _has_new_answer(records):
+            return None
         limit = state.config.question_timeout_seconds
         due = [until for q in state.open_questions if (until := times_out_at(q, limit)) is not None]
         seconds = min(due) - time.time() if due else None
@@ -143,6 +145,22 @@ _LOOK_AGAIN_AT_ONCE = {"ended": False, "seconds": 0.0}
 def work_folder(run_id: str, name: str) -> Path:
     """Where the files of a run are while this machine drives it. The last part is the name of the original folder."""
     return (paths.cache_home() / "remote" / run_id / (name or "workspace")).absolute()
+
+
+def _has_new_answer(records: Sequence[e.Record]) -> bool:
+    """Whether the last process received the answer that it was about to wait for. A run that was paused is not meant
+    to continue.
+    """
+    for _, _, event in reversed(records):
+        if isinstance(event, e.QuestionAsked | e.RunResumed) or _is_pause(event):
+            return False
+        if isinstance(event, e.QuestionAnswered):
+            return True
+    return False
+
+
+def _is_pause(event: e.Event) -> bool:
+    return isinstance(event, e.ControlReceived) and event.command == "pause"
 
 
 def _halted_at(records: Sequence[e.Record]) -> int:
