@@ -1,13 +1,16 @@
 """Messages that reach a run from other processes."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
 
-from support.kit import Bench, steps
+from support.kit import Bench, steps, understanding
 from surefoot.core.plan import ExecutionStep
+from surefoot.engine.runtime.inbox import WATCH_SECONDS
+from surefoot.engine.runtime.run import Run
 from surefoot.journal import events as e
-from surefoot.journal.messages import InboxItem, UnreadableMessage
+from surefoot.journal.messages import AnswerMessage, InboxItem, UnreadableMessage
 from surefoot.journal.store.memory import MemoryJournal
 
 
@@ -34,3 +37,17 @@ async def test_unreadable_message_becomes_a_warning_and_is_acknowledged(bench: B
     ]
     assert journal.unread == []
     assert state.outcome is not None
+
+
+@pytest.mark.req("P12", "X6")
+async def test_an_answer_that_comes_while_the_run_halts_is_left_for_its_next_process(bench: Bench) -> None:
+    state = await bench.run("Write adder.py.", [understanding("adder.py")], require_confirmation=True)
+    (question,) = state.open_questions
+    bench.journal.send(state.run_id, AnswerMessage(question_id=question.id, answer="yes"))
+    run, driver = Run(bench.services([]), state), asyncio.create_task(asyncio.sleep(60))
+    watching = asyncio.create_task(run.inbox.watch(driver, run.heartbeat))
+    await asyncio.sleep(3 * WATCH_SECONDS)
+    watching.cancel()
+    driver.cancel()
+    assert state.open_questions == [question]
+    assert len(bench.journal.receive(state.run_id)) == 1
