@@ -76,6 +76,16 @@ async def test_result_of_a_command(tmp_path: Path, sandbox: Sandbox | None) -> N
     assert (await shell("true", tmp_path, sandbox)).ok
 
 
+async def test_a_python_that_was_called_by_a_relative_path_is_found_in_the_sandbox(
+    tmp_path: Path, sandbox: Sandbox | None, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """As `../../lib/bin/python -m surefoot` in a folder that the sandbox hides."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.setattr(sys, "executable", f"{elsewhere}/{os.path.relpath(sys.executable, elsewhere)}")
+    result = await shell("echo ok", tmp_path, sandbox)
+    assert (result.ok, result.output) == (True, "ok\n")
+
+
 async def test_death_by_signal_is_reported(tmp_path: Path, sandbox: Sandbox | None) -> None:
     result = await shell("kill -SEGV $$", tmp_path, sandbox)
     assert (result.exit_code, result.signal) == (128 + signal.SIGSEGV, signal.SIGSEGV)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from surefoot.engine.verifier import check_worker
 from surefoot.errors import SurefootError
 from surefoot.tools.fs.fileio import read_bytes
 from surefoot.tools.fs.paths import relative, resolve
+from surefoot.workspace.process.launch import own_python
 from surefoot.workspace.process.process import Limits, command_env, run_process
 
 OneFile = FileCheck | ParsesCheck | TextCheck | JsonSchemaCheck
@@ -89,7 +89,7 @@ def _surely_ends(check: OneFile) -> bool:
 
 async def _judge_in_process(check: OneFile, request: dict[str, Any]) -> str:
     result = await run_process(
-        [sys.executable, "-I", "-W", "ignore", check_worker.__file__],
+        [own_python(), "-I", "-W", "ignore", check_worker.__file__],
         cwd=Path("/"),
         env=command_env(),
         limits=Limits(timeout=JUDGE_SECONDS, memory_bytes=_MEMORY_BYTES),

@@ -1,12 +1,11 @@
 """The tool that runs a Python snippet."""
 
-import sys
-
 from surefoot.errors import ToolError
 from surefoot.tools.builtin.shell import run_in_sandbox
 from surefoot.tools.context import ToolContext
 from surefoot.tools.fs.fileio import refuse_placeholders
 from surefoot.tools.tool import ToolResult, Writes, tool
+from surefoot.workspace.process.launch import own_python
 
 # Isolated mode (-I) keeps the user's settings out. The workspace is last on the path, so that its modules can be
 # imported but cannot shadow the standard library. The source is put into linecache so that tracebacks quote it, and
@@ -36,5 +35,5 @@ async def run_python(context: ToolContext, code: str) -> ToolResult:
             f"the code is not valid text: {error.reason}", argument="code", remedy="write plain Unicode text"
         ) from error
     refuse_placeholders(context.has_hidden, "code", code)
-    argv = [sys.executable, "-I", "-B", "-X", "utf8", "-c", _LAUNCHER]
+    argv = [own_python(), "-I", "-B", "-X", "utf8", "-c", _LAUNCHER]
     return await run_in_sandbox(context, argv, timeout=None, command="python snippet.py", stdin=source)

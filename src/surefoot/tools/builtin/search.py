@@ -1,7 +1,6 @@
 """The tool that searches the files of the workspace."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from surefoot.tools.context import ToolContext
 from surefoot.tools.fs.paths import not_found, relative
 from surefoot.tools.fs.walk import matches_glob, walk
 from surefoot.tools.tool import ToolResult, tool
+from surefoot.workspace.process.launch import own_python
 
 MAX_FILE_BYTES = 2_000_000
 MAX_LINE = 240
@@ -77,7 +77,7 @@ async def _run_worker(request: dict[str, Any], seconds: float) -> dict[str, Any]
     from surefoot.workspace.process.process import Limits, command_env, run_process
 
     result = await run_process(
-        [sys.executable, "-I", "-S", search_worker.__file__],
+        [own_python(), "-I", "-S", search_worker.__file__],
         cwd=Path(request["root"]),
         env=command_env(),
         limits=Limits(timeout=seconds, output_bytes=20_000_000),

@@ -1,5 +1,6 @@
 """Command lines of the supervisor, the small program that starts a command and watches over it."""
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,9 +13,16 @@ PROBE = ("/bin/sh", "-c", 'test -w . || exit 3; ! (: >> "$0") 2>/dev/null', str(
 """A program that succeeds only if the workspace is writable and Surefoot's own files are not."""
 
 
+def own_python() -> str:
+    """Return the path of the running interpreter without `..`. A folder on the way, such as the workspace, may be
+    missing in a sandbox.
+    """
+    return os.path.abspath(sys.executable)  # noqa: PTH100 - links stay, because a virtual environment is one
+
+
 def supervisor_argv(options: Sequence[str], argv: Sequence[str]) -> list[str]:
     """Return the command line that runs `argv` under the supervisor; see `supervisor.supervise` for the options."""
-    return [sys.executable, "-I", "-S", str(SUPERVISOR / "__main__.py"), *options, "--", *argv]
+    return [own_python(), "-I", "-S", str(SUPERVISOR / "__main__.py"), *options, "--", *argv]
 
 
 def resolve_cwd(cwd: Path, root: Path, writable: Iterable[Path]) -> Path:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
+from surefoot.workspace.process.launch import own_python
+
 _workspaces: set[Path] = set()
 """Every workspace that this process has worked in. A copy of a workspace has another root, and PATH may name the
 original."""
@@ -54,7 +56,7 @@ def is_planted(program: Path, avoided: Iterable[Path] | None = None) -> bool:
 
 def python_argv(module: str, *arguments: str) -> list[str]:
     """Return the command line that runs a module with Surefoot's Python, without the working directory on its path."""
-    return [sys.executable, "-P", "-m", module, *arguments]
+    return [own_python(), "-P", "-m", module, *arguments]
 
 
 def python_env(environ: Mapping[str, str] | None = None) -> dict[str, str]:

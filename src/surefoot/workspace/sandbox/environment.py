@@ -1,11 +1,11 @@
 """The environment variables and the shell of a command."""
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from surefoot.journal.redact import is_secret_name, provider_keys
+from surefoot.workspace.process.launch import own_python
 
 
 def shell_argv(command: str) -> list[str]:
@@ -59,6 +59,6 @@ def command_env(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     # Relative entries in PATH would let a workspace supply its own `git`. The folder of Surefoot's Python comes last,
     # so that `python` exists even if the system has none.
     path = [entry for entry in env.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":") if entry.startswith("/")]
-    own = str(Path(sys.executable).parent)
+    own = str(Path(own_python()).parent)
     env["PATH"] = ":".join(path if own in path else [*path, own])
     return {**env, **ALWAYS}
