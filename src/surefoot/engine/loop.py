@@ -41,7 +41,7 @@ from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
 from surefoot.project.commits import newest_changes
 from surefoot.tools.fs.tool_files import is_made_by_tools
-from surefoot.workspace.errors import as_text
+from surefoot.workspace.errors import as_text, printable
 from surefoot.workspace.lock import WorkspaceLock
 
 _ID_LETTERS = "0123456789abcdefghijkmnpqrstuvwxyz"
@@ -368,4 +368,5 @@ async def _compare_with_start(run: Run) -> Observed:
         if "." in touched or path in touched or path in protected or not is_made_by_tools(path):
             paths[change.kind if change.kind in paths else "changed"].append(path)
     state = await asyncio.to_thread(run.workspace.tree_state)
-    return Observed(**paths, not_captured=state.not_captured)
+    own = {f"{printable(path)} (excluded)" for path in run.own_output}
+    return Observed(**paths, not_captured=[line for line in state.not_captured if line not in own])

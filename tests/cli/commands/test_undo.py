@@ -3,6 +3,7 @@
 import getpass
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -118,3 +119,22 @@ def test_caches_of_tools_are_counted_and_not_listed(surefoot: Surefoot) -> None:
     assert "+ adder.py" not in undone.out
     assert "- adder.py\n  and 3 paths in caches\n" in undone.out
     assert not (surefoot.workspace / ".hypothesis").exists(), "they are restored too"
+
+
+@pytest.mark.req("P13", "X2")
+def test_a_file_with_the_output_of_the_run_is_neither_its_work_nor_undone(surefoot: Surefoot) -> None:
+    """As with `surefoot run ... > run.log 2>&1` in the workspace."""
+    log = surefoot.workspace / "run.log"
+    with log.open("w") as output:
+        process = surefoot.start(*good_script(surefoot), stdout=output, stderr=subprocess.STDOUT)
+        assert process.wait(60) == 0
+    written = log.read_text()
+    assert "Verified" in written
+    assert "run.log" not in written, "it is not among the files of the run"
+    shown = json.loads(surefoot("show", "last", "--json").out)
+    files = [path for key in ("generated_files", "modified_files") for path in shown["outcome"][key]]
+    assert files == ["adder.py"]
+    undone = surefoot("undo", "last", "--yes")
+    assert undone.code == 0, undone.err
+    assert log.read_text() == written
+    assert not (surefoot.workspace / "adder.py").exists()

@@ -37,6 +37,7 @@ from surefoot.prompting.profile import Profile
 from surefoot.prompting.strategy import Strategy
 from surefoot.tools.context import ToolContext
 from surefoot.tools.registry import default_toolbox
+from surefoot.workspace.own_output import exclude_patterns, own_output
 from surefoot.workspace.sandbox.sandbox import Sandbox, choose_sandbox
 from surefoot.workspace.snapshots.manifest import Entry
 from surefoot.workspace.workspace import Workspace
@@ -59,9 +60,9 @@ class Run:
         self.tokens = TokenMeter(services.model)
         self.toolbox = services.toolbox or default_toolbox()
         self.sandbox = self._make_sandbox()
-        self.workspace = Workspace(
-            root, services.home, excludes=config.snapshot_excludes, quota_bytes=config.snapshot_quota_bytes
-        )
+        self.own_output = own_output(root)
+        excludes = (*config.snapshot_excludes, *exclude_patterns(self.own_output))
+        self.workspace = Workspace(root, services.home, excludes=excludes, quota_bytes=config.snapshot_quota_bytes)
         self.given_files = GivenFiles(state, self.task, root, self.workspace)
         self.redactor = services.redactor.sparing(self.given_files.names)
         self.mirror = services.mirror
