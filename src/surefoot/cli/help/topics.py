@@ -70,8 +70,9 @@ See what the result of each check is based on:
 _RUNS = """\
 Name a run by the beginning of its id, which must match only one run.
 
-Without an id, or with `last`, it is the newest run of the current folder: the innermost folder around the working
-directory in which there were runs, up to the root of the git repository. --all means the runs of all folders.
+`last` is the newest run of the current folder: the innermost folder around the working directory in which there were
+runs, up to the root of the git repository. Commands that only show something, and `resume`, use it without an id too.
+--all means the runs of all folders.
 
 Commands that change files name the folder first. If it is not the current one, they ask, unless you gave the id and
 --yes. A step is named by its id, or by its number in `surefoot show`.
