@@ -2,20 +2,15 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatch
 from pathlib import Path
 
 from surefoot.core.plan import CommandCheck
 from surefoot.project.task_text import to_be_left_alone
+from surefoot.project.test_files import is_test as is_test
 from surefoot.project.test_words import tests_named_to_change
 from surefoot.tools.fs.walk import walk
 
 MAX_FILES = 2_000
-_TEST_FILES = (
-    "test_*.py", "*_test.py", "conftest.py", "*.test.js", "*.test.ts", "*.test.tsx", "*.spec.js", "*.spec.ts",
-    "*_test.go", "*Test.java", "*_spec.rb",
-)  # fmt: skip
-_TEST_FOLDERS = frozenset({"tests", "test", "spec", "__tests__"})
 
 
 def list_files(root: Path, *, gitignore: bool = False, limit: int = MAX_FILES) -> list[str]:
@@ -31,11 +26,6 @@ def list_files(root: Path, *, gitignore: bool = False, limit: int = MAX_FILES) -
 def files_before_folders(path: str) -> list[tuple[bool, str]]:
     *folders, name = path.split("/")
     return [*((True, folder) for folder in folders), (False, name)]
-
-
-def is_test(path: str) -> bool:
-    name = path.rsplit("/", 1)[-1]
-    return any(fnmatch(name, pattern) for pattern in _TEST_FILES) or bool(_TEST_FOLDERS & set(path.split("/")[:-1]))
 
 
 def protected_files(files: Iterable[str], checks: Sequence[CommandCheck], task: str) -> tuple[str, ...]:

@@ -262,3 +262,18 @@ def test_scripts_are_found_in_any_spelling(command: str, found: set[str]) -> Non
         "Makefile": "test:\n\tsh ci/check.sh\n", "package.json": '{"scripts": {"test": "node js/check.js"}}',
     })  # fmt: skip
     assert scripts_of([command], files.files, files.folders, files.read) == found
+
+
+@pytest.mark.parametrize("path", ["lib/shunit2", "shunit2.sh", "vendor/bats-assert/src/assert.bash", "tools/roundup"])
+def test_a_test_framework_is_put_back(path: str) -> None:
+    given, changed = {path: "fail() { return 1; }\n"}, {path: "fail() { return 0; }\n"}
+    assert differences(given, changed, check="make check").restored == {path: "a test framework"}
+    task = f"Make fail in {path} return 0."
+    assert not differences(given, changed, task, check="make check")
+
+
+def test_a_test_framework_that_is_the_project_itself_is_judged_as_it_is_now() -> None:
+    given, changed = tree({"shunit2": "a\n"}), tree({"shunit2": "b\n"})
+    for root, restored in (("/work/shunit2", set()), ("/work/shunit2-2.1", set()), ("/work/shflags", {"shunit2"})):
+        found = deciding_differences(given, changed, ["sh x_test.sh"], TASK, root=root)
+        assert set(found.restored) == restored

@@ -2,7 +2,7 @@
 
 import pytest
 
-from surefoot.engine.verifier.suite.test_policy import compare_tests
+from surefoot.engine.verifier.suite.test_policy import compare_tests, refusal_to_weaken
 
 GIVEN = '''
 """Tests of the adder."""
@@ -230,6 +230,15 @@ def test_other_languages_are_compared_by_lines(after: str, fate: str | None) -> 
 
 def test_a_check_script_may_not_grow() -> None:
     assert fates("exit 0\ntest -f a\n", path="run_tests.sh", before="test -f a\n") == {"run_tests.sh": "changed"}
+
+
+def test_a_test_of_a_shell_grows_only_if_the_task_asks_for_tests() -> None:
+    old, new = b"check 1 1\n", b"check 1 1\ncheck 2 2\n"
+    assert refusal_to_weaken("x_test.sh", old, new, "Fix x.") == "x_test.sh was changed"
+    assert refusal_to_weaken("x_test.sh", old, new, "Fix x and add tests for it.") == ""
+    assert refusal_to_weaken("x_test.sh", old, b"exit 0\n" + old, "Fix x and add tests for it.") != ""
+    assert refusal_to_weaken("x_test.sh", old, b"check 2 2\n", "Fix x and add tests for it.") == "x_test.sh was changed"
+    assert refusal_to_weaken("run_tests.sh", old, new, "Fix x and add tests for it.") == "run_tests.sh was changed"
 
 
 @pytest.mark.req("X13")

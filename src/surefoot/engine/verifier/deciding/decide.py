@@ -6,6 +6,7 @@ asks to change are taken as they are now. Ordinary new modules, packages and dat
 """
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -113,7 +114,8 @@ class _Rules:
     @cached_property
     def _new_scripts(self) -> set[str]:
         scripts = scripts_of(self._commands, self._now.files, self._now.folders, self._now.read)
-        return {path for path in scripts - self._before.files if names.CHECKING.search(path)}
+        new = scripts - self._before.files
+        return {path for path in new if names.CHECKING.search(path) or names.is_shell_framework(path)}
 
     @cached_property
     def _shadows(self) -> Shadows:
@@ -195,6 +197,8 @@ class _Rules:
             return "" if self._task_allows_test_changes else "a test or its data"
         if path in self._scripts:
             return "" if self._is_product(path) else "a check goes through it"
+        if names.is_shell_framework(path) and not self._is_product(path):
+            return "a test framework"
         if tool := names.tool_of(path):
             return "" if self._task_allows_setting(path, tool) else f"settings of {tool}"
         if names.is_golden(path) or self._is_compared_by_tests(path):
@@ -203,7 +207,16 @@ class _Rules:
 
     def _is_product(self, path: str) -> bool:
         """Whether the task names a file whose own name does not say that something is checked with it."""
+        if self._is_the_project(path):
+            return True
         return not names.CHECKING.search(path) and not names.is_golden(path) and is_named_in(path, self._task)
+
+    def _is_the_project(self, path: str) -> bool:
+        """Whether a test framework in the root has the name of the folder: then it is what is worked on."""
+        if "/" in path or not names.is_shell_framework(path):
+            return False
+        folder = self._root.rstrip("/").rpartition("/")[2]
+        return re.match(rf"{re.escape(path.partition('.')[0])}(?![^\W\d_])", folder) is not None
 
     def _task_allows_setting(self, path: str, tool: str) -> bool:
         if asked_changes.asks_to_configure(tool, self._task):

@@ -4,17 +4,11 @@ import re
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
+from surefoot.project.test_files import found_alike
+from surefoot.project.test_files import in_test_folder as in_test_folder
+from surefoot.project.test_files import is_test_file as is_test_file
 from surefoot.tools.fs.tool_files import CACHE as CACHE
 
-TEST_FOLDERS = frozenset({"tests", "test", "spec", "__tests__", "__mocks__", "e2e"})
-_TEST_NAMES = (
-    "test_*.py", "*_test.py", "tests.py", "test.py", "*_test.go", "*_test.rs", "*_test.dart", "*_test.exs", "*_spec.rb",
-    "*_test.rb", "test_*.rb", "*Test.java", "*Tests.java", "*IT.java", "*Test.kt", "*Tests.cs", "*Test.php",
-    "*Spec.scala", "*Tests.swift", "*_test.c", "test_*.c", "*_test.cc", "*_test.cpp", "test_*.cpp", "test_*.sh",
-    "*.bats",
-    *(f"*.{kind}.{suffix}" for kind in ("test", "spec", "cy", "e2e")
-      for suffix in ("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts")),
-)  # fmt: skip
 LOADED_BY_NAME = frozenset({
     "conftest.py", "sitecustomize.py", "usercustomize.py", "setupTests.js", "setupTests.ts", "jest.setup.js",
     "jest.setup.ts", "vitest.setup.js", "vitest.setup.ts", "spec_helper.rb", "rails_helper.rb", "test_helper.rb",
@@ -94,6 +88,13 @@ CHECKING = re.compile(
 )
 """The part of a path that says that something is checked there."""
 
+_FRAMEWORK = re.compile(
+    r"(?:^|/)(?:shunit2(?:\.sh)?|shunit|bats|bats-exec-\w+|assert\.(?:sh|bash)|roundup(?:\.sh)?|shellspec|sharness\.sh"
+    r"|bash_unit|bashunit|shpec|urchin|bash-tap(?:-bootstrap)?|tap-functions)$"
+    r"|(?:^|/)(?:shunit2?|bats-(?:core|assert|support|file|mock)|shellspec|sharness|bash-tap)/(?:.*/)?[^/]+$"
+)
+"""Test frameworks of shells, which projects keep among their own files, and the folders of these frameworks."""
+
 _ENVIRONMENTS = frozenset({
     ".venv", "venv", "node_modules", "site-packages", "dist-packages", "__pypackages__", ".tox", ".nox", ".pixi",
     ".bundle", ".yarn", ".direnv",
@@ -113,21 +114,15 @@ def folders(path: str) -> list[str]:
     return path.split("/")[:-1]
 
 
-def is_test_file(path: str) -> bool:
-    """Whether a runner takes the file for a test by its name."""
-    name = path.rpartition("/")[2]
-    return any(fnmatchcase(name, pattern) for pattern in _TEST_NAMES)
-
-
 def found_like(path: str, other: str) -> bool:
     """Whether runners that find a test file at this path would find it at the other path too."""
-    name, new_name = path.rpartition("/")[2], other.rpartition("/")[2]
-    by_name = any(fnmatchcase(name, pattern) and fnmatchcase(new_name, pattern) for pattern in _TEST_NAMES)
+    by_name = found_alike(path, other)
     return by_name and not any(folder.startswith(".") or folder in _NOT_SEARCHED for folder in folders(other))
 
 
-def in_test_folder(path: str) -> bool:
-    return not TEST_FOLDERS.isdisjoint(folders(path))
+def is_shell_framework(path: str) -> bool:
+    """Whether a file belongs to a test framework of shells by its name, or by that of its folder."""
+    return suffix(path) in ("", "sh", "bash", "bats") and _FRAMEWORK.search(path) is not None
 
 
 def is_golden(path: str) -> bool:

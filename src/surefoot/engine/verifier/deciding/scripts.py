@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from surefoot.engine.verifier.deciding.names import CHECKING, CODE, is_golden, suffix, tool_of
+from surefoot.engine.verifier.deciding.sourced import joined, sourced_by
+from surefoot.project.test_files import is_test_file
 
 Read = Callable[[str], str]
 """Returns the text of a file; empty if there is none or it is not text."""
@@ -36,6 +38,7 @@ _JUDGED_ELSEWHERE = re.compile(r"\||\$\(|`|<\(|\b(?:diff|cmp|grep)\b|\[ | test "
 
 def scripts_of(commands: Iterable[str], files: Collection[str], folders: Collection[str], read: Read) -> set[str]:
     """Return those of `files` that decide what these commands find."""
+    commands = list(commands)
     scripts: set[str] = set()
     pending = [(command, "", True) for command in commands]
     seen: set[str] = set()
@@ -46,12 +49,14 @@ def scripts_of(commands: Iterable[str], files: Collection[str], folders: Collect
                 continue
             scripts.add(path)
         scripts |= _compared(text, base, files, folders)
+        if not pending:
+            scripts |= sourced_by([*scripts, *_tests_in_shell(files)], commands, files, read)
         for path in (*scripts, *_runners(text, files)):
             if path not in seen:
                 seen.add(path)
                 pending.append((_commands_in(path, read), path.rpartition("/")[0], False))
                 scripts |= {p for p in _imported(path, read(path), files) if CHECKING.search(p)}
-    return scripts
+    return scripts | sourced_by(sorted(scripts), commands, files, read)
 
 
 def words_of(commands: Iterable[str]) -> set[str]:
@@ -66,7 +71,7 @@ def _named(text: str, base: str, files: Collection[str], folders: Collection[str
     bases = {"", base, *(word for word in words if word in folders)}
     for word in words:
         for folder in bases:
-            path = _joined(folder, word)
+            path = joined(folder, word)
             if path in files:
                 yield path
         # An absolute path of the workspace ends in a path below it.
@@ -75,14 +80,9 @@ def _named(text: str, base: str, files: Collection[str], folders: Collection[str
             yield from {p for n in range(1, len(parts)) if (p := "/".join(parts[n:])) in files}
 
 
-def _joined(folder: str, name: str) -> str:
-    parts = folder.split("/") if folder else []
-    for part in name.split("/"):
-        if part == ".." and parts:
-            parts.pop()
-        elif part not in (".", "", ".."):
-            parts.append(part)
-    return "/".join(parts)
+def _tests_in_shell(files: Collection[str]) -> list[str]:
+    tests = (path for path in files if suffix(path) in _SHELL and is_test_file(path))
+    return sorted(tests, key=lambda path: (path.count("/"), path))[:MAX_SCRIPTS]
 
 
 def _decides(path: str, text: str, direct: bool, read: Read) -> bool:
@@ -137,5 +137,5 @@ def _imported(path: str, text: str, files: Collection[str]) -> Iterator[str]:
         name = module.strip(".").replace(".", "/") or relative
         for base in {"", folder}:
             for end in ("", ".py", "/__init__.py", ".js", ".mjs", ".cjs", ".ts", "/index.js"):
-                if name and (joined := _joined(base, name + end)) in files:
-                    yield joined
+                if name and (found := joined(base, name + end)) in files:
+                    yield found

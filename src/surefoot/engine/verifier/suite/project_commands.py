@@ -18,9 +18,11 @@ from typing import Any, Literal, TypeAlias
 
 from surefoot.core.plan import Check, CommandCheck
 from surefoot.core.task import Task
-from surefoot.project.folder import is_test
+from surefoot.project.test_files import in_test_folder
 
 MAX_BYTES = 2_000_000
+_PYTEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+"""Names that pytest and unittest look for by themselves."""
 Kind: TypeAlias = Literal["test", "lint", "build"]
 
 
@@ -94,7 +96,9 @@ class _Project:
         tests = (
             path
             for path in self.files
-            if is_test(path) and path.endswith(".py") and path.rpartition("/")[2] not in ("conftest.py", "__init__.py")
+            if path.endswith(".py")
+            and (_PYTEST.search(path) or in_test_folder(path))
+            and path.rpartition("/")[2] not in ("conftest.py", "__init__.py")
         )
         return sorted(tests, key=lambda path: (path.count("/"), path))
 

@@ -14,7 +14,7 @@ from surefoot.core.proof import AlteredTest, TestFate, weakened_of
 from surefoot.engine.verifier.deciding.names import found_like, is_test_file
 from surefoot.engine.verifier.suite.block_tests import compare_blocks
 from surefoot.engine.verifier.suite.python_tests import SHARED, PythonTest, extended_tests, python_tests
-from surefoot.project.asked_changes import asks_to_move
+from surefoot.project.asked_changes import asks_for_tests, asks_to_move
 from surefoot.project.test_words import (
     asks_to_change_tests,
     asks_to_remove_tests,
@@ -32,7 +32,8 @@ _SWITCHES_OFF = re.compile(
 )
 """Text in a line that can switch off tests elsewhere in the file."""
 MAX_LINE = 120
-_SCRIPTS = (".sh", ".bash", ".mk", ".cmd", ".bat", ".ps1")
+_SCRIPTS = (".sh", ".bash", ".zsh", ".ksh", ".mk", ".cmd", ".bat", ".ps1")
+"""Ends of files in which any added line can change what the others do. They grow only if the task asks for tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,8 @@ def _compare_file(
             renames = renamed_in(task)
             asked = extended_tests(_renamed(before, renames), after) if renames else None
             return _compare_python(pairs[0], pairs[1], asked[0] if asked else {})
-    return _compare_lines(path, _text(old), _text(new))
+    may_grow = not path.endswith(_SCRIPTS) or (is_test_file(path) and asks_for_tests(task))
+    return _compare_lines(path, _text(old), _text(new), may_grow=may_grow)
 
 
 def _compare_python(
@@ -163,7 +165,9 @@ def _compare_python(
     return fates, gone, {name: test.content for name, test in new.items() if name not in old and name != SHARED}
 
 
-def _compare_lines(path: str, old: str, new: str) -> tuple[_Fates, list[tuple[str, str]], dict[str, str]]:
+def _compare_lines(
+    path: str, old: str, new: str, *, may_grow: bool
+) -> tuple[_Fates, list[tuple[str, str]], dict[str, str]]:
     blocks = compare_blocks(path, old, new)
     if blocks is not None and not blocks.is_lost:
         fates = [_Changed("", "skipped", line=blocks.switching_off)] if blocks.switching_off else []
@@ -177,7 +181,7 @@ def _compare_lines(path: str, old: str, new: str) -> tuple[_Fates, list[tuple[st
         if kind in ("replace", "insert"):
             added += after[k:m]
     new_text = {"": "\n".join(added)} if added else {}
-    if path.endswith(_SCRIPTS) and added:
+    if added and not may_grow:
         return [_Changed("", "changed")], [], new_text
     if switching_off := next(filter(_SWITCHES_OFF.search, added), ""):
         return [_Changed("", "skipped", line=switching_off)], [], new_text
