@@ -18,6 +18,7 @@ from surefoot.core.transitions import RUN_TRANSITIONS, Stage
 from surefoot.core.values import error_in_words
 from surefoot.engine.alerts.alerting import alert_on, send_after_end, send_alerts
 from surefoot.engine.controls import refused, step_again
+from surefoot.engine.executor.own_evidence import parts_missing_from
 from surefoot.engine.planner.approach import choose_approach
 from surefoot.engine.planner.plan import make_plan
 from surefoot.engine.planner.understand import understand
@@ -363,9 +364,11 @@ async def _compare_with_start(run: Run) -> Observed:
     """
     paths: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
     touched, protected = run.state.touched, set(run.state.protected)
-    for change in await asyncio.to_thread(run.workspace.changes, run.state.snapshot):
+    changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
+    for change in changes:
         path = as_text(change.path)
         if "." in touched or path in touched or path in protected or not is_made_by_tools(path):
             paths[change.kind if change.kind in paths else "changed"].append(path)
     state = await asyncio.to_thread(run.workspace.tree_state)
-    return Observed(**paths, not_captured=state.not_captured)
+    missing = await parts_missing_from(run, changes) if run.state.task is not None else ()
+    return Observed(**paths, not_captured=state.not_captured, missing_parts=missing)

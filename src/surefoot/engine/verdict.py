@@ -24,7 +24,6 @@ from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED
 from surefoot.engine.verifier.left_out import left_out_checks, left_out_criteria
 from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
-from surefoot.project.asked_for import missing_parts
 from surefoot.project.task_text import to_be_left_alone
 
 MAX_LISTED = 40
@@ -41,6 +40,8 @@ class Observed:
     changed: Sequence[str] = ()
     removed: Sequence[str] = ()
     not_captured: Sequence[str] = ()
+    missing_parts: Sequence[str] = ()
+    """What the task asks for besides code, such as tests or a change of a document, and no change provides."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -331,9 +332,8 @@ def _not_named(state: RunState, observed: Observed) -> Iterable[str]:
 
 
 def _missing_parts(state: RunState, observed: Observed) -> list[str]:
-    """Return which of tests, documentation and changelog entries the task asks for, and no changed file can be."""
-    validated = state.task is not None and state.validation is not None
-    return missing_parts(state.task.text, observed.all) if validated and state.task else []
+    """Return the parts that the task asks for and no changed file provides; none before the final validation."""
+    return list(observed.missing_parts) if state.validation is not None else []
 
 
 def _view_warnings(state: RunState) -> Iterable[str]:
