@@ -1,6 +1,6 @@
 """The snapshots of a run in order, the steps they belong to, and the paths that the run changed."""
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from surefoot.journal.redact import PLACEHOLDER
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.workspace.errors import as_path, translate_os_errors
-from surefoot.workspace.snapshots.tree import ancestors
+from surefoot.workspace.snapshots.tree import around
 from surefoot.workspace.workspace import Workspace
 
 
@@ -100,12 +100,6 @@ class Timeline:
 
 def _is_repository(path: str) -> bool:
     return path == ".git" or path.startswith(".git/")
-
-
-def around(paths: Set[str]) -> Callable[[str], bool]:
-    """A predicate that says whether a path is one of these, or above or below one of them."""
-    above = {folder for path in paths for folder in ancestors(path)}
-    return lambda path: path in paths or path in above or any(folder in paths for folder in ancestors(path))
 
 
 def build_timeline(records: Iterable[e.Record]) -> Timeline:

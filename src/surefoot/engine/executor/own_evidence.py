@@ -17,6 +17,7 @@ from surefoot.journal.state import StepRun
 from surefoot.project.asked_for import has_new_log_entry, is_document, missing_parts, parts_asked_for
 from surefoot.project.folder import is_test
 from surefoot.prompting.drafts.verbs import Verb
+from surefoot.tools.fs.fileio import reader
 from surefoot.workspace.errors import as_path, as_text
 from surefoot.workspace.snapshots.diff import Change
 
@@ -87,11 +88,11 @@ async def parts_missing_from(run: Run, changes: Sequence[Change]) -> list[str]:
 
 def _logged(run: Run, changes: Sequence[Change]) -> list[str]:
     """Return the changed documents with a changelog section that has a new entry."""
+    read = reader(run.root, MAX_TEST_BYTES // 4)
     return [
         as_text(change.path)
         for change in changes
-        if change.after is not None and change.after.kind == "file" and change.after.size <= MAX_TEST_BYTES
-        if is_document(as_text(change.path)) and has_new_log_entry(_text_before(run, change), _text_now(run, change))
+        if is_document(as_text(change.path)) and has_new_log_entry(_text_before(run, change), read(change.path) or "")
     ]
 
 
@@ -100,13 +101,6 @@ def _text_before(run: Run, change: Change) -> str:
     if old is None or old.kind != "file" or old.size > MAX_TEST_BYTES:
         return ""
     return run.workspace.blobs.get(old.digest).decode("utf-8", "replace")
-
-
-def _text_now(run: Run, change: Change) -> str:
-    try:
-        return (run.root / change.path).read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def lack_of_evidence(run: Run, step_run: StepRun) -> Failure | None:
