@@ -382,7 +382,9 @@ def _new_git_state(observed: Observed) -> list[str]:
 
 def _changed_by_others(observed: Observed) -> Iterable[str]:
     """Yield a warning that names the files which changed during the run, and not by it."""
-    if paths := [path for path in observed.all if path in observed.by_others and is_listed(path)]:
+    paths = [path for path in observed.all if path in observed.by_others and is_listed(path)]
+    folders = {path.rpartition("/")[0] for path in paths}
+    if paths := [path for path in paths if path not in folders]:
         yield f"changed meanwhile by somebody else: {join_limited(paths, MAX_NAMED)}"
 
 

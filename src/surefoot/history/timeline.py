@@ -222,7 +222,10 @@ def diff_of(records: Sequence[e.Record], home: Path, step: str = "") -> str:
 
 
 def diff_between(state: RunState, timeline: Timeline, home: Path, step_id: str = "") -> str:
-    """The diff of a folded run, or of one of its started steps."""
+    """The diff of a folded run, or of one of its started steps.
+
+    The diff of a run that has ended has only what the run touched, not what others changed meanwhile.
+    """
     assert state.task is not None
     if step_id:
         step_run, step_timeline = state.steps.get(step_id), timeline.steps[step_id]
@@ -234,7 +237,8 @@ def diff_between(state: RunState, timeline: Timeline, home: Path, step_id: str =
         return ""
     storage = snapshot_storage(home)
     if after is not None:
-        return storage.unified_diff(before.resolve(storage), after.resolve(storage))
+        counts = None if step_id or state.open_actions else timeline.touched_since(0)
+        return storage.unified_diff(before.resolve(storage), after.resolve(storage), counts=counts)
     if not state.task.folder.is_dir():
         raise UsageError(
             f"the workspace of run {state.run_id} is gone: {state.task.folder}",
