@@ -180,6 +180,11 @@ async def test_changes_made_during_the_run_are_kept(filled: Bench) -> None:
 
     plan = steps(making("one", "made.txt"), making("two", "two.txt"), after=[("two", "one")])
     state = await filled.run_plan(plan, [act("run_command", command=SPOIL), meanwhile])
+    diff = diff_of(list(filled.journal.read(state.run_id)), filled.home)
+    assert "made.txt" in diff
+    assert "mine.txt" not in diff, "as in the outcome"
+    assert state.outcome is not None
+    assert "mine.txt" not in state.outcome.changed_files
     await undo_run(filled, state)
     files = filled.files()
     assert (files["other.txt"], files["mine.txt"]) == ("by hand, meanwhile\n", "mine\n")

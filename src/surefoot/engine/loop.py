@@ -18,6 +18,7 @@ from surefoot.core.transitions import RUN_TRANSITIONS, Stage
 from surefoot.core.values import error_in_words
 from surefoot.engine.alerts.alerting import alert_on, send_after_end, send_alerts
 from surefoot.engine.controls import refused, step_again
+from surefoot.engine.executor.own_evidence import parts_missing_from
 from surefoot.engine.planner.approach import choose_approach
 from surefoot.engine.planner.plan import make_plan
 from surefoot.engine.planner.understand import understand
@@ -36,6 +37,7 @@ from surefoot.engine.verifier.protected import files_to_protect
 from surefoot.engine.verifier.validate import validate
 from surefoot.errors import LeaseLost, ModelError, SurefootError, TaskImpossible, UsageError
 from surefoot.journal import events as e
+from surefoot.journal.redact import PLACEHOLDER
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
@@ -43,6 +45,7 @@ from surefoot.project.commits import newest_changes
 from surefoot.tools.fs.tool_files import is_made_by_tools
 from surefoot.workspace.errors import as_text, printable
 from surefoot.workspace.lock import WorkspaceLock
+from surefoot.workspace.snapshots.tree import around
 
 _ID_LETTERS = "0123456789abcdefghijkmnpqrstuvwxyz"
 """Without `l` and `o`, which look like digits."""
@@ -356,17 +359,34 @@ async def _stop(
 
 
 async def _compare_with_start(run: Run) -> Observed:
-    """Compare the workspace with its state before the run. Changes by others during the run are included.
+    """Compare the workspace with its state before the run. Changes by others during the run are included and marked.
 
     Paths in folders that tools make (caches, environments) count only if an action or a check of the run touched them,
     or if they are protected.
     """
     paths: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
-    touched, protected = run.state.touched, set(run.state.protected)
-    for change in await asyncio.to_thread(run.workspace.changes, run.state.snapshot):
+    protected, is_own = set(run.state.protected), _touched_by(run.state)
+    by_others = set()
+    changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
+    for change in changes:
         path = as_text(change.path)
-        if "." in touched or path in touched or path in protected or not is_made_by_tools(path):
+        own = is_own(path)
+        if own or path in protected or not is_made_by_tools(path):
             paths[change.kind if change.kind in paths else "changed"].append(path)
+        if not own:
+            by_others.add(path)
     state = await asyncio.to_thread(run.workspace.tree_state)
-    own = {f"{printable(path)} (excluded)" for path in run.own_output}
-    return Observed(**paths, not_captured=[line for line in state.not_captured if line not in own])
+    missing = await parts_missing_from(run, changes) if run.state.task is not None else ()
+    own_output = {f"{printable(path)} (excluded)" for path in run.own_output}
+    not_captured = [line for line in state.not_captured if line not in own_output]
+    return Observed(**paths, not_captured=not_captured, missing_parts=missing, by_others=by_others)
+
+
+def _touched_by(state: RunState) -> Callable[[str], bool]:
+    """Return a predicate that says whether an action or a check of the run touched a path.
+
+    It holds for every path if it is unknown what they touched, as long as an action has no result yet.
+    """
+    if "." in state.touched or state.open_actions or any(map(PLACEHOLDER.search, state.touched)):
+        return lambda path: True
+    return around(state.touched)

@@ -1,6 +1,6 @@
 """Computes the outcome of a run: the verdict from its checks, and a diagnosis if it did not finish. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from surefoot.core.outcome import (
@@ -24,8 +24,8 @@ from surefoot.engine.planner.criteria import NOT_NAMED, REPAIRED
 from surefoot.engine.verifier.left_out import left_out_checks, left_out_criteria
 from surefoot.errors import CommandNotFound, NotAModelServer, SurefootError, UnknownModel
 from surefoot.journal.state import RunState, StepRun
-from surefoot.project.asked_for import missing_parts
 from surefoot.project.task_text import to_be_left_alone
+from surefoot.tools.fs.tool_files import is_listed
 
 MAX_LISTED = 40
 """How many files a diagnosis names."""
@@ -41,10 +41,18 @@ class Observed:
     changed: Sequence[str] = ()
     removed: Sequence[str] = ()
     not_captured: Sequence[str] = ()
+    missing_parts: Sequence[str] = ()
+    """What the task asks for besides code, such as tests or a change of a document, and no change provides."""
+    by_others: Collection[str] = frozenset()
+    """The paths among these that no action and no check of the run has touched."""
 
     @property
     def all(self) -> tuple[str, ...]:
         return (*self.added, *self.changed, *self.removed)
+
+    def own(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the paths that an action or a check of the run touched."""
+        return tuple(path for path in paths if path not in self.by_others)
 
 
 def conclude(state: RunState, observed: Observed) -> Outcome:
@@ -214,7 +222,7 @@ def _diagnosis(
         root_cause=root_cause,
         evidence=evidence,
         tried=tuple(_refusals_and_attempts(state)),
-        left_behind=tuple(_files_left_behind(state, observed.all)),
+        left_behind=tuple(_files_left_behind(state, observed.own(observed.all))),
         left_outside=tuple(state.left_outside.values()),
         next_steps=tuple(next_steps),
     )
@@ -292,9 +300,9 @@ def _outcome(
         accepted=proof is ProofLevel.OWN_TEST and state.config.accept == "own-tests",
         tests=state.validation.output.tests if state.validation and state.validation.output else None,
         checks=tuple(checks),
-        generated_files=tuple(observed.added),
-        modified_files=tuple(observed.changed),
-        deleted_files=tuple(observed.removed),
+        generated_files=observed.own(observed.added),
+        modified_files=observed.own(observed.changed),
+        deleted_files=observed.own(observed.removed),
         protected_changes=_left_alone_but_changed(state, observed),
         degraded_steps=tuple(s for s, r in state.steps.items() if r.status is StepStatus.DEGRADED),
         unproven_steps=tuple(s for s, r in state.steps.items() if r.recorded_output and r.recorded_output.unproven),
@@ -302,6 +310,7 @@ def _outcome(
         left_outside=tuple(state.left_outside.values()),
         warnings=(
             *_new_git_state(observed),
+            *_changed_by_others(observed),
             *state.warnings,
             *_view_warnings(state),
             *_checks_dropped_by_review(state),
@@ -331,9 +340,8 @@ def _not_named(state: RunState, observed: Observed) -> Iterable[str]:
 
 
 def _missing_parts(state: RunState, observed: Observed) -> list[str]:
-    """Return which of tests, documentation and changelog entries the task asks for, and no changed file can be."""
-    validated = state.task is not None and state.validation is not None
-    return missing_parts(state.task.text, observed.all) if validated and state.task else []
+    """Return the parts that the task asks for and no changed file provides; none before the final validation."""
+    return list(observed.missing_parts) if state.validation is not None else []
 
 
 def _view_warnings(state: RunState) -> Iterable[str]:
@@ -370,6 +378,14 @@ def _new_git_state(observed: Observed) -> list[str]:
     if hooks := [path for path in added if path.startswith(".husky/")]:
         warnings.append(f"new git hooks, which run on your commits: {', '.join(hooks[:5])}")
     return warnings
+
+
+def _changed_by_others(observed: Observed) -> Iterable[str]:
+    """Yield a warning that names the files which changed during the run, and not by it."""
+    paths = [path for path in observed.all if path in observed.by_others and is_listed(path)]
+    folders = {path.rpartition("/")[0] for path in paths}
+    if paths := [path for path in paths if path not in folders]:
+        yield f"changed meanwhile by somebody else: {join_limited(paths, MAX_NAMED)}"
 
 
 def _regressions_unknown(state: RunState) -> Iterable[str]:

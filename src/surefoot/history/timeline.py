@@ -1,6 +1,6 @@
 """The snapshots of a run in order, the steps they belong to, and the paths that the run changed."""
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from surefoot.journal.redact import PLACEHOLDER
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
 from surefoot.workspace.errors import as_path, translate_os_errors
-from surefoot.workspace.snapshots.tree import ancestors
+from surefoot.workspace.snapshots.tree import around
 from surefoot.workspace.workspace import Workspace
 
 
@@ -100,12 +100,6 @@ class Timeline:
 
 def _is_repository(path: str) -> bool:
     return path == ".git" or path.startswith(".git/")
-
-
-def around(paths: Set[str]) -> Callable[[str], bool]:
-    """A predicate that says whether a path is one of these, or above or below one of them."""
-    above = {folder for path in paths for folder in ancestors(path)}
-    return lambda path: path in paths or path in above or any(folder in paths for folder in ancestors(path))
 
 
 def build_timeline(records: Iterable[e.Record]) -> Timeline:
@@ -228,7 +222,10 @@ def diff_of(records: Sequence[e.Record], home: Path, step: str = "") -> str:
 
 
 def diff_between(state: RunState, timeline: Timeline, home: Path, step_id: str = "") -> str:
-    """The diff of a folded run, or of one of its started steps."""
+    """The diff of a folded run, or of one of its started steps.
+
+    The diff of a run that has ended has only what the run touched, not what others changed meanwhile.
+    """
     assert state.task is not None
     if step_id:
         step_run, step_timeline = state.steps.get(step_id), timeline.steps[step_id]
@@ -240,7 +237,8 @@ def diff_between(state: RunState, timeline: Timeline, home: Path, step_id: str =
         return ""
     storage = snapshot_storage(home)
     if after is not None:
-        return storage.unified_diff(before.resolve(storage), after.resolve(storage))
+        counts = None if step_id or state.open_actions else timeline.touched_since(0)
+        return storage.unified_diff(before.resolve(storage), after.resolve(storage), counts=counts)
     if not state.task.folder.is_dir():
         raise UsageError(
             f"the workspace of run {state.run_id} is gone: {state.task.folder}",

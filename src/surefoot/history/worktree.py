@@ -12,7 +12,7 @@ from pathlib import Path
 from surefoot.config.model import ExecutionConfig
 from surefoot.errors import UsageError
 from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, user_and_command
-from surefoot.history.timeline import Timeline, around, build_timeline, workspace_of
+from surefoot.history.timeline import Timeline, build_timeline, workspace_of
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -20,6 +20,7 @@ from surefoot.journal.store.base import Journal
 from surefoot.workspace.durable import durable_write
 from surefoot.workspace.errors import as_path, translate_os_errors
 from surefoot.workspace.lock import WorkspaceLock
+from surefoot.workspace.snapshots.tree import around
 from surefoot.workspace.workspace import Workspace
 from surefoot.workspace.worktrees import Worktree, record_file, worktree_of
 

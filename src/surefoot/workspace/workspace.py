@@ -15,7 +15,7 @@ import fcntl
 import os
 import stat
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -127,8 +127,18 @@ class Workspace:
                 return changes
             return self._changes(tree, before, after)
 
-    def unified_diff(self, before: str, after: str | None = None, paths: Sequence[str] = ()) -> str:
-        """Return the changes of all paths, or of the given files and folders, as a unified diff."""
+    def unified_diff(
+        self,
+        before: str,
+        after: str | None = None,
+        paths: Sequence[str] = (),
+        *,
+        counts: Callable[[str], bool] | None = None,
+    ) -> str:
+        """Return the changes of all paths, or of the given files and folders, as a unified diff.
+
+        `counts`: a predicate for the paths that are compared; the default is all.
+        """
 
         def stored(entry: Entry) -> bytes:
             return _link_text(entry) if entry.kind == "symlink" else self.blobs.get(entry.digest)
@@ -138,6 +148,8 @@ class Workspace:
 
         with self._operation("compare the tree"), Tree(self.root) as tree:
             changes = self._changes(tree, before, after)
+            if counts is not None:
+                changes = [change for change in changes if counts(change.path)]
             return unified(changes, stored, present if after is None else stored, paths)
 
     def restore(

@@ -232,3 +232,20 @@ def test_older_journals_say_in_other_words_what_was_not_asked() -> None:
     state = fold(recorded.records([recorded.created(), understood, *warned]))
     assert [point.assumed for point in open_points(state)] == [True, True]
     assert other_warnings(state, state.warnings) == ["the disk is nearly full"]
+
+
+def test_the_files_of_an_interrupted_run_are_listed() -> None:
+    events = [
+        *recorded.phases(),
+        *recorded.first_step(),
+        e.StepStarted(step_id="s1", attempt=1),
+        e.ActionStarted(action_id="a2", step_id="s1", tool="write_file", arguments={"path": "report.py"}),
+        e.ActionFinished(
+            action_id="a2", step_id="s1", ok=True, summary="wrote it", changed=("report.py", ".git/index", ".")
+        ),
+        e.RunInterrupted(reason="SIGINT"),
+    ]
+    lines = text(summary(fold(recorded.records(events)), UNICODE)).splitlines()
+    assert "  files   changed so far: report.py" in lines
+    before = fold(recorded.records([*recorded.phases(), e.RunInterrupted(reason="SIGINT")]))
+    assert "changed so far" not in text(summary(before, UNICODE))

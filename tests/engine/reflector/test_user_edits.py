@@ -130,3 +130,61 @@ async def test_run_that_stops_within_a_step_rolls_it_back(bench: Bench, budget: 
         state = await bench.resume(state.run_id, [fenced(GOOD)])
         assert state.outcome is not None
         assert state.outcome.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.req("P10")
+async def test_files_that_the_user_changed_meanwhile_are_named_apart(bench: Bench) -> None:
+    bench.write(test_adder__py=TEST, mine__txt="old", theirs__txt="old")
+
+    def work_as_user(_: ModelRequest) -> Any:
+        (bench.root / "mine.txt").write_text("new")
+        (bench.root / "mynotes.txt").write_text("notes")
+        (bench.root / "theirs.txt").unlink()
+        return fenced(GOOD)
+
+    state = await bench.run(TASK, [understanding("adder.py"), work_as_user], checks=[CHECK])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert state.outcome.changed_files == ("adder.py",)
+    assert state.outcome.warnings == ("changed meanwhile by somebody else: mynotes.txt, mine.txt, theirs.txt",)
+
+
+async def test_files_of_the_user_are_not_left_behind_by_a_failed_run(bench: Bench) -> None:
+    bench.write(test_adder__py=TEST)
+
+    def work_as_user(_: ModelRequest) -> Any:
+        (bench.root / "mynotes.txt").write_text("notes")
+        return ModelRejected("no")
+
+    state = await bench.run(TASK, [understanding("adder.py"), work_as_user], checks=[CHECK])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.FAILED
+    assert state.outcome.changed_files == ()
+    assert state.outcome.diagnosis is not None
+    assert state.outcome.diagnosis.left_behind == ()
+    assert state.outcome.warnings == ("changed meanwhile by somebody else: mynotes.txt",)
+
+
+@pytest.mark.req("P10")
+async def test_files_to_be_left_alone_cost_the_verdict_whoever_changed_them(bench: Bench) -> None:
+    bench.write(test_adder__py=TEST, SPEC__md="old")
+
+    def work_as_user(_: ModelRequest) -> Any:
+        (bench.root / "SPEC.md").write_text("new")
+        return fenced(GOOD)
+
+    task = f"{TASK} Do not change SPEC.md."
+    state = await bench.run(task, [understanding("adder.py"), work_as_user], checks=[CHECK])
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.UNVERIFIED
+    assert state.outcome.protected_changes == ("SPEC.md",)
+
+
+@pytest.mark.req("P10")
+async def test_files_that_commands_and_checks_write_are_listed(bench: Bench) -> None:
+    bench.write(test_adder__py=TEST)
+    check = f"{CHECK} && mkdir -p log && touch log/checked.txt"
+    state = await bench.run(TASK, [understanding("adder.py"), fenced(GOOD)], checks=[check])
+    assert state.outcome is not None
+    assert state.outcome.generated_files == ("adder.py", "log", "log/checked.txt")
+    assert not state.outcome.warnings

@@ -355,6 +355,38 @@ async def test_a_part_that_is_not_needed_is_told_in_the_outcome(calc: Bench) -> 
     assert state.outcome.warnings == ("the task asks for documentation, and no such file was changed",)
 
 
+@pytest.mark.req("X11")
+async def test_a_document_that_the_task_names_is_asked_for_until_it_is_changed(calc: Bench) -> None:
+    log = ("write_file", {"path": "doc/CHANGES-1.3.md", "content": "add was fixed\n"})
+    task = "Fix add. Mention it in doc/CHANGES-1.3.md and in the comment of calc.py."
+    state = await calc.talk(task, [submit(), [FIX, FINISH], [log, FINISH]], checks=[CHECK])
+    assert "asks for a change of doc/CHANGES-1.3.md" in results(calc.talker.requests[2])[1]
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert not state.outcome.warnings
+
+
+async def test_a_named_document_that_stays_as_it_is_is_told_in_the_headline(calc: Bench) -> None:
+    plan = submit({"name": "Fix add", "files": ["calc.py", "doc/CHANGES-1.3.md"]})
+    task = "Fix add and mention it in doc/CHANGES-1.3.md."
+    state = await calc.talk(task, [plan, [FIX, FINISH], [FINISH]], checks=[CHECK])
+    assert state.outcome is not None
+    assert state.outcome.summary.startswith("done in part: a change of doc/CHANGES-1.3.md is missing; ")
+    assert state.outcome.warnings == ("the task asks for a change of doc/CHANGES-1.3.md, and no such file was changed",)
+
+
+@pytest.mark.parametrize("task", ["Fix add, and add an entry to the changelog.", "Fix add, and the release notes too."])
+async def test_an_entry_in_the_changelog_of_the_readme_is_one(calc: Bench, task: str) -> None:
+    readme = "Calc\n====\n\nChangelog\n---------\n"
+    calc.write(README__rst=readme)
+    log = ("write_file", {"path": "README.rst", "content": f"{readme}\n- add was fixed\n"})
+    state = await calc.talk(task, [submit(), [FIX, log, FINISH]], checks=[CHECK])
+    assert not calc.events(e.ActionRefused)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    assert not state.outcome.warnings
+
+
 @pytest.mark.req("O11")
 async def test_planning_can_be_switched_off(calc: Bench) -> None:
     state = await calc.talk("Fix it.", [[FIX, FINISH]], checks=[CHECK], enable_planning=False)

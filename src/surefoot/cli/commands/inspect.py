@@ -318,7 +318,7 @@ def _print_diff(state: "RunState", records: "list[Record]", as_json: bool) -> No
 def _diff(state: "RunState", records: "list[Record]") -> str:
     """The changes from before the run to after its last step. If the run did not end well, to the present workspace.
 
-    After a review, only the changes that were kept.
+    After a review, only the changes that were kept. Of a run that has ended, only what it touched.
     """
     from surefoot.config import paths
     from surefoot.history.timeline import build_timeline, workspace_of
@@ -334,4 +334,5 @@ def _diff(state: "RunState", records: "list[Record]") -> str:
     after = last.after if ended_well and last else None
     if (timeline := build_timeline(records)).reviewed:
         after = timeline.end.resolve(workspace)
-    return workspace.unified_diff(state.snapshot, after)
+    counts = None if state.outcome is None or state.open_actions else timeline.touched_since(0)
+    return workspace.unified_diff(state.snapshot, after, counts=counts)

@@ -14,6 +14,7 @@ from surefoot.core.transitions import RunStatus
 from surefoot.journal.run_status import status_of
 from surefoot.journal.state import RunState
 from surefoot.models.spec import to_name_again
+from surefoot.tools.fs.tool_files import is_listed
 from surefoot.view.labels import STATUS_LABELS, proof_label
 from surefoot.view.questions import open_points, other_warnings
 
@@ -49,7 +50,7 @@ def summary(
         Text(),
         *(_result(state, outcome, marks) if outcome else ()),
         *_unproven(state, outcome),
-        *(_files(outcome, outdated=state.is_outdated) if outcome else ()),
+        *(_files(outcome, outdated=state.is_outdated) if outcome else _files_so_far(state, status)),
         *(_not_captured(outcome) if outcome else ()),
         *_git(state),
         _row("spent", Text(f"{fmt.duration(state.active_seconds)}, {usage_of_state(state)}")),
@@ -206,6 +207,16 @@ def _files(outcome: Outcome, *, outdated: bool) -> Iterator[Text]:
     more = [f"{len(listed) - _MAX_FILES} more"] if len(listed) > _MAX_FILES else []
     if rest := " and ".join([*more, *([hidden] if hidden else [])]):
         yield _row("", Text(f"and {rest}", style="dim")) if listed else _row("files", Text(rest, style="dim"))
+
+
+def _files_so_far(state: RunState, status: RunStatus) -> Iterator[Text]:
+    """The files that the steps of a run touched before it was interrupted or paused."""
+    touched = {
+        path for step_run in state.steps.values() for path in step_run.touched if path != "." and is_listed(path)
+    }
+    if touched and status in ("interrupted", "paused"):
+        names = fmt.join_limited([fmt.path(path) for path in touched], _MAX_FILES)
+        yield _row("files", Text(f"changed so far: {names}"))
 
 
 def _not_captured(outcome: Outcome) -> Iterator[Text]:

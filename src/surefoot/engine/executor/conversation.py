@@ -22,7 +22,7 @@ from surefoot.engine.executor.loop import (
     tree_and_failing,
     with_evidence,
 )
-from surefoot.engine.executor.own_evidence import derived_checks, own_red, unwritten
+from surefoot.engine.executor.own_evidence import derived_checks, own_red, parts_missing_from, unwritten
 from surefoot.engine.executor.step_criteria import UNMET, judge_step, unmet
 from surefoot.engine.planner.revise import revise
 from surefoot.engine.reflector.candidates import choose_candidate, chooses_candidate
@@ -31,13 +31,12 @@ from surefoot.engine.verifier.suite.weakened import weakened_by
 from surefoot.errors import PathProtected
 from surefoot.journal import events as e
 from surefoot.journal.state import StepRun
-from surefoot.project.asked_for import missing_parts, parts_asked_for
+from surefoot.project.asked_for import parts_asked_for
 from surefoot.prompting.drafts.verbs import Verb
 from surefoot.prompting.proposal import Proposal
 from surefoot.prompting.results import failing_part, step_done
 from surefoot.tools.context import NOT_WEAKENED
 from surefoot.tools.tool import Writes
-from surefoot.workspace.errors import as_text
 
 MAX_UNCHANGED_FINISHES = 3
 """The attempt ends when the model finishes the step this often with the same files and the same failing checks."""
@@ -272,7 +271,7 @@ async def _missing_parts(run: Run, step_run: StepRun) -> list[str]:
     if others or _was_reminded(step_run) or not parts_asked_for(run.task.text):
         return []
     changes = await asyncio.to_thread(run.workspace.changes, run.state.snapshot)
-    return missing_parts(run.task.text, [as_text(change.path) for change in changes])
+    return await parts_missing_from(run, changes)
 
 
 def _was_reminded(step_run: StepRun) -> bool:

@@ -3,6 +3,7 @@
 A model's claim that a step is done is no evidence.
 """
 
+import asyncio
 import re
 from collections.abc import Sequence
 
@@ -11,11 +12,14 @@ from surefoot.core.plan import Check, CommandCheck, ExecutionStep, FileCheck, Pa
 from surefoot.core.transitions import SETTLED
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.verifier.suite.project_commands import project_checks
+from surefoot.engine.verifier.suite.weakened import MAX_TEST_BYTES
 from surefoot.journal.state import StepRun
-from surefoot.project.asked_for import missing_parts, parts_asked_for
+from surefoot.project.asked_for import has_new_log_entry, is_document, missing_parts, parts_asked_for
 from surefoot.project.folder import is_test
 from surefoot.prompting.drafts.verbs import Verb
-from surefoot.workspace.errors import as_path
+from surefoot.tools.fs.fileio import reader
+from surefoot.workspace.errors import as_path, as_text
+from surefoot.workspace.snapshots.diff import Change
 
 CHANGES_SOMETHING = "the step changes something"
 _PARSED = (".py", ".json", ".toml")
@@ -70,6 +74,33 @@ def unwritten(run: Run, step_run: StepRun) -> str:
     changed = [path for other in run.state.steps.values() for path in other.touched]
     missing = "tests" in missing_parts(name, changed)
     return f"the step '{name}' asks for tests, and no test file was written" if missing else ""
+
+
+async def parts_missing_from(run: Run, changes: Sequence[Change]) -> list[str]:
+    """Return the parts that the task asks for and that the changes since the start of the run do not provide."""
+    parts = parts_asked_for(run.task.text)
+    if not parts:
+        return []
+    changed = [as_text(change.path) for change in changes if not change.is_folder]
+    logged = await asyncio.to_thread(_logged, run, changes) if "a changelog entry" in parts else []
+    return missing_parts(run.task.text, changed, existing=run.files_before(), logged=logged)
+
+
+def _logged(run: Run, changes: Sequence[Change]) -> list[str]:
+    """Return the changed documents with a changelog section that has a new entry."""
+    read = reader(run.root, MAX_TEST_BYTES // 4)
+    return [
+        as_text(change.path)
+        for change in changes
+        if is_document(as_text(change.path)) and has_new_log_entry(_text_before(run, change), read(change.path) or "")
+    ]
+
+
+def _text_before(run: Run, change: Change) -> str:
+    old = change.before
+    if old is None or old.kind != "file" or old.size > MAX_TEST_BYTES:
+        return ""
+    return run.workspace.blobs.get(old.digest).decode("utf-8", "replace")
 
 
 def lack_of_evidence(run: Run, step_run: StepRun) -> Failure | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from surefoot.errors import UsageError
 from surefoot.history.restoring import RestorePlan, carry_out, plan_restore, refuse_conflicts, user_and_command
 from surefoot.history.review.parts import Hunk, TextChange
-from surefoot.history.timeline import around, build_timeline, workspace_of
+from surefoot.history.timeline import build_timeline, workspace_of
 from surefoot.journal import events as e
 from surefoot.journal.reducers import fold
 from surefoot.journal.state import RunState
@@ -18,6 +18,7 @@ from surefoot.tools.fs.tool_files import in_repository, is_cache
 from surefoot.workspace.errors import as_text
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.diff import MAX_DIFF_BYTES, Change
+from surefoot.workspace.snapshots.tree import around
 from surefoot.workspace.workspace import Workspace
 
 

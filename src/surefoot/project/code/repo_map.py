@@ -6,7 +6,7 @@ It is built once per run and never refreshed, because it is part of the beginnin
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from surefoot.project.asked_for import parts_asked_for
+from surefoot.project.asked_for import asks_for_documents, parts_asked_for
 from surefoot.project.code.failing import code_of_failures, files_of_failures
 from surefoot.project.code.named import (
     NAMED_CHARS,
@@ -91,7 +91,7 @@ def _code(
     quoted |= quoted_tests
     uses = uses_of(definitions_of(names, ranked, task), ranked, quoted)
     rest = [path for path in files if path not in shown_elsewhere and not is_named_in(path, task)]
-    documents = documents_about(task, rest, read, quoting="documentation" in asked_for)
+    documents = documents_about(task, rest, read, quoting=asks_for_documents(task))
     first = "\n" if code or test_code else ""
     return first + code + test_code + code_of_failures(failing, unseen, quoted) + uses + documents
 

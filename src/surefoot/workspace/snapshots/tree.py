@@ -6,7 +6,7 @@ is swapped in during an operation does not lead out of the tree, and no path is 
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,12 @@ def ancestors(path: str) -> list[str]:
     """Return the folders that contain a path, from the top, without the root and the path itself."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def around(paths: Set[str]) -> Callable[[str], bool]:
+    """Return a predicate that says whether a path is one of these, or above or below one of them."""
+    above = {folder for path in paths for folder in ancestors(path)}
+    return lambda path: path in paths or path in above or any(folder in paths for folder in ancestors(path))
 
 
 class Tree:
