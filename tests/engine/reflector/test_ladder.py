@@ -135,4 +135,4 @@ def test_generated_diagrams_in_the_docs_are_current() -> None:
     diagrams = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(diagrams)
     assert diagrams.ladder() == diagrams.LADDER.read_text(), "run: python docs/diagrams.py"
-    assert diagrams.architecture() == diagrams.ARCHITECTURE.read_text(), "run: python docs/diagrams.py"
+    assert diagrams.architecture() == diagrams.STAGES.read_text(), "run: python docs/diagrams.py"
