@@ -125,8 +125,9 @@ _GENERIC = _words(
 """Words that many tasks share: they show neither that two texts are about the same thing nor that they are not."""
 _ABOUT_TESTS = _words(
     "test tests testing tested suite check checks fail fails failed failing failure failures pass passes passed "
-    "passing green red error errors bug bugs broken wrong problem find out why what them these those are is all again please "
-    "repair repairs fixed fixes mend get run runs make makes look see cause causes reason one some any more no longer"
+    "passing green red error errors bug bugs broken wrong problem find out why what them these those are is all again "
+    "please repair repairs fixed fixes mend get run runs make makes look see cause causes reason one some any "
+    "more no longer"
 )
 """Words of a task that only says that tests fail. Its understanding names the cause, in words that are not its own."""
 

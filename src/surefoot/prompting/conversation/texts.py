@@ -250,12 +250,18 @@ def facts(run: RunContext, step_run: StepRun, *, failure_told: bool = False) -> 
     if step_run.failures:
         last = step_run.failures[-1]
         told = "" if failure_told else f"{last.message}\n{last.evidence[:CHECK_CHARS]}\n"
-        notes = [note for note in dict.fromkeys(step_run.notes[-4:]) if last.message not in note]
-        tried = "".join(f"\n- {note}" for note in notes)
+        notes = dict.fromkeys(_without_message(note, last.message) for note in step_run.notes[-4:])
+        tried = "".join(f"\n- {note}" for note in notes if note)
         learnt = f"\nLearnt from it:{tried}" if tried else ""
         again = "\nDo it differently this time." if step_run.notes else ""
         parts.append(f"# An earlier attempt at this step failed\n{told}{_left_of(step_run)}.{learnt}{again}")
     return "\n\n".join(parts)
+
+
+def _without_message(note: str, message: str) -> str:
+    """Return a note without the message of the failure, which many begin with."""
+    message = message.rstrip(".")[:300]
+    return note[len(message) :].lstrip(". ") if note.startswith(message) else note
 
 
 def _left_of(step_run: StepRun) -> str:
