@@ -6,7 +6,7 @@ import pytest
 
 from support.kit import Bench
 from support.talk import CALC_TEST as TEST
-from support.talk import results, submit
+from support.talk import TalkingModel, results, submit
 from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import Verdict
 from surefoot.core.proof import ProofLevel

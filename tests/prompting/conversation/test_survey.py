@@ -123,7 +123,7 @@ async def test_a_kept_plan_is_judged_once(bench: Bench) -> None:
         "submit_plan",
         {"steps": [{"name": f"Part {n}", "description": "a.txt", "after": [3 - n]} for n in (1, 2)]},
     )
-    look = ("list_files", {})
+    look: tuple[str, dict[str, Any]] = ("list_files", {})
     script = [[cyclic], submit()[:2], [look], submit()[2:], WORK]
     await bench.talk("Write a.txt.", script, phases="full")
     refused = [event for event in bench.events(e.GateRefused) if event.phase == "planning"]
