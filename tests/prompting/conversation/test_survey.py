@@ -253,6 +253,25 @@ async def test_a_plan_without_understanding_is_accepted_at_once(bench: Bench) ->
     assert [(r.step.name, r.status) for r in state.steps.values()] == [("Write the file", StepStatus.SUCCEEDED)]
 
 
+@pytest.mark.req("P20")
+async def test_a_plan_alone_is_accepted_after_turns_without_a_submission(bench: Bench) -> None:
+    state = await bench.talk("Write a.txt.", [*["Well."] * 3, [*submit()[2:], *WORK]])
+    assert "or call submit_understanding and submit_plan." in bench.talker.requests[1].messages[-1].content
+    assert len(bench.talker.requests) == 4
+    assert bench.files() == {"a.txt": "x"}
+    assert state.understanding is not None
+    assert state.understanding.status is PhaseStatus.SKIPPED
+
+
+@pytest.mark.req("P20")
+async def test_a_plan_alone_does_not_evade_the_gate_of_a_refused_understanding(bench: Bench) -> None:
+    refused, plan = submit(requirements=[])[:1], submit()[2:]
+    state = await bench.talk("Write a.txt.", [refused, plan, submit()[:1], WORK])
+    assert results(bench.talker.requests[2])[0].startswith("Kept.")
+    assert state.understanding is not None
+    assert state.understanding.status is PhaseStatus.SUCCESS
+
+
 @pytest.mark.parametrize("network", [False, True])
 @pytest.mark.parametrize("sandbox", ["auto", "off"])
 async def test_the_model_is_told_whether_commands_can_reach_the_network(

@@ -59,6 +59,7 @@ _PURPOSES = {
 NOT_YET = "Not executed: work begins when a plan is accepted."
 ACCEPTED = "Accepted."
 REFUSED = "Refused:"
+NOT_SUBMITTED = "the model did not submit"
 UNUSABLE = "This cannot be used: {problem}"
 KEPT = "Kept. It is looked at when what comes before it is accepted; you need not send it again."
 WAY_OUT = f"If the task cannot be done, call {Verb.CANNOT.value} and say why."
@@ -101,6 +102,7 @@ class Survey:
         """
         conversation = self._open()
         refused = bool(refusal.messages)
+        was_judged = any(NOT_SUBMITTED not in message for message in refusal.messages)
         if replanning := verb is Verb.SUBMIT_PLAN and step_to_replan(self._run.state) is not None and not refused:
             conversation = self._reopen(conversation)
         fruitless = 0
@@ -110,7 +112,7 @@ class Survey:
             call = None if refused or replanning else self._submitted(conversation, verb)
             if call is not None:
                 return self._read(conversation, call, into)
-            if verb is Verb.SUBMIT_UNDERSTANDING and not refusal.messages and self._has_plan_alone(conversation):
+            if verb is Verb.SUBMIT_UNDERSTANDING and not was_judged and self._has_plan_alone(conversation):
                 raise PlanAlone
             silent = bool(conversation.turns) and not self._dialogue.open_calls(conversation)
             useful = judged or not conversation.turns or self._brings_something(conversation, verb)
@@ -124,7 +126,7 @@ class Survey:
             if fruitless >= MAX_SILENT_TURNS or self._turns() >= MAX_TURNS:
                 reason = "called no tool" if silent else "made calls that bring nothing"
                 reason = reason if fruitless >= MAX_SILENT_TURNS else f"had {MAX_TURNS} turns"
-                raise NothingSubmitted(f"the model did not submit {_NOUNS[verb]}: it {reason}")
+                raise NothingSubmitted(f"{NOT_SUBMITTED} {_NOUNS[verb]}: it {reason}")
             self._dialogue.append(conversation, results)
             refused = replanning = judged = False
             await self._room.ask(conversation, _PURPOSES[verb], lambda: self._restart(verb))
