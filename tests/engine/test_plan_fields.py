@@ -245,6 +245,6 @@ async def test_checks_of_the_plan_that_the_engine_may_not_run_are_told(bench: Be
     state = await bench.talk("Write a.txt.", [plan, [write("a.txt"), FINISH]], deny=("run_command(touch *)",))
     prompt = bench.talker.requests[1].messages[-1].content
     runs, not_run = prompt.split("finish_step does not run these checks of the plan")
-    assert "- test -e a.txt (failed at the start of the step)" in runs
+    assert "- test -e a.txt (failed before the step)" in runs
     assert "Run them yourself before you finish the step:\n- touch x" in not_run
     assert state.outcome is not None

@@ -10,7 +10,7 @@ from surefoot.journal.store.base import Journal
 from surefoot.models.items import Item, ToolCall, ToolResultMessage
 
 INTERRUPTED = "This was interrupted. What it had changed in the workspace was undone."
-NOT_EXECUTED = "This was not executed."
+NOT_EXECUTED = "This was not executed: the attempt ended or was interrupted before it."
 CHECK_CHARS = 6_000
 """How much of a failing check's output is shown."""
 SHOWN_CHARS = 160

@@ -48,8 +48,8 @@ class Strategy(Protocol):
     @property
     def profile(self) -> Profile: ...
 
-    def understand(self, refusal: Refusal) -> Awaitable[UnderstandingDraft]:
-        """Say what the task wants."""
+    def understand(self, refusal: Refusal) -> Awaitable[UnderstandingDraft | None]:
+        """Say what the task wants. None: the model has submitted a plan alone, so the words of the task are enough."""
         ...
 
     def approach(self, refusal: Refusal) -> Awaitable[ApproachDraft]:

@@ -62,6 +62,21 @@ def test_what_matters_in_an_understanding_is_mandatory(change: dict[str, Any], m
 
 
 @pytest.mark.req("P4")
+@pytest.mark.parametrize(
+    "task",
+    [
+        "The test fails; make it pass.",
+        "The tests fail: find out why, fix the bug, and make all of them pass again.",
+    ],
+)
+def test_a_task_without_words_of_its_own_can_be_understood_in_other_words(task: str) -> None:
+    draft = {"understanding": "add() subtracts its arguments", "requirements": ["add(1, 2) returns 3"]}
+    assert judge_understanding(UnderstandingDraft.model_validate(draft), task, 0.8).passed
+    other = judge_understanding(UnderstandingDraft.model_validate(draft), f"{task} It is the parser of dates.", 0.8)
+    assert "it is about something else" in other.messages[0]
+
+
+@pytest.mark.req("P4")
 def test_empty_approach_is_refused() -> None:
     empty = judge_approach(ApproachDraft(approach="?"), 0.8)
     assert not empty.passed

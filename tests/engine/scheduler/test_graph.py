@@ -1,6 +1,8 @@
 """The step graph: order, conditions, priorities and unreachable steps."""
 
 import itertools
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -36,6 +38,25 @@ def test_cycle_is_reported_with_its_path() -> None:
         check_acyclic(["a", "b", "c"], plan("a b c", ("a", "b"), ("b", "c"), ("c", "a")).dependencies)
     assert set(caught.value.path) == {"a", "b", "c"}
     assert caught.value.path[0] == caught.value.path[-1]
+
+
+@pytest.mark.req("A6")
+def test_the_path_of_a_cycle_does_not_depend_on_the_hash_seed() -> None:
+    """It goes into the next prompt, and a cassette finds answers by their prompts."""
+    program = (
+        "from surefoot.engine.scheduler.graph import in_order\n"
+        "pairs = {f'step {n}': {f'step {n ^ 1}'} for n in range(2, 10)}\n"
+        "try:\n    in_order({'step 1': set(pairs), **pairs})\n"
+        "except Exception as error:\n    print(error)"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": str(seed)}, capture_output=True, check=True
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(told) == 1
+    assert b"in a cycle: step" in told.pop()
 
 
 @pytest.mark.req("A13")

@@ -6,11 +6,14 @@ import pytest
 
 from support.kit import Bench
 from support.talk import CALC_TEST as TEST
-from support.talk import results, submit
+from support.talk import TalkingModel, results, submit
 from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import Verdict
 from surefoot.core.proof import ProofLevel
-from surefoot.core.transitions import Rung, StepStatus
+from surefoot.core.transitions import Rung, Stage, StepStatus
+from surefoot.engine.loop import start_run
+from surefoot.engine.runtime.services import Services
+from surefoot.history.earlier.given import of_run
 from surefoot.journal import events as e
 from surefoot.models.items import AssistantTurn
 from surefoot.prompting.conversation.survey import KEPT
@@ -299,7 +302,7 @@ async def test_a_fresh_start_tells_what_failed_and_that_files_are_as_before(calc
     assert state.steps["s1"].attempt == 2
     assert state.steps["s1"].step.description == "Add instead of subtracting."
     fresh = calc.talker.requests[-1]
-    assert "All files are as before that attempt" in fresh.messages[-1].content
+    assert "All files that it had changed are as before that attempt: calc.py." in fresh.messages[-1].content
     assert "AssertionError" in fresh.messages[-1].content
     assert sum(isinstance(item, AssistantTurn) for item in fresh.messages) == 1
 
@@ -484,3 +487,21 @@ async def test_a_dotted_name_of_a_function_is_not_missed_in_an_understanding(cal
     result = calc.events(e.Understood)[-1].result
     assert result.validation is not None
     assert not [warning for warning in result.validation.warnings if "the understanding does not" in warning]
+
+
+@pytest.mark.req("X11", "P15")
+async def test_a_given_plan_comes_with_what_was_found_out_for_it(calc: Bench) -> None:
+    found = submit(understanding="add subtracts; calc.py is used by pay.py", requirements=["pay.py stays as it is"])
+    planned = await calc.talk("Fix it.", [found], phases="plan")
+    earlier = of_run(planned)
+    calc.talker = TalkingModel([[FIX, FINISH]])
+    services = Services(calc.journal, calc.talker, calc.home)
+    first = Stage.EXECUTION
+    task, based_on = calc.task("Fix it.", [CHECK]), planned.run_id
+    state = await start_run(services, task, calc.config(), first=first, given=earlier.before(first), based_on=based_on)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.VERIFIED
+    opening = calc.talker.requests[0].messages[1].content
+    assert "add subtracts; calc.py is used by pay.py\n\nRequirements:\n- pay.py stays as it is" in opening
+    assert "Approach: edit it" in opening
+    assert opening.endswith("The plan was given.")

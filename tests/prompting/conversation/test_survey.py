@@ -14,6 +14,7 @@ from surefoot.models.base import ModelTraits
 from surefoot.workspace.sandbox.sandbox import choose_sandbox
 
 UNREADABLE = ("submit_plan", {"steps": "first this, then that"})
+FINISH = ("finish_step", {"summary": "done"})
 WORK = [("write_file", {"path": "a.txt", "content": "x"}), ("finish_step", {"summary": "done"})]
 
 
@@ -68,6 +69,78 @@ async def test_output_of_a_finish_in_the_planning_reply_is_shown_once(bench: Ben
 
 
 @pytest.mark.req("X11")
+async def test_a_check_that_the_work_broke_is_not_said_to_have_failed_before(bench: Bench) -> None:
+    bench.write(ok__py="pass\n")
+    spoil = ("write_file", {"path": "ok.py", "content": "raise SystemExit('the sum is odd')\n"})
+    mend = ("write_file", {"path": "ok.py", "content": "print()\n"})
+    script = [[*submit(), spoil, FINISH], [mend, FINISH]]
+    await bench.talk("Print a line.", script, checks=["python3 ok.py"])
+    new = "\n".join(item.content for item in bench.talker.requests[1].messages[3:])
+    assert "- python3 ok.py (passed before the step, failed at your last finish_step)" in new
+    assert "at the start of the step" not in new
+
+
+@pytest.mark.req("X11", "P20")
+async def test_work_after_a_simple_understanding_is_that_of_its_one_step(bench: Bench) -> None:
+    understanding = submit(complexity="simple")[:1]
+    state = await bench.talk("Write a.txt.", [[*understanding, *WORK]], checks=["grep -q x a.txt"])
+    assert len(bench.talker.requests) == 1
+    assert bench.files() == {"a.txt": "x"}
+    assert [r.status for r in state.steps.values()] == [StepStatus.SUCCEEDED]
+
+
+@pytest.mark.req("P20")
+@pytest.mark.parametrize(
+    ("understanding", "told"),
+    [
+        ({"complexity": "moderate"}, "write_file may change something: first submit the plan with submit_plan."),
+        ({"complexity": "simple", "requirements": []}, "Not executed: work begins when a plan is accepted."),
+    ],
+    ids=["not simple", "refused"],
+)
+async def test_work_after_another_understanding_waits_for_a_plan(
+    bench: Bench, understanding: dict[str, Any], told: str
+) -> None:
+    script = [[*submit(**understanding)[:1], *WORK], [*submit(), *WORK]]
+    await bench.talk("Write a.txt.", script, checks=["test -f a.txt"])
+    assert len(bench.talker.requests) == 2
+    assert results(bench.talker.requests[1])[1] == told
+
+
+@pytest.mark.req("P20")
+async def test_all_phases_are_needed_where_the_user_wants_them(bench: Bench) -> None:
+    plan, understanding = submit()[2:], submit(complexity="simple")[:1]
+    script = [[*plan, *WORK], understanding, [submit()[1]], WORK]
+    state = await bench.talk("Write a.txt.", script, checks=["test -f a.txt"], phases="full")
+    assert results(bench.talker.requests[1])[0].startswith("Kept.")
+    assert state.understanding is not None
+    assert state.understanding.status is PhaseStatus.SUCCESS
+
+
+@pytest.mark.req("P20", "P11")
+async def test_a_kept_plan_is_judged_once(bench: Bench) -> None:
+    cyclic = (
+        "submit_plan",
+        {"steps": [{"name": f"Part {n}", "description": "a.txt", "after": [3 - n]} for n in (1, 2)]},
+    )
+    look: tuple[str, dict[str, Any]] = ("list_files", {})
+    script = [[cyclic], submit()[:2], [look], submit()[2:], WORK]
+    await bench.talk("Write a.txt.", script, phases="full")
+    refused = [event for event in bench.events(e.GateRefused) if event.phase == "planning"]
+    assert len(refused) == 1
+    assert "in a cycle: step 1 -> step 2 -> step 1" in refused[0].messages[0]
+
+
+async def test_where_only_a_plan_is_asked_for_no_work_is_invited(bench: Bench) -> None:
+    state = await bench.talk("Write a.txt.", [[*submit(), *WORK]], phases="plan")
+    assert bench.files() == {}
+    assert state.plan is not None
+    prompt = "\n".join(item.content for item in bench.talker.requests[0].messages)
+    assert "work of the first step" not in prompt
+    assert prompt.count("Only a plan is asked for: nothing is carried out now") == 2
+
+
+@pytest.mark.req("X11")
 async def test_what_failed_before_the_run_is_not_repeated_after_the_plan(bench: Bench) -> None:
     """The work has begun in the reply with the plan: the old output would look as if it had not helped."""
     bench.write(fails__py="raise SystemExit('the sum is odd')\n")
@@ -80,7 +153,7 @@ async def test_what_failed_before_the_run_is_not_repeated_after_the_plan(bench: 
     assert "- python3 fails.py (failed before the run)" in first.messages[1].content
     assert "the sum is odd" in first.messages[1].content
     new = "\n".join(item.content for item in second.messages[3:])
-    assert "- python3 fails.py (failed at the start of the step)" in new
+    assert "- python3 fails.py (failed before the step)" in new
     assert "the sum is odd" not in new
 
 
@@ -167,16 +240,36 @@ async def test_new_looks_are_progress_however_many_there_are(bench: Bench) -> No
 
 
 @pytest.mark.req("A14", "P20")
-async def test_a_plan_without_understanding_is_used_in_the_end(bench: Bench) -> None:
+async def test_a_plan_without_understanding_is_accepted_at_once(bench: Bench) -> None:
     """The task itself takes the place of the understanding, and says that nothing was judged."""
     plan = submit({"name": "Write the file", "description": "a.txt"})[2:]
-    state = await bench.talk("Write a.txt.", [*[plan] * 13, WORK])
-    failed, used = (event.result for event in bench.events(e.Understood))
-    assert failed.status is PhaseStatus.FAILED
+    state = await bench.talk("Write a.txt.", [[*plan, *WORK]])
+    (used,) = (event.result for event in bench.events(e.Understood))
     assert used.status is PhaseStatus.SKIPPED
     assert used.validation.confidence == 0
-    assert any("going on with the task as it is written" in warning for warning in state.warnings)
+    assert "the task is taken as it is written" in used.validation.messages[0]
+    assert not bench.events(e.GateRefused)
+    assert bench.files() == {"a.txt": "x"}
     assert [(r.step.name, r.status) for r in state.steps.values()] == [("Write the file", StepStatus.SUCCEEDED)]
+
+
+@pytest.mark.req("P20")
+async def test_a_plan_alone_is_accepted_after_turns_without_a_submission(bench: Bench) -> None:
+    state = await bench.talk("Write a.txt.", [*["Well."] * 3, [*submit()[2:], *WORK]])
+    assert "or call submit_understanding and submit_plan." in bench.talker.requests[1].messages[-1].content
+    assert len(bench.talker.requests) == 4
+    assert bench.files() == {"a.txt": "x"}
+    assert state.understanding is not None
+    assert state.understanding.status is PhaseStatus.SKIPPED
+
+
+@pytest.mark.req("P20")
+async def test_a_plan_alone_does_not_evade_the_gate_of_a_refused_understanding(bench: Bench) -> None:
+    refused, plan = submit(requirements=[])[:1], submit()[2:]
+    state = await bench.talk("Write a.txt.", [refused, plan, submit()[:1], WORK])
+    assert results(bench.talker.requests[2])[0].startswith("Kept.")
+    assert state.understanding is not None
+    assert state.understanding.status is PhaseStatus.SUCCESS
 
 
 @pytest.mark.parametrize("network", [False, True])

@@ -35,7 +35,10 @@ def same_subject(task: str, text: str) -> bool | None:
     own, other = subject_words(task), subject_words(text)
     if common := _common(own, other):
         return True if common - _GENERIC else None
-    enough = len(own) >= MIN_WORDS or bool(files_named_in(task))
+    names_file = bool(files_named_in(task))
+    if not own - _GENERIC - _ABOUT_TESTS and not names_file:
+        return None
+    enough = len(own) >= MIN_WORDS or names_file
     return False if enough and _language(task) == _language(text) else None
 
 
@@ -120,6 +123,13 @@ _GENERIC = _words(
     "一个 需要 实现 任务 完成 使用 可以 文件 代码 函数 编写 创建 修改 用户 schreibe erstelle datei funktion"
 )
 """Words that many tasks share: they show neither that two texts are about the same thing nor that they are not."""
+_ABOUT_TESTS = _words(
+    "test tests testing tested suite check checks fail fails failed failing failure failures pass passes passed "
+    "passing green red error errors bug bugs broken wrong problem find out why what them these those are is all again "
+    "please repair repairs fixed fixes mend get run runs make makes look see cause causes reason one some any "
+    "more no longer"
+)
+"""Words of a task that only says that tests fail. Its understanding names the cause, in words that are not its own."""
 
 
 _MAX_PATH = 300

@@ -18,6 +18,11 @@ from surefoot.project.folder import list_files
 from surefoot.project.task_text import files_named_in
 from surefoot.prompting.context import fits_in_prompt, understood
 from surefoot.prompting.drafts.short import UnderstandingDraft
+from surefoot.prompting.strategy import Refusal
+
+
+class _PlanAlone(Exception):
+    """The model has submitted a plan, and no understanding before it."""
 
 
 async def understand(run: Run) -> None:
@@ -39,6 +44,11 @@ async def understand(run: Run) -> None:
         )
         return output, verdict
 
+    async def produce(refusal: Refusal) -> UnderstandingDraft:
+        if (draft := await run.strategy.understand(refusal)) is None:
+            raise _PlanAlone
+        return draft
+
     def failed(result: PhaseResult[UnderstandingOutput]) -> e.Event:
         return e.Understood(result=result)
 
@@ -57,7 +67,10 @@ async def understand(run: Run) -> None:
     while (result := run.state.understanding) is None or await _is_rejected(run, result):
         phase = ExecutionPhase.Understanding()
         try:
-            result = await pass_gate(run, "understanding", phase, run.strategy.understand, examine, failed)
+            result = await pass_gate(run, "understanding", phase, produce, examine, failed)
+        except _PlanAlone:
+            plain = plain_understanding(run.task.text)
+            result = skipped(phase, "a plan was submitted alone: the task is taken as it is written", plain)
         except Stopped as stopped:
             result = _task_itself(run, stopped)
         await run.record(e.Understood(result=result))

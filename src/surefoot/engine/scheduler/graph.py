@@ -25,9 +25,12 @@ def check_acyclic(step_ids: Iterable[str], dependencies: Iterable[StepDependency
 
 
 def in_order(waits_for: Mapping[str, Collection[str]]) -> list[str]:
-    """Sort the steps so that each comes after those that it waits for. Raises `PlanCycle` if that is impossible."""
+    """Sort the steps so that each comes after those that it waits for. Raises `PlanCycle` if that is impossible.
+
+    The order and the cycle are the same in every process, although sets have another order in each.
+    """
     try:
-        return list(TopologicalSorter(waits_for).static_order())
+        return list(TopologicalSorter({step: sorted(before) for step, before in waits_for.items()}).static_order())
     except CycleError as error:
         raise PlanCycle(error.args[1]) from None
 

@@ -92,7 +92,7 @@ def _step_finished(state: RunState, event: e.StepFinished, at: float) -> None:
     step_run.recorded_output, step_run.recorded_artifact = output, artifact
     step_run.expires_at = expires_at if artifact is None else artifact.expires_at
     step_run.results, step_run.failed_checks = checks or step_run.results, ()
-    step_run.work_kept = False
+    step_run.work_kept, step_run.restored = False, ()
     if failure is not None:
         step_run.failures = (*step_run.failures, failure)
         if step_run.step.tool or not failure.temporary:
@@ -185,7 +185,7 @@ def _rolled_back(state: RunState, event: e.RolledBack, at: float) -> None:
         if not event.step_id:
             state.undone_files = state.undone_files.difference(event.paths).union(event.undone)
         return
-    step_run.work_kept = False
+    step_run.work_kept, step_run.restored = False, tuple(dict.fromkeys((*step_run.restored, *event.paths)))
     if step_run.output is not None and step_run.output.status is ExecutionStatus.FAILED:
         _replace_output(state, step_run, step_run.output.with_(status=ExecutionStatus.ROLLED_BACK))
 

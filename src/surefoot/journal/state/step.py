@@ -123,6 +123,8 @@ class StepRun:
     """The candidates of all attempts, in order."""
     compensations: tuple[Compensation, ...] = ()
     """The compensations of the current attempt."""
+    restored: tuple[str, ...] = ()
+    """The paths that the rollback of the last finished attempt restored."""
     shared: bool = False
     """Whether another step ran during this attempt, so that not every change is its own."""
 

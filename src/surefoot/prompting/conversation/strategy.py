@@ -42,6 +42,9 @@ CONTINUE_BELOW_TOKENS = 60_000
 """A step continues the conversation of the step before it if that is shorter than this."""
 GO_ON = "Go on by calling a tool. Call finish_step when the step is done, or cannot if it cannot be done."
 
+NOTED = "Noted."
+ONLY_ASKED = "This was not executed: the attempt has ended, and only {verb} was asked for."
+
 
 class ConversationStrategy:
     def __init__(self, run: RunContext) -> None:
@@ -66,8 +69,8 @@ class ConversationStrategy:
 
     # -- phases ----------------------------------------------------------------------------------------------------
 
-    def understand(self, refusal: Refusal) -> Awaitable[UnderstandingDraft]:
-        return self._survey.submission(Verb.SUBMIT_UNDERSTANDING, UnderstandingDraft, refusal)
+    def understand(self, refusal: Refusal) -> Awaitable[UnderstandingDraft | None]:
+        return self._survey.understanding(refusal)
 
     def approach(self, refusal: Refusal) -> Awaitable[FullApproachDraft]:
         return self._survey.submission(Verb.SUBMIT_APPROACH, FullApproachDraft, refusal)
@@ -252,7 +255,7 @@ class ConversationStrategy:
         question = (
             f"This attempt has ended: {failure.message}\n{failure.evidence}\nSay why with diagnose, and nothing else."
         )
-        turn = await self._ask_after_failure(step_run, question, Purpose.REFLECT)
+        turn = await self._ask_after_failure(step_run, question, Purpose.REFLECT, Verb.DIAGNOSE)
         for call in turn.calls:
             if call.name == Verb.DIAGNOSE and not call.problem:
                 try:
@@ -269,7 +272,7 @@ class ConversationStrategy:
         question = (
             f"{failed}\n\nPlan this one step ({step.id}) again, differently: call change_steps, and nothing else."
         )
-        turn = await self._ask_after_failure(step_run, question, Purpose.REPAIR)
+        turn = await self._ask_after_failure(step_run, question, Purpose.REPAIR, Verb.CHANGE_STEPS)
         for call in turn.calls:
             if call.name == Verb.CHANGE_STEPS and not call.problem:
                 with suppress(ValidationError):
@@ -287,13 +290,23 @@ class ConversationStrategy:
                 return CallDraft(thought=turn.content, tool=call.name, arguments=call.arguments)
         raise UnreadableAnswer("the answer calls no tool that could be the step", answer=turn.content)
 
-    async def _ask_after_failure(self, step_run: StepRun, question: str, purpose: Purpose) -> AssistantTurn:
-        """Ask once more in the conversation of the attempt that failed. The calls of the answer are not carried out."""
+    async def _ask_after_failure(
+        self, step_run: StepRun, question: str, purpose: Purpose, wanted: Verb | None = None
+    ) -> AssistantTurn:
+        """Ask once more in the conversation of the attempt that failed. The calls of the answer are not carried out,
+        and their results say so. `wanted`: the only call that is asked for."""
         conversation = self._conversation(step_run)
         self._dialogue.append(
             conversation, [*self._dialogue.results_of_open_calls(conversation), self._message(question)]
         )
-        return await self._room.ask(conversation, purpose, self._restart(step_run))
+        turn = await self._room.ask(conversation, purpose, self._restart(step_run))
+        if wanted is not None:
+            conversation = self._conversation(step_run)
+            for call in turn.calls:
+                ok = call.name == wanted and not call.problem
+                text = NOTED if ok else call.problem or ONLY_ASKED.format(verb=wanted.value)
+                self._dialogue.answer(conversation, call, text, ok=ok)
+        return turn
 
 
 def _sequence(step_run: StepRun) -> int:

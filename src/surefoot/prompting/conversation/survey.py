@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from surefoot.core.phases import PhaseResult
+from surefoot.config.model import PhasePolicy
+from surefoot.core.phases import PhaseResult, TaskComplexity
 from surefoot.core.purpose import Purpose
 from surefoot.core.values import what_is_wrong
 from surefoot.errors import NothingSubmitted, TaskImpossible, UnreadableAnswer
@@ -57,13 +58,19 @@ _PURPOSES = {
 }
 NOT_YET = "Not executed: work begins when a plan is accepted."
 ACCEPTED = "Accepted."
+REFUSED = "Refused:"
+NOT_SUBMITTED = "the model did not submit"
 UNUSABLE = "This cannot be used: {problem}"
 KEPT = "Kept. It is looked at when what comes before it is accepted; you need not send it again."
 WAY_OUT = f"If the task cannot be done, call {Verb.CANNOT.value} and say why."
 MISSING = (
     "Still missing: {verbs}. Look at what you have not seen yet, or call it now; work begins after that. " + WAY_OUT
 )
-GO_ON = f"Go on by calling a tool: look at what you still need, or submit understanding and plan. {WAY_OUT}"
+GO_ON = "Go on by calling a tool: look at what you still need, or call {verbs}. " + WAY_OUT
+
+
+class PlanAlone(Exception):
+    """The model has submitted a plan without an understanding."""
 
 
 class Survey:
@@ -77,6 +84,16 @@ class Survey:
         conversation = self._dialogue.newest()
         return conversation is not None and self._submitted(conversation, verb) is not None
 
+    async def understanding(self, refusal: Refusal) -> UnderstandingDraft | None:
+        """Return the understanding that the model submits; None if it submits a plan alone.
+
+        After a refused understanding, a plan alone is not enough: it would evade the gate.
+        """
+        try:
+            return await self.submission(Verb.SUBMIT_UNDERSTANDING, UnderstandingDraft, refusal)
+        except PlanAlone:
+            return None
+
     async def submission(self, verb: Verb, into: type[D], refusal: Refusal) -> D:
         """Continue the survey until the model makes this submission. Calls that only read are carried out.
 
@@ -85,6 +102,7 @@ class Survey:
         """
         conversation = self._open()
         refused = bool(refusal.messages)
+        was_judged = any(NOT_SUBMITTED not in message for message in refusal.messages)
         if replanning := verb is Verb.SUBMIT_PLAN and step_to_replan(self._run.state) is not None and not refused:
             conversation = self._reopen(conversation)
         fruitless = 0
@@ -94,19 +112,21 @@ class Survey:
             call = None if refused or replanning else self._submitted(conversation, verb)
             if call is not None:
                 return self._read(conversation, call, into)
+            if verb is Verb.SUBMIT_UNDERSTANDING and not was_judged and self._has_plan_alone(conversation):
+                raise PlanAlone
             silent = bool(conversation.turns) and not self._dialogue.open_calls(conversation)
             useful = judged or not conversation.turns or self._brings_something(conversation, verb)
             results = self._results_of_open_calls(conversation, verb, refusal if refused else Refusal())
             if not useful:
                 fruitless += 1
-                text = GO_ON if silent else MISSING.format(verbs=self._missing(conversation, verb))
+                text = (GO_ON if silent else MISSING).format(verbs=self._missing(conversation, verb))
                 results.append(Message(role="user", content=text))
             else:
                 fruitless = 0
             if fruitless >= MAX_SILENT_TURNS or self._turns() >= MAX_TURNS:
                 reason = "called no tool" if silent else "made calls that bring nothing"
                 reason = reason if fruitless >= MAX_SILENT_TURNS else f"had {MAX_TURNS} turns"
-                raise NothingSubmitted(f"the model did not submit {_NOUNS[verb]}: it {reason}")
+                raise NothingSubmitted(f"{NOT_SUBMITTED} {_NOUNS[verb]}: it {reason}")
             self._dialogue.append(conversation, results)
             refused = replanning = judged = False
             await self._room.ask(conversation, _PURPOSES[verb], lambda: self._restart(verb))
@@ -176,7 +196,13 @@ class Survey:
 
     def _kept(self, conversation: Conversation, verb: Verb) -> ToolCall | None:
         items = self._dialogue.items(conversation)
-        kept_ids = {item.call_id for item in items if isinstance(item, ToolResultMessage) and item.text == KEPT}
+        kept_ids: set[str] = set()
+        for item in items:
+            if isinstance(item, ToolResultMessage) and item.text == KEPT:
+                kept_ids.add(item.call_id)
+            elif isinstance(item, Message) and item.content.startswith(f"{verb.value}: {REFUSED}"):
+                # What was kept has been judged since. It is not judged again.
+                kept_ids.clear()
         turns = reversed(self._dialogue.own_turns(conversation))
         calls = [call for turn in turns for call in turn.calls if call.name == verb]
         return calls[0] if calls and calls[0].id in kept_ids and calls[0].id not in conversation.results else None
@@ -198,6 +224,7 @@ class Survey:
         with_plan = any(call.name == Verb.SUBMIT_PLAN and not call.problem for call in calls)
         # A kept plan is judged as soon as the submission before it is there; work after that submission waits for it.
         with_plan = with_plan or self._kept(conversation, Verb.SUBMIT_PLAN) is not None
+        with_plan = with_plan or self._needs_no_plan(conversation)
         for call in calls:
             if call.name in _PHASES or call.id in conversation.results or (with_plan and self._is_work(call)):
                 continue
@@ -210,6 +237,23 @@ class Survey:
             else:
                 ok, text = await self._run.call_read_only(call.name, call.arguments)
                 self._dialogue.answer(conversation, call, text, ok=ok)
+
+    def _needs_no_plan(self, conversation: Conversation) -> bool:
+        """Whether the last turn submits an understanding that makes the task one step."""
+        if self._run.config.phases is PhasePolicy.FULL or step_to_replan(self._run.state) is not None:
+            return False
+        calls = self._dialogue.open_calls(conversation)
+        understandings = [call for call in calls if call.name == Verb.SUBMIT_UNDERSTANDING]
+        return any(
+            not self._unreadable(call)
+            and UnderstandingDraft.model_validate(call.arguments).complexity is TaskComplexity.SIMPLE
+            for call in understandings
+        )
+
+    def _has_plan_alone(self, conversation: Conversation) -> bool:
+        """Whether a plan was submitted that can be read, and the understanding may be left out."""
+        plan = self._submitted(conversation, Verb.SUBMIT_PLAN)
+        return self._run.config.phases is not PhasePolicy.FULL and plan is not None and not self._unreadable(plan)
 
     def _missing(self, conversation: Conversation, wanted: Verb) -> str:
         """Name the submissions that work waits for. An approach is needed only where there is a choice."""
@@ -285,12 +329,12 @@ def _notes(result: PhaseResult[Any]) -> Sequence[str]:
 
 
 def _new_plan(run: RunContext, failed: StepRun) -> str:
-    return f"A new plan is needed.\n\n# What failed\n{what_failed(failed)}\n\n{facts(run, failed)}"
+    return f"A new plan is needed.\n\n# What failed\n{what_failed(failed)}\n\n{facts(run, failed, failure_told=True)}"
 
 
 def _refused(refusal: Refusal) -> str:
     reasons = "\n".join(f"- {message}" for message in refusal.messages)
-    return f"Refused:\n{reasons}\nFix exactly these points and submit it again."
+    return f"{REFUSED}\n{reasons}\nFix exactly these points and submit it again."
 
 
 def _problem(error: ValueError) -> str:

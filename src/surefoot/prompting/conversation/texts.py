@@ -3,7 +3,9 @@
 import json
 from collections.abc import Sequence
 
+from surefoot.config.model import PhasePolicy
 from surefoot.core.outcome import CheckResult
+from surefoot.core.phases import ExecutionStatus
 from surefoot.core.transitions import HAS_RESULT, StepStatus
 from surefoot.journal.state import StepRun
 from surefoot.models.items import Item, Message
@@ -22,10 +24,17 @@ from surefoot.prompting.templates import render
 from surefoot.tools.fs.fileio import reader
 from surefoot.tools.text.summary import stable
 
+_APPROACH = "An approach is needed only where there is something to choose."
 SUBMIT = (
     "Look at what you need, then submit understanding and plan in one reply, with the work of the first step after "
-    "them if you are sure. An approach is needed only where there is something to choose."
+    f"them if you are sure. {_APPROACH}"
 )
+SUBMIT_ONLY = (
+    "Only a plan is asked for: nothing is carried out now. Look at what you need, then submit understanding and plan "
+    f"in one reply, without any work after them. {_APPROACH}"
+)
+WORK_AFTER_PLAN = " If you are sure already, put the work of the first step after the plan in the same reply."
+ONLY_PLAN = " Only a plan is asked for: nothing is carried out now, so the plan is the end of your work."
 INSTRUCTION_CHARS = 32_768
 """How many characters of all AGENTS.md are quoted in a conversation. Other strategies quote fewer (`context.py`)."""
 NAMED_FILE_CHARS = 24_000
@@ -43,6 +52,7 @@ MAX_CALLS, CALL_CHARS = 12, 600
 """How many calls of another candidate are shown, and how much of each."""
 OPENING_SHARE = 0.3
 """How much of the window the opening may take: the tools, the answers and the work need the rest."""
+BEFORE_STEP = "before the step"
 NOT_RUN = (
     "finish_step does not run these checks of the plan, because a rule forbids it or the folder is too large to be "
     "copied for them. Run them yourself before you finish the step:\n"
@@ -55,6 +65,7 @@ def opening(run: RunContext, *, planned: bool = False) -> list[Item]:
     `planned`: the plan was given, so there is no survey.
     """
     files = visible_files(run, MAX_LISTED)
+    only_plan = run.config.phases is PhasePolicy.PLAN
     words = set(files_named_in(run.task.text))
     named = [path for path in files if path in words or _is_changelog(path, run.task.text)]
     quotes, whole = _named_files(run, named)
@@ -66,13 +77,38 @@ def opening(run: RunContext, *, planned: bool = False) -> list[Item]:
         checks=_given_checks(run) + run.state.newest_changes,
         instructions=instructions(run.root, named, INSTRUCTION_CHARS) + nested_instructions(files, named),
         map=repo_map(files, run.task.text, reader(run.root, MAX_SOURCE_CHARS), failing=failing, shown_elsewhere=whole),
-        start="The plan was given." if planned else SUBMIT,
+        start=_given_plan(run) if planned else SUBMIT_ONLY if only_plan else SUBMIT,
         files=quotes + _missing_files(files, run.task.text),
     )
-    network = "with" if run.commands_have_network else "without"
-    system = render("system_conversation", network=network, edit=run.model.traits.edit_format)
+    system = render(
+        "system_conversation",
+        network="with" if run.commands_have_network else "without",
+        edit=run.model.traits.edit_format,
+        after_plan=ONLY_PLAN if only_plan else WORK_AFTER_PLAN,
+    )
     room = run.model.traits.context_tokens * OPENING_SHARE
     return [Message(role="system", content=system), Message(role="user", content=shorten(text, room))]
+
+
+def _given_plan(run: RunContext) -> str:
+    """Tell the model what was understood and noted when the given plan was made."""
+    state = run.state
+    parts: list[str] = []
+    understanding = state.understanding.output if state.understanding else None
+    if understanding is not None and understanding.understanding != run.task.text:
+        parts.append(f"# What was found out for the plan\n{understanding.understanding}")
+        parts += _listed("Requirements", understanding.key_requirements)
+        parts += _listed("Risks", understanding.potential_risks)
+    if state.approach is not None and state.approach.output is not None:
+        parts.append(f"Approach: {state.approach.output.approach}")
+    parts += _listed("Done when", state.plan.success_criteria if state.plan else ())
+    notes = state.planning.validation.warnings if state.planning and state.planning.validation else ()
+    parts += _listed("Notes on the plan", notes)
+    return "\n\n".join([*parts, "The plan was given."])
+
+
+def _listed(title: str, texts: Sequence[str]) -> list[str]:
+    return [f"{title}:\n" + "\n".join(f"- {text}" for text in texts)] if texts else []
 
 
 def _named_files(run: RunContext, named: Sequence[str]) -> tuple[str, set[str]]:
@@ -158,7 +194,7 @@ def step_start(run: RunContext, step_run: StepRun, seen: Sequence[str] = ()) -> 
     lines += [f"Planned results: {', '.join(step.expected_outputs)}"] if step.expected_outputs else []
     lines += [f"Criterion: {criterion}" for criterion in step.validation_criteria]
     if results := step_run.newest_results:
-        rows = [_check_line(result, "at the start of the step") for result in results]
+        rows = [_step_check_line(step_run, result) for result in results]
         lines.append("finish_step runs these checks:\n" + "\n".join(rows))
     else:
         lines.append("There is no check for this step. Show by a command that it works before you finish it.")
@@ -169,16 +205,39 @@ def step_start(run: RunContext, step_run: StepRun, seen: Sequence[str] = ()) -> 
     known = {stable(result.detail) for result in state.results_before if not result.passed}
     failing = failing_part([result for result in results if stable(result.detail) not in known])
     if failing and not any(failing in text for text in seen):
-        lines.append(f"This failed at the start of the step:\n{failing}")
+        lines.append(f"This failed {_newest_run(step_run) or BEFORE_STEP}:\n{failing}")
     return "\n\n".join(lines)
 
 
+def _step_check_line(step_run: StepRun, newest: CheckResult) -> str:
+    """Give the result of a check before the step, and the newest one if it ran since."""
+    before = [result for result in step_run.results_before if result.check.key == newest.check.key]
+    told = [f"{_word(result)} {BEFORE_STEP}" for result in before]
+    told += [f"{_word(newest)} {when}"] if (when := _newest_run(step_run)) else []
+    return f"- {newest.check.label} ({', '.join(told)})"
+
+
+def _newest_run(step_run: StepRun) -> str:
+    """Say when the newest results of a step's checks are from; empty if they are from before the step."""
+    if not step_run.results:
+        return ""
+    finished = bool(step_run.failed_checks) and step_run.failed_checks[-1][1] == step_run.results
+    return "at your last finish_step" if finished else "when they last ran"
+
+
+def _word(result: CheckResult) -> str:
+    return "passed" if result.passed else "failed"
+
+
 def _check_line(result: CheckResult, when: str) -> str:
-    return f"- {result.check.label} ({'passed' if result.passed else 'failed'} {when})"
+    return f"- {result.check.label} ({_word(result)} {when})"
 
 
-def facts(run: RunContext, step_run: StepRun) -> str:
-    """Tell a fresh conversation what the engine knows: finished steps with their files, and earlier failures."""
+def facts(run: RunContext, step_run: StepRun, *, failure_told: bool = False) -> str:
+    """Tell a fresh conversation what the engine knows: finished steps with their files, and earlier failures.
+
+    `failure_told`: the message and the evidence of the newest failure are told elsewhere.
+    """
     lines: list[str] = []
     for other in run.state.steps.values():
         if other is step_run or other.status not in HAS_RESULT:
@@ -189,16 +248,32 @@ def facts(run: RunContext, step_run: StepRun) -> str:
         lines.append(f"- {other.step.id} {other.step.name} {ended}{files}")
     parts = ["# Done so far\n" + "\n".join(lines)] if lines else []
     if step_run.failures:
-        undone = ", ".join(_changed(step_run)[:30])
-        put_back = f"All files are as before that attempt{f', also {undone}, which it had changed' if undone else ''}"
-        outcome = "What it changed is still there" if step_run.work_kept else put_back
         last = step_run.failures[-1]
-        tried = "\n".join(f"- {note}" for note in dict.fromkeys(step_run.notes[-4:]))
-        parts.append(
-            f"# An earlier attempt at this step failed\n{last.message}\n{last.evidence[:CHECK_CHARS]}\n{outcome}."
-            + (f"\nLearnt from it:\n{tried}\nDo it differently this time." if tried else "")
-        )
+        told = "" if failure_told else f"{last.message}\n{last.evidence[:CHECK_CHARS]}\n"
+        notes = dict.fromkeys(_without_message(note, last.message) for note in step_run.notes[-4:])
+        tried = "".join(f"\n- {note}" for note in notes if note)
+        learnt = f"\nLearnt from it:{tried}" if tried else ""
+        again = "\nDo it differently this time." if step_run.notes else ""
+        parts.append(f"# An earlier attempt at this step failed\n{told}{_left_of(step_run)}.{learnt}{again}")
     return "\n\n".join(parts)
+
+
+def _without_message(note: str, message: str) -> str:
+    """Return a note without the message of the failure, which many begin with."""
+    message = message.rstrip(".")[:300]
+    return note[len(message) :].lstrip(". ") if note.startswith(message) else note
+
+
+def _left_of(step_run: StepRun) -> str:
+    """Say what is left of the work of a failed attempt. Files that others changed meanwhile are not named: a rollback
+    does not touch them."""
+    if step_run.restored:
+        return f"All files that it had changed are as before that attempt: {', '.join(step_run.restored[:30])}"
+    output = step_run.recorded_output
+    undone = output is None or output.status is ExecutionStatus.ROLLED_BACK
+    if step_run.work_kept or (not undone and _changed(step_run)):
+        return "What it changed is still there"
+    return "It changed no file"
 
 
 def _changed(step_run: StepRun) -> tuple[str, ...]:
@@ -234,5 +309,7 @@ def _calls(run: RunContext, body: str) -> str:
 def what_failed(step_run: StepRun) -> str:
     """For a new plan: say which step failed and why."""
     last = step_run.failures[-1]
-    cause = f"\nCause: {step_run.reflections[-1].root_cause}" if step_run.reflections else ""
+    cause = step_run.reflections[-1].root_cause if step_run.reflections else ""
+    # Causes that rules find are often the message itself.
+    cause = f"\nCause: {cause}" if cause and cause not in last.message and last.message not in cause else ""
     return f"{step_run.step.id} {step_run.step.name}: {last.message}\n{last.evidence[:CHECK_CHARS]}{cause}"
