@@ -11,19 +11,32 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from surefoot.core.purpose import Purpose
+from surefoot.core.values import join_limited
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
 from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.journal.state import Conversation
 from surefoot.models.base import Live, ModelReply, ModelRequest
-from surefoot.models.items import AssistantTurn, Item, ToolCall, ToolResultMessage, ToolSpec, dump_item, load_item
+from surefoot.models.items import (
+    AssistantTurn,
+    Item,
+    Message,
+    ToolCall,
+    ToolResultMessage,
+    ToolSpec,
+    dump_item,
+    load_item,
+)
 from surefoot.prompting.ask import retries_of
 from surefoot.prompting.conversation.writing import CallsInProgress
 from surefoot.prompting.fit import without_middle
 from surefoot.prompting.results import NOT_EXECUTED, known_result, mask_item
 from surefoot.prompting.run_context import RunContext
+from surefoot.workspace.errors import as_path, printable
 
 RESULT_SHARE = 6
+CHANGED_MEANWHILE = "While the run had stopped, somebody else changed these files. Look at them again"
+_MAX_NEWS = 30
 
 
 class Dialogue:
@@ -191,8 +204,17 @@ class Dialogue:
             if call.id not in before.results and (result := self.result_of(before, call)) is not None:
                 self.answer(after, call, result.text, ok=result.ok)
 
+    def resumed(self, conversation: Conversation) -> str:
+        """Return what the model is told that said that the task cannot be done, when a person resumes the run."""
+        files = f" These files are new or changed since: {_listed(conversation)}." if conversation.news else ""
+        return f"The user resumed the run.{files} Look again."
+
     def append(self, conversation: Conversation, items: Iterable[Item]) -> None:
-        if hashes := tuple(map(self._put, items)):
+        """Add items after the model's last turn, and tell it of files that others changed while the run had stopped."""
+        news = (
+            [Message(role="user", content=f"{CHANGED_MEANWHILE}: {_listed(conversation)}")] if conversation.news else []
+        )
+        if hashes := tuple(map(self._put, [*items, *news])):
             self._run.note(e.ConversationGrew(conversation=conversation.id, items=hashes))
 
     async def ask(self, conversation: Conversation, purpose: Purpose) -> AssistantTurn:
@@ -277,6 +299,10 @@ class Dialogue:
 
 def _is_same_work(one: Conversation, other: Conversation) -> bool:
     return (one.step_id, one.attempt, one.candidate) == (other.step_id, other.attempt, other.candidate)
+
+
+def _listed(conversation: Conversation) -> str:
+    return join_limited([printable(as_path(path)) for path in conversation.news], _MAX_NEWS)
 
 
 def _redacted(item: Item, text: str) -> Item:

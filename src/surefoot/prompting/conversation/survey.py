@@ -122,6 +122,8 @@ class Survey:
                 is_usable = call.name not in submitted and not self._unreadable(call)
                 if is_usable or self._verdict(Verb(call.name), wanted, Refusal())[1].startswith(ACCEPTED):
                     return True
+            elif call.name == Verb.CANNOT and conversation.resumed_after == conversation.turns:
+                return True  # A person has answered it by resuming the run.
             elif self._is_look(call) and _call_key(call) not in earlier_calls:
                 return True
         return False
@@ -203,6 +205,8 @@ class Survey:
                 continue
             if call.problem:
                 self._dialogue.answer(conversation, call, call.problem, ok=False)
+            elif call.name == Verb.CANNOT and conversation.resumed_after == conversation.turns:
+                self._dialogue.answer(conversation, call, self._dialogue.resumed(conversation))
             elif call.name == Verb.CANNOT:
                 raise TaskImpossible(str(call.arguments.get("reason", "")) or "the model gave no reason")
             elif call.name in DRAFTS:
