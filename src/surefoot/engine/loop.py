@@ -15,7 +15,7 @@ from surefoot.config.model import ExecutionConfig, PhasePolicy
 from surefoot.core.outcome import Outcome, Verdict
 from surefoot.core.task import Task
 from surefoot.core.transitions import RUN_TRANSITIONS, Stage
-from surefoot.core.values import error_in_words, join_limited
+from surefoot.core.values import error_in_words
 from surefoot.engine.alerts.alerting import alert_on, send_after_end, send_alerts
 from surefoot.engine.controls import refused, step_again
 from surefoot.engine.planner.approach import choose_approach
@@ -41,7 +41,7 @@ from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
 from surefoot.project.commits import newest_changes
 from surefoot.tools.fs.tool_files import is_made_by_tools
-from surefoot.workspace.errors import as_path, as_text, printable
+from surefoot.workspace.errors import as_text, named
 from surefoot.workspace.lock import WorkspaceLock
 
 _ID_LETTERS = "0123456789abcdefghijkmnpqrstuvwxyz"
@@ -224,7 +224,7 @@ async def record_resumed(run: Run, config: ExecutionConfig | None = None, *then:
     )
     await run.record(resumed, *then)
     if changed:
-        files = join_limited([printable(as_path(path)) for path in changed], _MAX_NAMED)
+        files = named(changed, _MAX_NAMED)
         run.recorder.warn(f"{CHANGED_BY_OTHERS}: {files}; undo and rollback stop at those that the run changes too")
 
 

@@ -75,7 +75,7 @@ class Timeline:
     last_unlisted_change: int = 0
     """The number of the last event that recorded changes without listing the paths."""
     by_others: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The files that somebody else changed while the run had stopped, each with the number of the event that recorded
+    """The paths that somebody else changed while the run had stopped, each with the number of the event that recorded
     it, and of the snapshots before it."""
     reviewed: bool = False
     """Whether a person undid or edited parts of the result. In that case, `end` is what they left."""

@@ -24,8 +24,6 @@ from surefoot.tools.fs.tool_files import in_repository, is_made_by_tools
 from surefoot.tools.tool import Tool, Writes
 from surefoot.workspace.errors import as_path, as_text, printable
 from surefoot.workspace.restore.restore import RestoreReport, describe_incidents
-from surefoot.workspace.snapshots.diff import Change
-from surefoot.workspace.snapshots.manifest import Entry
 
 GRACE_SECONDS = 2.0
 """Grace period: a change later than this after the run's last heartbeat is attributed to others."""
@@ -168,7 +166,7 @@ def _warn_of_undone(run: Run, action: Action, report: RestoreReport) -> None:
 
 
 async def changed_by_others(run: Run) -> tuple[str, ...]:
-    """Return the files that differ from what the run left when it last stopped, as text for the journal.
+    """Return the paths that differ from what the run left when it last stopped, as text for the journal.
 
     Empty if it is not recorded what it left, as after a kill, and for remote runs, whose files are somewhere else.
     Files of git and of tools are left out.
@@ -176,15 +174,10 @@ async def changed_by_others(run: Run) -> tuple[str, ...]:
     left = run.state.left
     if not left or run.state.remote:
         return ()
-    changes: list[Change] = []
+    paths: list[str] = []
     with suppress(WorkspaceError):
-        changes = await asyncio.to_thread(run.workspace.changes, left)
-    files = [change.path for change in changes if "dir" not in (_kind(change.before), _kind(change.after))]
-    return tuple(as_text(path) for path in files if not (in_repository(path) or is_made_by_tools(path)))
-
-
-def _kind(entry: Entry | None) -> str:
-    return entry.kind if entry else ""
+        paths = [change.path for change in await asyncio.to_thread(run.workspace.changes, left) if change.path != "."]
+    return tuple(as_text(path) for path in paths if not (in_repository(path) or is_made_by_tools(path)))
 
 
 async def _restore_paths(run: Run, action: Action, paths: Collection[str]) -> RestoreReport:

@@ -80,7 +80,7 @@ class RunResumed(Value):
     isolation: str = ""
     system: str = ""
     changed: tuple[str, ...] = ()
-    """The files that somebody else changed since the run left the folder. Empty if that is not known, and in journals
+    """The paths that somebody else changed since the run left the folder. Empty if that is not known, and in journals
     written before this was recorded."""
 
 

@@ -71,14 +71,15 @@ def model_turn(state: RunState, event: e.ModelAnswered) -> None:
 
 def resumed(state: RunState, changed: tuple[str, ...]) -> None:
     """Record that the run goes on, and which files were changed meanwhile. The conversations of running steps are told
-    of them; without one, the newest conversation."""
+    of them; without one, the newest conversation, and the survey, after which a step starts afresh."""
     conversations = list(state.conversations.values())
     if state.outcome is not None:
         for conversation in conversations:
             conversation.resumed_after = conversation.turns
     if changed:
         working = [conversation for conversation in conversations if conversation.step_id in state.running]
-        for conversation in working or conversations[-1:]:
+        survey = [conversation for conversation in conversations if not conversation.step_id]
+        for conversation in working or (*survey[-1:], *conversations[-1:]):
             conversation.news = tuple(dict.fromkeys((*conversation.news, *changed)))
 
 

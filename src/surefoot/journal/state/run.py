@@ -59,7 +59,7 @@ class RunState:
     left: str = ""
     """The workspace as the run left it when it last stopped; empty while it goes on, and if that is not recorded."""
     by_others: set[str] = field(default_factory=set)
-    """The files that somebody else changed while the run had stopped."""
+    """The paths that somebody else changed while the run had stopped."""
     context: e.ContextGiven | None = None
     """The context from the earlier run that this one continues."""
     protected: tuple[str, ...] = ()

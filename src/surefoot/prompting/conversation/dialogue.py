@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from surefoot.core.purpose import Purpose
-from surefoot.core.values import join_limited
 from surefoot.journal import events as e
 from surefoot.journal.bus import Source
 from surefoot.journal.redacted_stream import RedactedStream
@@ -32,7 +31,7 @@ from surefoot.prompting.conversation.writing import CallsInProgress
 from surefoot.prompting.fit import without_middle
 from surefoot.prompting.results import NOT_EXECUTED, known_result, mask_item
 from surefoot.prompting.run_context import RunContext
-from surefoot.workspace.errors import as_path, printable
+from surefoot.workspace.errors import named
 
 RESULT_SHARE = 6
 CHANGED_MEANWHILE = "While the run had stopped, somebody else changed these files. Look at them again"
@@ -206,14 +205,14 @@ class Dialogue:
 
     def resumed(self, conversation: Conversation) -> str:
         """Return what the model is told that said that the task cannot be done, when a person resumes the run."""
-        files = f" These files are new or changed since: {_listed(conversation)}." if conversation.news else ""
+        names = named(conversation.news, _MAX_NEWS)
+        files = f" These files are new or changed since: {names}." if names else ""
         return f"The user resumed the run.{files} Look again."
 
     def append(self, conversation: Conversation, items: Iterable[Item]) -> None:
         """Add items after the model's last turn, and tell it of files that others changed while the run had stopped."""
-        news = (
-            [Message(role="user", content=f"{CHANGED_MEANWHILE}: {_listed(conversation)}")] if conversation.news else []
-        )
+        names = named(conversation.news, _MAX_NEWS)
+        news = [Message(role="user", content=f"{CHANGED_MEANWHILE}: {names}")] if names else []
         if hashes := tuple(map(self._put, [*items, *news])):
             self._run.note(e.ConversationGrew(conversation=conversation.id, items=hashes))
 
@@ -299,10 +298,6 @@ class Dialogue:
 
 def _is_same_work(one: Conversation, other: Conversation) -> bool:
     return (one.step_id, one.attempt, one.candidate) == (other.step_id, other.attempt, other.candidate)
-
-
-def _listed(conversation: Conversation) -> str:
-    return join_limited([printable(as_path(path)) for path in conversation.news], _MAX_NEWS)
 
 
 def _redacted(item: Item, text: str) -> Item:

@@ -15,7 +15,7 @@ from surefoot.core.purpose import Purpose
 from surefoot.core.values import what_is_wrong
 from surefoot.errors import NothingSubmitted, TaskImpossible, UnreadableAnswer
 from surefoot.journal.state import Conversation, StepRun
-from surefoot.models.items import Item, Message, ToolCall, ToolResultMessage
+from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolResultMessage
 from surefoot.prompting.context import approach_text, step_to_replan
 from surefoot.prompting.conversation.dialogue import Dialogue
 from surefoot.prompting.conversation.earlier import beginning
@@ -94,8 +94,10 @@ class Survey:
             call = None if refused or replanning else self._submitted(conversation, verb)
             if call is not None:
                 return self._read(conversation, call, into)
-            silent = bool(conversation.turns) and not self._dialogue.open_calls(conversation)
-            useful = judged or not conversation.turns or self._brings_something(conversation, verb)
+            # Otherwise the last question was not answered: a process ended before that, and it is asked again as it is.
+            spoke = isinstance(self._dialogue.items(conversation)[-1], AssistantTurn)
+            silent = spoke and not self._dialogue.open_calls(conversation)
+            useful = judged or not spoke or self._brings_something(conversation, verb)
             results = self._results_of_open_calls(conversation, verb, refusal if refused else Refusal())
             if not useful:
                 fruitless += 1
