@@ -337,7 +337,10 @@ async def _cut_short(run: Run, error: BaseException) -> None:
 
 async def _left(run: Run) -> str:
     """Return a snapshot of the workspace as the run leaves it, so that later changes by others can be told from its
-    own. Empty if there can be none: that must not keep the end from being recorded."""
+    own. Empty if there can be none: that must not keep the end from being recorded. Remote runs store their files
+    themselves."""
+    if run.state.remote:
+        return ""
     try:
         return await run.snapshot()
     except (Exception, asyncio.CancelledError):
