@@ -2,7 +2,7 @@
 
 from surefoot.core.outcome import ErrorCategory, StepReflection
 from surefoot.core.transitions import Rung, Stage, StepStatus
-from surefoot.engine.loop import drive, require_usable, resumed_by
+from surefoot.engine.loop import drive, record_resumed, require_usable
 from surefoot.engine.reflector.diagnose import lesson
 from surefoot.engine.reflector.recover import diagnose, repair_step, what_failed
 from surefoot.engine.runtime.run import Run
@@ -42,7 +42,7 @@ async def replan_single_step(services: Services, run_id: str, step_id: str) -> R
         reset = e.StepReset(step_id=step_id, rung=Rung.REPAIR_STEP, by="user", note=note)
         changed = [revised] if repaired != step_run.step else []
         entered = e.StageEntered(stage=Stage.EXECUTION, reason=reason)
-        await run.record(resumed_by(run), *changed, reset, entered)
+        await record_resumed(run, None, *changed, reset, entered)
     return state
 
 
@@ -57,7 +57,7 @@ async def replan_task(services: Services, run_id: str) -> RunState:
         async def begin(run: Run) -> None:
             await run.enter(Stage.PLANNING, "a person asks for a new plan")
 
-        await run.record(resumed_by(run))
+        await record_resumed(run)
         return await drive(run, Stage.PLANNING, begin)
 
 

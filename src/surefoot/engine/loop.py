@@ -23,7 +23,7 @@ from surefoot.engine.planner.approach import choose_approach
 from surefoot.engine.planner.plan import make_plan
 from surefoot.engine.planner.understand import understand
 from surefoot.engine.reflector.recover import recover
-from surefoot.engine.reflector.restore import note_incidents
+from surefoot.engine.reflector.restore import changed_by_others, note_incidents
 from surefoot.engine.reflector.rollback import abandon_running
 from surefoot.engine.refusal import refuse_missing_commands, refuse_secrets
 from surefoot.engine.resume import pick_up
@@ -43,12 +43,14 @@ from surefoot.journal.state import RunState
 from surefoot.models.base import LanguageModel
 from surefoot.project.commits import newest_changes
 from surefoot.tools.fs.tool_files import is_made_by_tools
-from surefoot.workspace.errors import as_text, printable
+from surefoot.workspace.errors import as_text, named, printable
 from surefoot.workspace.lock import WorkspaceLock
 from surefoot.workspace.snapshots.tree import around
 
 _ID_LETTERS = "0123456789abcdefghijkmnpqrstuvwxyz"
 """Without `l` and `o`, which look like digits."""
+CHANGED_BY_OTHERS = "changed since the run was interrupted, not by it"
+_MAX_NAMED = 10
 Work: TypeAlias = Callable[[Run], Awaitable[None]]
 """A function that advances a run."""
 
@@ -176,7 +178,7 @@ async def reopen_run(
         run.artifacts.sweep()
         run.verifier.recall(records, run.toolbox)
         run.budget.require_enforceable(config or state.config)
-        await run.record(resumed_by(run, config))
+        await record_resumed(run, config)
     return run
 
 
@@ -195,7 +197,7 @@ async def retry_step(
             await pick_up(run)
             await begin_again(run, revised, step_id)
 
-        await run.record(resumed_by(run))
+        await record_resumed(run)
         return await drive(run, None, begin)
 
 
@@ -208,9 +210,10 @@ async def begin_again(run: Run, revised: Sequence[e.Event], step_id: str) -> Non
         await run.enter(Stage.EXECUTION, f"'{run.state.step(step_id).name}' again")
 
 
-def resumed_by(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
-    """Return the event that says that this process continues a run."""
-    return e.RunResumed(
+async def record_resumed(run: Run, config: ExecutionConfig | None = None, *then: e.Event) -> None:
+    """Record that this process continues a run, and which files somebody else changed meanwhile."""
+    changed = await changed_by_others(run)
+    resumed = e.RunResumed(
         run_id=run.state.run_id,
         model=run.model.name,
         surefoot=__version__,
@@ -220,7 +223,12 @@ def resumed_by(run: Run, config: ExecutionConfig | None = None) -> e.RunResumed:
         model_address=_address_of(run.model),
         isolation=run.sandbox.name if run.sandbox else "",
         system=_system(),
+        changed=changed,
     )
+    await run.record(resumed, *then)
+    if changed:
+        files = named(changed, _MAX_NAMED)
+        run.recorder.warn(f"{CHANGED_BY_OTHERS}: {files}; undo and rollback stop at those that the run changes too")
 
 
 def _system() -> str:
@@ -265,7 +273,8 @@ async def drive(run: Run, last: Stage | None, begin: Work, work: Work | None = N
             await STAGES[stage](run)
             if stage is last and run.state.stage is not stage:
                 if run.state.stage in STAGES:
-                    await run.record(e.RunInterrupted(reason=f"stopped after {stage}, as asked", as_asked=True))
+                    reason, left = f"stopped after {stage}, as asked", await _left(run)
+                    await run.record(e.RunInterrupted(reason=reason, as_asked=True, snapshot=left))
                 break
     await send_after_end(run)
     return run.state
@@ -325,8 +334,20 @@ async def _cut_short(run: Run, error: BaseException) -> None:
     cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
     reason = reason_of(error) if cancelled else error_in_words(error)
     with suppress(Exception):
-        await run.record(e.RunInterrupted(reason=reason))
+        await run.record(e.RunInterrupted(reason=reason, snapshot=await _left(run)))
     raise error
+
+
+async def _left(run: Run) -> str:
+    """Return a snapshot of the workspace as the run leaves it, so that later changes by others can be told from its
+    own. Empty if there can be none: that must not keep the end from being recorded. Remote runs store their files
+    themselves."""
+    if run.state.remote:
+        return ""
+    try:
+        return await run.snapshot()
+    except (Exception, asyncio.CancelledError):
+        return ""
 
 
 def _current_task() -> asyncio.Task[Any]:
@@ -350,11 +371,12 @@ async def _stop(
         return
     if verdict is Verdict.WAITING:
         waiting = Outcome(verdict=verdict, summary=reason)
-        await run.record(e.StageEntered(stage=Stage.WAITING, reason=reason), *alert_on(run, waiting))
+        entered = e.StageEntered(stage=Stage.WAITING, reason=reason, snapshot=await _left(run))
+        await run.record(entered, *alert_on(run, waiting))
         return
     await abandon_running(run)
     outcome = stopped(run.state, await _compare_with_start(run), verdict, reason, error, next_steps)
-    ended = e.RunEnded(outcome=outcome)
+    ended = e.RunEnded(outcome=outcome, snapshot=await _left(run))
     await run.record(e.StageEntered(stage=Stage.FAILED, reason=reason), ended, *alert_on(run, outcome))
 
 

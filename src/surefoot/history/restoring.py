@@ -1,7 +1,7 @@
 """Restores a folder for a person: plans the changes, keeps or refuses changes by others, and carries out the plan."""
 
 import getpass
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -43,13 +43,15 @@ def plan_restore(
     possible_ends: Sequence[str],
     is_own: Callable[[str], bool] = lambda _: True,
     check_leftovers_until: float | None = None,
+    by_others: Collection[str] = (),
     force: bool = False,
 ) -> RestorePlan:
     """Plan how to restore `target` and keep the changes by others.
 
     `possible_ends` are snapshots of the states in which Surefoot may have left the workspace. Differences from all of
     them were made by others, except for leftovers of checks. A path that others changed and that would be restored is a
-    conflict. `is_own` says of a path that differs from the target whether Surefoot changed it.
+    conflict. So is a path `by_others`: they changed it while the run had stopped, so that the states in which Surefoot
+    left it contain that change. `is_own` says of a path that differs from the target whether Surefoot changed it.
     """
     from_target = [workspace.changes(target, snapshot) for snapshot in possible_ends]
     coming_back = {change.path: change.before.size for changes in from_target for change in changes if change.before}
@@ -63,6 +65,7 @@ def plan_restore(
     differing = set.union(*map(_paths, from_target))
     own = {path for path in differing if is_own(path)} | leftovers
     foreign = (since - leftovers) | (differing - own)
+    foreign |= own.intersection(by_others)
     folder = str(workspace.root)
     if not foreign:
         return RestorePlan(folder, current, target, workspace.changes(current, target))

@@ -74,6 +74,9 @@ class Timeline:
     between two snapshots were made by someone else during the run."""
     last_unlisted_change: int = 0
     """The number of the last event that recorded changes without listing the paths."""
+    by_others: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The paths that somebody else changed while the run had stopped, each with the number of the event that recorded
+    it, and of the snapshots before it."""
     reviewed: bool = False
     """Whether a person undid or edited parts of the result. In that case, `end` is what they left."""
     committed: bool = False
@@ -89,6 +92,12 @@ class Timeline:
             problem = "several snapshots begin with" if matching else f"run {run_id} has no snapshot"
             raise UsageError(f"{problem} {prefix!r}", remedy=f"its last snapshots are {known}")
         return matching[0]
+
+    def changed_by_others_since(self, event: int, target: str = "") -> set[str]:
+        """The files that somebody else changed after an event while the run had stopped; with `target`, only those that
+        were changed after that snapshot was taken."""
+        taken = list(self.snapshots).index(target) if target in self.snapshots else -1
+        return {path for path, (last, known) in self.by_others.items() if last > event and taken < known}
 
     def touched_since(self, event: int) -> Callable[[str], bool]:
         """A predicate that says whether the run changed a path, or one above or below it, after an event."""
@@ -136,6 +145,8 @@ def build_timeline(records: Iterable[e.Record]) -> Timeline:
                 _roll_back(timeline, seq, event)
             case e.Applied() | e.WorkspaceStored() | e.Committed():
                 _record_result(timeline, event)
+            case _:
+                _stop_or_go_on(timeline, seq, event)
     return timeline
 
 
@@ -145,6 +156,15 @@ def _reach(timeline: Timeline, snapshot: str) -> None:
         timeline.possible_ends = [timeline.last_known]
         timeline.snapshots[snapshot] = None
         timeline.check_leftovers_until = None
+
+
+def _stop_or_go_on(timeline: Timeline, seq: int, event: e.Event) -> None:
+    """Record how the run left the workspace when it stopped, and what others had changed when it went on."""
+    if isinstance(event, e.RunInterrupted | e.RunEnded | e.StageEntered):
+        _reach(timeline, event.snapshot)
+    elif isinstance(event, e.RunResumed):
+        recorded = (seq, len(timeline.snapshots))
+        timeline.by_others |= dict.fromkeys(map(as_path, event.changed), recorded)
 
 
 def _touch(timeline: Timeline, event: int, paths: Sequence[str]) -> None:

@@ -65,6 +65,7 @@ async def undo(
             possible_ends=[end.resolve(workspace) for end in timeline.possible_ends],
             is_own=timeline.touched_since(first_event),
             check_leftovers_until=timeline.check_leftovers_until,
+            by_others=timeline.changed_by_others_since(first_event, target if to else ""),
             force=force,
         )
         refuse_conflicts(plan, lambda paths: _later_runs(journal, state, paths))

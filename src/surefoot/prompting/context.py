@@ -59,8 +59,9 @@ def budget_chars(run: RunContext) -> int:
 
 
 def missing_sources(run: RunContext) -> set[str]:
-    """Return files that the task names, that did not exist before the run, and that no step of the plan writes."""
-    existing = run.files_before()
+    """Return files that the task names and no step of the plan writes, if they did not exist before the run, and nobody
+    added them while it had stopped."""
+    existing = {*run.files_before(), *run.state.by_others}
     written = {path for other in run.state.steps.values() for path in other.step.writes}
     return {name for name in files_named_in(run.task.text) if name not in existing and name not in written}
 

@@ -1,9 +1,11 @@
 """Translates operating system errors to WorkspaceError, and paths to forms that can be printed and stored."""
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import PurePosixPath
 
+from surefoot.core.values import join_limited
 from surefoot.errors import WorkspaceError
 
 _REMEDIES = {
@@ -47,6 +49,12 @@ def printable(path: str) -> str:
     raw = path.encode("utf-8", "surrogateescape")
     text = raw.decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text) or "."
+
+
+def named(paths: Sequence[str], limit: int) -> str:
+    """List stored paths for people, without folders of which something else is listed."""
+    folders = {str(parent) for path in paths for parent in PurePosixPath(as_path(path)).parents}
+    return join_limited([printable(as_path(path)) for path in paths if as_path(path) not in folders], limit)
 
 
 def as_text(path: str) -> str:

@@ -114,6 +114,7 @@ async def test_files_changed_after_a_crash_are_kept(bench: Bench) -> None:
     assert state.steps["s"].status is StepStatus.SUCCEEDED
     assert bench.files() == {"output.txt": "whole", "users.txt": "typed after the crash"}
     assert any("users.txt" in warning for warning in state.warnings)
+    assert "command was cut off, and its changes were undone; removed: output.txt" in state.warnings
 
 
 @pytest.mark.req("P13", "P18")

@@ -6,7 +6,7 @@ from support.kit import SMALL, Bench, fenced, steps, understanding
 from support.sandboxes import bubblewrap_here
 from surefoot.core.outcome import Verdict
 from surefoot.core.plan import ExecutionStep
-from surefoot.engine.loop import start_run
+from surefoot.engine.loop import resume_run, start_run
 from surefoot.journal import events as e
 from surefoot.models.base import ModelTraits
 from surefoot.tools.registry import default_toolbox
@@ -220,3 +220,38 @@ async def test_small_model_is_not_asked_when_a_source_is_missing(bench: Bench) -
     )
     assert state.outcome is not None
     assert state.outcome.verdict is Verdict.UNVERIFIED
+
+
+@pytest.mark.req("X5", "P14")
+async def test_a_source_that_the_user_adds_before_resuming_is_no_invention(bench: Bench) -> None:
+    task = "Sum up the amounts in sales.csv and save them as total.json."
+    services = bench.services([understanding("total.json")], traits=SMALL)
+    state = await start_run(services, bench.task(task, []), bench.config())
+    assert state.outcome is not None
+    assert "sales.csv, which the task reads, is not there" in state.outcome.summary
+    write_sales(bench)
+    state = await resume_run(bench.services([ADD_UP], traits=SMALL), state.run_id)
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.UNVERIFIED
+    assert bench.files()["total.json"] == '{"total": 42}'
+    assert state.outcome.changed_files == ("total.json",)
+
+
+@pytest.mark.req("X5", "P14")
+async def test_a_program_that_found_nothing_may_be_written_again_on_resume(bench: Bench) -> None:
+    bench.write(week__csv="day,n\n")
+    task = "How much was sold on Friday? Write the number to friday.json. The data is in week.csv."
+    program = fenced(
+        "import csv\nrows = [r for r in csv.DictReader(open('week.csv')) if r['day'] == 'Friday']\n"
+        "if rows:\n    open('friday.json', 'w').write(str(sum(int(r['n']) for r in rows)))"
+    )
+    services = bench.services([program], traits=SMALL)
+    state = await start_run(services, bench.task(task, []), bench.config())
+    assert state.outcome is not None
+    assert "succeeded without writing friday.json" in state.outcome.summary
+    bench.write(week__csv="day,n\nFriday,42\n")
+    state = await resume_run(bench.services([program], traits=SMALL), state.run_id)
+    assert len(bench.prompts()) == 1, "the model is asked again"
+    assert state.outcome is not None
+    assert state.outcome.verdict is Verdict.UNVERIFIED
+    assert bench.files()["friday.json"] == "42"

@@ -160,7 +160,7 @@ async def _end_for_control(run: Run, step_id: str) -> None:
     step_run = run.state.steps[step_id]
     await abandon(run, step_run)
     if step_run.snapshot:
-        await restore_step(run, step_id, step_run.snapshot)
+        await restore_step(run, step_id, step_run.snapshot, keep_mixed=True)
     if control.command == "retry":
         await run.record(e.StepReset(step_id=step_id, rung=Rung.ADJUST_PARAMETERS, by="user", note=control.why))
     else:

@@ -15,11 +15,12 @@ from surefoot.core.values import join_limited
 from surefoot.engine.executor.proposed import Proposed, store
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.stop import Stopped
-from surefoot.errors import ToolError
+from surefoot.errors import RestoreConflict, ToolError, WorkspaceError
 from surefoot.journal import events as e
 from surefoot.journal.state import Action
 from surefoot.prompting.proposal import Proposal
 from surefoot.tools.fs.fileio import TEMPORARY_PREFIX
+from surefoot.tools.fs.tool_files import in_repository, is_made_by_tools
 from surefoot.tools.tool import Tool, Writes
 from surefoot.workspace.errors import as_path, as_text, printable
 from surefoot.workspace.restore.restore import RestoreReport, describe_incidents
@@ -29,15 +30,30 @@ GRACE_SECONDS = 2.0
 
 
 async def restore_step(
-    run: Run, step_id: str, snapshot: str, *, known: str = "", force: bool = False, more: Collection[str] = ()
+    run: Run,
+    step_id: str,
+    snapshot: str,
+    *,
+    known: str = "",
+    force: bool = False,
+    more: Collection[str] = (),
+    keep_mixed: bool = False,
 ) -> RestoreReport:
     """Restore the paths that the step's attempt has touched, and `more`, from the snapshot.
 
     `known` is the tree as the step left it. Paths that differ from it were changed by someone else since, and raise
-    `RestoreConflict` unless `force` is set.
+    `RestoreConflict` unless `force` is set. So do those that someone else changed during the attempt, while the run had
+    stopped. With `keep_mixed`, for callers that cannot ask, these stay as they are, with a warning.
     """
     touched = {as_path(path) for path in run.state.steps[step_id].touched}
     paths = [path for path in {*touched, *more} if path not in ("", ".")]
+    mixed = sorted({as_path(path) for path in run.state.steps[step_id].by_others}.intersection(paths))
+    if mixed and keep_mixed:
+        kept = join_limited([printable(path) for path in mixed], 5)
+        run.recorder.warn(f"changed by the run and by somebody else, so left as it is: {kept}")
+        paths = [path for path in paths if path not in mixed]
+    elif mixed and not force:
+        raise RestoreConflict([printable(path) for path in mixed])
     if not paths:
         return RestoreReport(snapshot)
 
@@ -88,7 +104,9 @@ def observed_changes(
 async def undo_interrupted(run: Run, action: Action, *, alive_at: float | None = None) -> None:
     """Undo the file changes of an action that was interrupted. `alive_at` is as for `changes_of_interrupted`."""
     if changed := await changes_of_interrupted(run, action, alive_at=alive_at):
-        await _restore_paths(run, action, changed)
+        report = await _restore_paths(run, action, changed)
+        if alive_at is not None:
+            _warn_of_undone(run, action, report)
     proposed = _question_of_model(run, action)
     await run.record(e.ActionInterrupted(action_id=action.id, step_id=action.step_id, proposed=proposed))
 
@@ -106,7 +124,10 @@ async def changes_of_interrupted(run: Run, action: Action, *, alive_at: float | 
     if alive_at is None:
         return changed
     changed += await asyncio.to_thread(_half_written, run, changed, action.snapshot)
-    later = [path for path in changed if run.workspace.changed_after(path, alive_at + GRACE_SECONDS)]
+    by_others = {as_path(path) for path in run.state.steps[action.step_id].by_others}
+    later = [
+        path for path in changed if path in by_others or run.workspace.changed_after(path, alive_at + GRACE_SECONDS)
+    ]
     if later:
         kept = join_limited([printable(path) for path in later], 5)
         run.note(e.Warned(message=f"changed after the run was cut off, so left as it is: {kept}"))
@@ -131,14 +152,43 @@ def _half_written(run: Run, named: Collection[str], snapshot: str) -> tuple[str,
     return tuple(str(p) for p in added if p.name.startswith(TEMPORARY_PREFIX) and p.parent in folders)
 
 
-async def _restore_paths(run: Run, action: Action, paths: Collection[str]) -> None:
+def _warn_of_undone(run: Run, action: Action, report: RestoreReport) -> None:
+    """Name the files that were restored after a crash: what somebody else changed in that moment is gone with them."""
+    removed, put_back = (
+        [printable(path) for path in paths if path != "." and not Path(path).name.startswith(TEMPORARY_PREFIX)]
+        for paths in (report.removed, report.written)
+    )
+    parts = [
+        f"{what}: {join_limited(names, 5)}" for what, names in (("put back", put_back), ("removed", removed)) if names
+    ]
+    if parts:
+        run.note(e.Warned(message=f"{action.tool} was cut off, and its changes were undone; {'; '.join(parts)}"))
+
+
+async def changed_by_others(run: Run) -> tuple[str, ...]:
+    """Return the paths that differ from what the run left when it last stopped, as text for the journal.
+
+    Empty if it is not recorded what it left, as after a kill, and for remote runs, whose files are somewhere else.
+    Files of git and of tools are left out.
+    """
+    left = run.state.left
+    if not left or run.state.remote:
+        return ()
+    paths: list[str] = []
+    with suppress(WorkspaceError):
+        paths = [change.path for change in await asyncio.to_thread(run.workspace.changes, left) if change.path != "."]
+    return tuple(as_text(path) for path in paths if not (in_repository(path) or is_made_by_tools(path)))
+
+
+async def _restore_paths(run: Run, action: Action, paths: Collection[str]) -> RestoreReport:
     def restore() -> RestoreReport:
         now = run.workspace.capture([action.snapshot])
         target = run.workspace.with_paths_from(now, action.snapshot, [p for p in paths if p not in ("", ".")])
         return run.workspace.restore(target, known=now)
 
-    if paths:
-        note_incidents(run, await asyncio.to_thread(restore))
+    report = await asyncio.to_thread(restore)
+    note_incidents(run, report)
+    return report
 
 
 async def ask_whether_done(run: Run, call: str, step_id: str, subject: str) -> bool:

@@ -39,7 +39,8 @@ async def _restore(run: Run, step_run: StepRun, *, force: bool = False) -> None:
     undone = e.RolledBack(step_id=step_id, snapshot="")
     if step_run.snapshot:
         known = "" if force else step_run.after
-        undone = rolled_back(step_id, await restore_step(run, step_id, step_run.snapshot, known=known, force=force))
+        report = await restore_step(run, step_id, step_run.snapshot, known=known, force=force, keep_mixed=force)
+        undone = rolled_back(step_id, report)
     await run.record(undone)
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from surefoot.core.transitions import SETTLED, Stage
-from surefoot.engine.loop import drive, require_usable, resumed_by
+from surefoot.engine.loop import drive, record_resumed, require_usable
 from surefoot.engine.runtime.run import Run
 from surefoot.engine.runtime.services import Services
 from surefoot.engine.verifier.validate import validate_reviewed
@@ -58,7 +58,7 @@ async def recheck(services: Services, run_id: str) -> RunState:
     before = state.undone.redo if state.undone else ""
     with WorkspaceLock(task.folder, services.home, run_id):
         run = Run(services, state)
-        await run.record(resumed_by(run), e.StageEntered(stage=Stage.VALIDATION, reason="a person changed the result"))
+        await record_resumed(run, None, e.StageEntered(stage=Stage.VALIDATION, reason="a person changed the result"))
         return await drive(run, None, _nothing, partial(validate_reviewed, before=before))
 
 

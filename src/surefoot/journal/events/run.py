@@ -79,6 +79,9 @@ class RunResumed(Value):
     model_address: Wording = ""
     isolation: str = ""
     system: str = ""
+    changed: tuple[str, ...] = ()
+    """The paths that somebody else changed since the run left the folder. Empty if that is not known, and in journals
+    written before this was recorded."""
 
 
 class WorkspaceStored(Value):
@@ -93,12 +96,16 @@ class RunInterrupted(Value):
     reason: FreeText
     as_asked: bool = False
     """Whether the run stopped after the phase that it was asked to stop after."""
+    snapshot: str = ""
+    """The workspace as the run left it; empty if that could not be recorded, and in older journals."""
 
 
 class StageEntered(Value):
     type: Literal["stage_entered"] = "stage_entered"
     stage: Stage
     reason: FreeText = ""
+    snapshot: str = ""
+    """If the run waits from now on: the workspace as it left it; empty in older journals."""
 
 
 class PhaseStarted(Value):
@@ -243,3 +250,5 @@ class AlertFinished(Value):
 class RunEnded(Value):
     type: Literal["run_ended"] = "run_ended"
     outcome: Outcome
+    snapshot: str = ""
+    """The workspace as a run that can be resumed left it; empty otherwise, and in older journals."""

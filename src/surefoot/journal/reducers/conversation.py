@@ -30,13 +30,16 @@ def _opened(state: RunState, event: e.ConversationOpened, at: float) -> None:
         if event.keep == len(parent.items) and not event.items:
             conversation.results = dict(parent.results)
         conversation.masked = {position for position in parent.masked if position < event.keep}
+        conversation.news = parent.news
         if event.keep >= parent.counted:
             conversation.prompt_tokens, conversation.counted = parent.prompt_tokens, parent.counted
     state.conversations[conversation.id] = conversation
 
 
 def _grew(state: RunState, event: e.ConversationGrew, at: float) -> None:
-    state.conversations[event.conversation].items.extend(event.items)
+    conversation = state.conversations[event.conversation]
+    conversation.items.extend(event.items)
+    conversation.news = ()
 
 
 def _masked(state: RunState, event: e.ConversationMasked, at: float) -> None:
@@ -48,7 +51,11 @@ def _masked(state: RunState, event: e.ConversationMasked, at: float) -> None:
 
 
 def _call_answered(state: RunState, event: e.CallAnswered, at: float) -> None:
-    state.conversations[event.conversation].results[event.call_id] = CallResult(event.ok, event.result)
+    conversation = state.conversations[event.conversation]
+    conversation.results[event.call_id] = CallResult(event.ok, event.result)
+    if event.tool == "cannot":
+        # Its result names them.
+        conversation.news = ()
 
 
 def model_turn(state: RunState, event: e.ModelAnswered) -> None:
@@ -60,6 +67,20 @@ def model_turn(state: RunState, event: e.ModelAnswered) -> None:
     conversation.prompt_tokens = event.prompt_tokens + event.output_tokens
     conversation.counted = len(conversation.items)
     conversation.turns += 1
+
+
+def resumed(state: RunState, changed: tuple[str, ...]) -> None:
+    """Record that the run goes on, and which files were changed meanwhile. The conversations of running steps are told
+    of them; without one, the newest conversation, and the survey, after which a step starts afresh."""
+    conversations = list(state.conversations.values())
+    if state.outcome is not None:
+        for conversation in conversations:
+            conversation.resumed_after = conversation.turns
+    if changed:
+        working = [conversation for conversation in conversations if conversation.step_id in state.running]
+        survey = [conversation for conversation in conversations if not conversation.step_id]
+        for conversation in working or (*survey[-1:], *conversations[-1:]):
+            conversation.news = tuple(dict.fromkeys((*conversation.news, *changed)))
 
 
 def interrupted_call(state: RunState, step_id: str, call_id: str) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 from surefoot.core.phases import PhaseResult, PhaseStatus
 from surefoot.core.questions import asked_again_on_resume
-from surefoot.core.transitions import RUN_TRANSITIONS, Stage, check_transition
+from surefoot.core.transitions import RUN_TRANSITIONS, Stage, StepStatus, check_transition
 from surefoot.journal import events as e
-from surefoot.journal.reducers.conversation import model_turn
+from surefoot.journal.reducers.conversation import model_turn, resumed
 from surefoot.journal.state import RunState
 
 
@@ -23,7 +23,13 @@ def _created(state: RunState, event: e.RunCreated, at: float) -> None:
 
 def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
     state.undo_history.apply(event, at)
-    state.interruption = None
+    state.interruption, state.left = None, ""
+    resumed(state, event.changed)
+    if event.changed:
+        state.by_others.update(event.changed)
+        for step_run in state.steps.values():
+            if step_run.work_kept or step_run.status in (StepStatus.RUNNING, StepStatus.FAILED):
+                step_run.by_others = step_run.by_others.union(event.changed)
     state.model, state.model_address = event.model, event.model_address
     state.config = event.config or state.config
     state.controls = [control for control in state.controls if control.command not in ("pause", "cancel")]
@@ -36,13 +42,13 @@ def _resumed(state: RunState, event: e.RunResumed, at: float) -> None:
 
 
 def _interrupted(state: RunState, event: e.RunInterrupted, at: float) -> None:
-    state.interruption = event
+    state.interruption, state.left = event, event.snapshot
 
 
 def _stage_entered(state: RunState, event: e.StageEntered, at: float) -> None:
     check_transition(RUN_TRANSITIONS, state.stage, event.stage)
     if event.stage is Stage.WAITING:
-        state.before_waiting = state.stage
+        state.before_waiting, state.left = state.stage, event.snapshot
     if event.stage is Stage.FAILED:
         state.failed_at = state.before_waiting if state.stage is Stage.WAITING else state.stage
     if event.stage is Stage.VALIDATION and state.stage in (Stage.COMPLETED, Stage.FAILED):
@@ -118,6 +124,7 @@ def _pushed(state: RunState, event: e.Pushed, at: float) -> None:
 
 
 def _undo_incomplete(state: RunState, event: e.UndoIncomplete, at: float) -> None:
+    state.left = ""
     state.undo_history.apply(event, at)
 
 
@@ -137,6 +144,7 @@ def _alert_finished(state: RunState, event: e.AlertFinished, at: float) -> None:
 
 def _ended(state: RunState, event: e.RunEnded, at: float) -> None:
     state.outcome = event.outcome
+    state.left = event.snapshot or state.left
 
 
 HANDLERS: dict[type[Any], Callable[[RunState, Any, float], None]] = {

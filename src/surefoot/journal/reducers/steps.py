@@ -4,6 +4,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
+from surefoot.core.outcome import FailureKind
 from surefoot.core.phases import ExecutionStatus, StepExecutionOutput
 from surefoot.core.transitions import (
     RETRY_RUNGS,
@@ -40,7 +41,7 @@ def _start_again(step_run: StepRun) -> None:
         # Its output and artifact may be derived from its actions, which are dropped below.
         step_run.recorded_output, step_run.recorded_artifact = step_run.output, step_run.artifact
     if not step_run.work_kept:
-        step_run.snapshot, step_run.touched = "", _NO_PATHS
+        step_run.snapshot, step_run.touched, step_run.by_others = "", _NO_PATHS, _NO_PATHS
     step_run.actions, step_run.results_before, step_run.results, step_run.failed_checks = [], (), (), ()
     step_run.refused, step_run.compensations, step_run.proposed = (), (), ""
 
@@ -148,6 +149,9 @@ def _step_reset(state: RunState, event: e.StepReset, at: float) -> None:
         step_run.step_retry_count = step_run.single_step_repair_count = step_run.temporary_retries = 0
         state.task_replan_count = state.consecutive_failures = 0
         state.had_candidates = False
+        if step_run.failures and step_run.failures[-1].kind is FailureKind.OUT_OF_REACH:
+            # Something was missing, which may be there now. The same action may be right.
+            step_run.failed_fingerprints = frozenset()
     if event.note:
         step_run.notes = (*step_run.notes, event.note)
     step_run.parameters = {**step_run.parameters, **event.parameters}
@@ -183,6 +187,7 @@ def _rolled_back(state: RunState, event: e.RolledBack, at: float) -> None:
     if step_run is None:
         state.undo_history.apply(event, at)
         if not event.step_id:
+            state.left = state.left and event.snapshot
             state.undone_files = state.undone_files.difference(event.paths).union(event.undone)
         return
     step_run.work_kept, step_run.restored = False, tuple(dict.fromkeys((*step_run.restored, *event.paths)))

@@ -35,6 +35,10 @@ class Conversation:
     """The context window that the server reported when a request was too long; 0 if it reported none."""
     turns: int = 0
     """How often the model answered in it."""
+    resumed_after: int = -1
+    """After how many of these turns a person resumed the run, which had ended; -1 if nobody did."""
+    news: tuple[str, ...] = ()
+    """Files that somebody else changed while the run had stopped, and of which the model was not told yet."""
     earlier: int = 0
     """How many items after the first come from the run that this one continues. They are part of the prefix, but a new
     window begins without them."""

@@ -56,6 +56,10 @@ class RunState:
     """The run whose earlier phases this one reuses."""
     interruption: e.RunInterrupted | None = None
     """How the run was interrupted; None if it was not, or was resumed since."""
+    left: str = ""
+    """The workspace as the run left it when it last stopped; empty while it goes on, and if that is not recorded."""
+    by_others: set[str] = field(default_factory=set)
+    """The paths that somebody else changed while the run had stopped."""
     context: e.ContextGiven | None = None
     """The context from the earlier run that this one continues."""
     protected: tuple[str, ...] = ()

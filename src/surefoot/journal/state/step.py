@@ -113,6 +113,8 @@ class StepRun:
     tool: str = ""
     touched: frozenset[str] = frozenset()
     """The paths that this attempt changed. A rollback may touch only these."""
+    by_others: frozenset[str] = frozenset()
+    """The files that somebody else changed during this attempt, while the run had stopped."""
     failed_checks: tuple[tuple[int, tuple[CheckResult, ...]], ...] = ()
     """The failed runs of the checks in this attempt, each with the number of actions before it."""
     red_at_call: int = 0

@@ -16,14 +16,26 @@ from surefoot.journal.bus import Source
 from surefoot.journal.redacted_stream import RedactedStream
 from surefoot.journal.state import Conversation
 from surefoot.models.base import Live, ModelReply, ModelRequest
-from surefoot.models.items import AssistantTurn, Item, ToolCall, ToolResultMessage, ToolSpec, dump_item, load_item
+from surefoot.models.items import (
+    AssistantTurn,
+    Item,
+    Message,
+    ToolCall,
+    ToolResultMessage,
+    ToolSpec,
+    dump_item,
+    load_item,
+)
 from surefoot.prompting.ask import retries_of
 from surefoot.prompting.conversation.writing import CallsInProgress
 from surefoot.prompting.fit import without_middle
 from surefoot.prompting.results import NOT_EXECUTED, known_result, mask_item
 from surefoot.prompting.run_context import RunContext
+from surefoot.workspace.errors import named
 
 RESULT_SHARE = 6
+CHANGED_MEANWHILE = "While the run had stopped, somebody else changed these files. Look at them again"
+_MAX_NEWS = 30
 
 
 class Dialogue:
@@ -191,8 +203,17 @@ class Dialogue:
             if call.id not in before.results and (result := self.result_of(before, call)) is not None:
                 self.answer(after, call, result.text, ok=result.ok)
 
+    def resumed(self, conversation: Conversation) -> str:
+        """Return what the model is told that said that the task cannot be done, when a person resumes the run."""
+        names = named(conversation.news, _MAX_NEWS)
+        files = f" These files are new or changed since: {names}." if names else ""
+        return f"The user resumed the run.{files} Look again."
+
     def append(self, conversation: Conversation, items: Iterable[Item]) -> None:
-        if hashes := tuple(map(self._put, items)):
+        """Add items after the model's last turn, and tell it of files that others changed while the run had stopped."""
+        names = named(conversation.news, _MAX_NEWS)
+        news = [Message(role="user", content=f"{CHANGED_MEANWHILE}: {names}")] if names else []
+        if hashes := tuple(map(self._put, [*items, *news])):
             self._run.note(e.ConversationGrew(conversation=conversation.id, items=hashes))
 
     async def ask(self, conversation: Conversation, purpose: Purpose) -> AssistantTurn:

@@ -16,7 +16,7 @@ from surefoot.core.purpose import Purpose
 from surefoot.core.values import what_is_wrong
 from surefoot.errors import NothingSubmitted, TaskImpossible, UnreadableAnswer
 from surefoot.journal.state import Conversation, StepRun
-from surefoot.models.items import Item, Message, ToolCall, ToolResultMessage
+from surefoot.models.items import AssistantTurn, Item, Message, ToolCall, ToolResultMessage
 from surefoot.prompting.context import approach_text, step_to_replan
 from surefoot.prompting.conversation.dialogue import Dialogue
 from surefoot.prompting.conversation.earlier import beginning
@@ -114,8 +114,10 @@ class Survey:
                 return self._read(conversation, call, into)
             if verb is Verb.SUBMIT_UNDERSTANDING and not was_judged and self._has_plan_alone(conversation):
                 raise PlanAlone
-            silent = bool(conversation.turns) and not self._dialogue.open_calls(conversation)
-            useful = judged or not conversation.turns or self._brings_something(conversation, verb)
+            # Otherwise the last question was not answered: a process ended before that, and it is asked again as it is.
+            spoke = isinstance(self._dialogue.items(conversation)[-1], AssistantTurn)
+            silent = spoke and not self._dialogue.open_calls(conversation)
+            useful = judged or not spoke or self._brings_something(conversation, verb)
             results = self._results_of_open_calls(conversation, verb, refusal if refused else Refusal())
             if not useful:
                 fruitless += 1
@@ -142,6 +144,8 @@ class Survey:
                 is_usable = call.name not in submitted and not self._unreadable(call)
                 if is_usable or self._verdict(Verb(call.name), wanted, Refusal())[1].startswith(ACCEPTED):
                     return True
+            elif call.name == Verb.CANNOT and conversation.resumed_after == conversation.turns:
+                return True  # A person has answered it by resuming the run.
             elif self._is_look(call) and _call_key(call) not in earlier_calls:
                 return True
         return False
@@ -230,6 +234,8 @@ class Survey:
                 continue
             if call.problem:
                 self._dialogue.answer(conversation, call, call.problem, ok=False)
+            elif call.name == Verb.CANNOT and conversation.resumed_after == conversation.turns:
+                self._dialogue.answer(conversation, call, self._dialogue.resumed(conversation))
             elif call.name == Verb.CANNOT:
                 raise TaskImpossible(str(call.arguments.get("reason", "")) or "the model gave no reason")
             elif call.name in DRAFTS:
