@@ -4,6 +4,7 @@ The journal stores the inputs of a run verbatim, so they must hold no secret. A 
 before and after any work, whatever a model does.
 """
 
+import re
 from collections.abc import Sequence
 
 from surefoot.core.outcome import CheckResult
@@ -54,11 +55,18 @@ def refuse_missing_commands(task: Task) -> None:
 
 
 def refuse_unstarted(task: Task, result: CheckResult) -> None:
-    """Raise if the shell could not start a command when it ran a check of the user.
+    """Raise if the shell could not parse a check of the user when it ran it, or start its command.
 
     A script that does not exist yet is not refused, because the task may be to write it.
     """
-    if result.passed or result.check.origin != "user" or result.exit_code not in _CANNOT_RUN:
+    if result.passed or result.check.origin != "user":
+        return
+    if result.exit_code == _NOT_PARSED and (problem := _SYNTAX_ERROR.search(result.detail)):
+        raise CommandNotFound(
+            f"the check cannot be run: the shell does not understand it ({problem.group('problem')})",
+            remedy="correct the quotes and brackets of the command",
+        )
+    if result.exit_code not in _CANNOT_RUN:
         return
     if missing := named_by_shell(result.detail, task.folder):
         raise _not_found(missing)
@@ -87,6 +95,11 @@ def warn_of_missing_module(task: Task, result: CheckResult) -> str:
     )
 
 
+_NOT_PARSED = 2
+_SYNTAX_ERROR = re.compile(
+    r"^\S*sh: (?:-c: )?(?:line )?(?:\d+: )?(?P<problem>(?:unexpected EOF|syntax error).*)", re.MULTILINE
+)
+"""What a shell says about its own command line. About a script it names the script."""
 _NOT_EXECUTABLE = 126
 _CANNOT_RUN = (_NOT_EXECUTABLE, 127)
 """The exit codes of a shell that could not start a command."""

@@ -80,6 +80,25 @@ async def test_unrunnable_check_fails_before_any_model_call(bench: Bench) -> Non
     assert state.model_calls == 0
 
 
+@pytest.mark.parametrize("command", ["python3 -m unittest -q 'x", "if true", "echo )"])
+async def test_a_check_that_the_shell_cannot_parse_ends_the_run_before_any_model_call(
+    bench: Bench, command: str
+) -> None:
+    state = await bench.run(TASK, [], checks=[command])
+    assert state.outcome is not None
+    assert "the shell does not understand it" in state.outcome.summary
+    assert state.model_calls == 0
+
+
+async def test_a_script_with_a_syntax_error_is_a_red_check(bench: Bench) -> None:
+    """The task may be to correct it."""
+    bench.write(build__sh="if true\n")
+    state = await bench.run(TASK, [], checks=["sh build.sh", "bash build.sh"])
+    assert state.outcome is not None
+    assert state.checked_before
+    assert "cannot be run" not in state.outcome.summary
+
+
 @pytest.mark.parametrize("command", ["./build.sh", "sh ./build.sh", "python3 app.py", "sh -c ./build.sh"])
 async def test_a_script_that_the_task_is_to_make_is_a_red_check(bench: Bench, command: str) -> None:
     state = await bench.run(TASK, [], checks=[command])
