@@ -97,7 +97,7 @@ def warn_of_missing_module(task: Task, result: CheckResult) -> str:
 
 _NOT_PARSED = 2
 _SYNTAX_ERROR = re.compile(
-    r"^\S*sh: (?:-c: )?(?:line )?(?:\d+: )?(?P<problem>(?:unexpected EOF|syntax error).*)", re.MULTILINE
+    r"^(?:\S*/)?(?:ba)?sh: (?:-c: )?(?:line )?(?:\d+: )?(?P<problem>(?:unexpected EOF|syntax error).*)", re.MULTILINE
 )
 """What a shell says about its own command line. About a script it names the script."""
 _NOT_EXECUTABLE = 126
