@@ -310,7 +310,7 @@ def _outcome(
         left_outside=tuple(state.left_outside.values()),
         warnings=(
             *_new_git_state(observed),
-            *_changed_by_others(observed),
+            *_changed_by_others(state, observed),
             *state.warnings,
             *_view_warnings(state),
             *_checks_dropped_by_review(state),
@@ -380,9 +380,13 @@ def _new_git_state(observed: Observed) -> list[str]:
     return warnings
 
 
-def _changed_by_others(observed: Observed) -> Iterable[str]:
-    """Yield a warning that names the files which changed during the run, and not by it."""
-    paths = [path for path in observed.all if path in observed.by_others and is_listed(path)]
+def _changed_by_others(state: RunState, observed: Observed) -> Iterable[str]:
+    """Yield a warning that names the files which changed during the run, and not by it.
+
+    Those that changed while it had stopped are left out, because a warning at its start has named them.
+    """
+    others = set(observed.by_others) - state.by_others
+    paths = [path for path in observed.all if path in others and is_listed(path)]
     folders = {path.rpartition("/")[0] for path in paths}
     if paths := [path for path in paths if path not in folders]:
         yield f"changed meanwhile by somebody else: {join_limited(paths, MAX_NAMED)}"

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 
-from surefoot.core.values import join_limited
 from surefoot.errors import WorkspaceError
 
 _REMEDIES = {
@@ -53,6 +52,10 @@ def printable(path: str) -> str:
 
 def named(paths: Sequence[str], limit: int) -> str:
     """List stored paths for people, without folders of which something else is listed."""
+    from surefoot.core.values import (
+        join_limited,
+    )  # not at the top: lists of runs load no pydantic
+
     folders = {str(parent) for path in paths for parent in PurePosixPath(as_path(path)).parents}
     return join_limited([printable(as_path(path)) for path in paths if as_path(path) not in folders], limit)
 
