@@ -42,18 +42,12 @@ async def undo(
     An undo that was killed is completed by the next command in that workspace, or by the same undo again. `by` says who
     undoes the run, and how; the default is the user's name.
     """
-    records = list(journal.read(run_id))
+    records, by = list(journal.read(run_id)), by or user_and_command()
     state, timeline = fold(records), build_timeline(records)
     assert state.task is not None
     if applied_folder(state, timeline, step, to):
-        return await undo_apply(
-            journal, home, records, to=to, force=force, by=by or user_and_command(), confirm=confirm
-        )
-    if not state.task.folder.is_dir():
-        raise UsageError(
-            f"the workspace of run {run_id} is gone: {state.task.folder}",
-            remedy=f"restore its files in a new folder: surefoot fork {run_id} --at STEP -C NEWDIR",
-        )
+        return await undo_apply(journal, home, records, to=to, force=force, by=by, confirm=confirm)
+    _require_folder(run_id, state.task.folder)
     requested, first_event = _requested_state(state, timeline, step, to)
     with WorkspaceLock(state.task.folder, home, run_id):
         workspace = workspace_of(state, home)
@@ -78,7 +72,7 @@ async def undo(
             snapshot=plan.target,
             paths=plan.paths,
             towards="" if redoes else target,
-            by=by or user_and_command(),
+            by=by,
             scope="snapshot" if to else "step" if step else "run",
             from_step=find_step(state, timeline, step) if step else "",
             redoes=redoes,
@@ -88,6 +82,14 @@ async def undo(
             await carry_out(journal, run_id, workspace, plan, events)
         plan.report = plan.report if plan.changes else finished
         return plan
+
+
+def _require_folder(run_id: str, folder: Path) -> None:
+    if not folder.is_dir():
+        raise UsageError(
+            f"the workspace of run {run_id} is gone: {folder}",
+            remedy=f"restore its files in a new folder: surefoot fork {run_id} --at STEP -C NEWDIR",
+        )
 
 
 def _later_runs(journal: Journal, state: RunState, paths: Sequence[str]) -> list[str]:
