@@ -6,8 +6,10 @@ What was carried out is also written to a ledger outside the workspace, which no
 
 import asyncio
 import os
+import re
 import shutil
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -262,12 +264,19 @@ _APPROACH = {
 }
 
 
+OF_THE_KILL = re.compile(r"\w+ was cut off, and its changes were undone; ")
+"""The warning that names what a resumed run put back. Only a run that was killed in an action has it."""
+
+
 def essence(state: RunState) -> Any:
-    """All of a state but ids, times, and what was spent on it."""
+    """All of a state but ids, times, what was spent on it, and what it says about having been killed."""
+    outcome = _plain(state.outcome)
+    if outcome:
+        outcome["warnings"] = _without_kill(outcome["warnings"])
     return {
         "stage": state.stage,
         "reason": state.stage_reason,
-        "outcome": _plain(state.outcome),
+        "outcome": outcome,
         "phases": [_plain(p) for p in (state.understanding, state.approach, state.planning, state.validation)],
         "plan": _plain(state.plan),
         "history": [_plain(result) for result in state.history],
@@ -278,8 +287,12 @@ def essence(state: RunState) -> Any:
         "tried": state.tried,
         "open": (list(state.open_actions), [q.text for q in state.open_questions]),
         "red at start": sorted(state.red_at_start),
-        "warnings": state.warnings,
+        "warnings": _without_kill(state.warnings),
     }
+
+
+def _without_kill(warnings: Iterable[str]) -> list[str]:
+    return [warning for warning in warnings if not OF_THE_KILL.match(warning)]
 
 
 def _step_essence(run: Any) -> Any:
