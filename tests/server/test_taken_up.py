@@ -1,5 +1,6 @@
 """What the answer to a command says: that the run has taken it up, that it waits for the run, or why it is refused."""
 
+import asyncio
 import signal
 from typing import Any
 
@@ -7,6 +8,10 @@ import pytest
 
 from server.conftest import Client, GatedRun, Site
 from server.test_commands import events_of, over_http, status
+from surefoot.journal import events as e
+from surefoot.journal.reducers import fold
+from surefoot.journal.store.sqlite import SqliteJournal
+from surefoot.workspace.lock import WorkspaceLock
 
 pytestmark = [pytest.mark.slow, pytest.mark.req("A8")]
 
@@ -82,4 +87,32 @@ async def test_a_changed_plan_waits_for_a_run_that_is_not_at_work(site: Site, ga
     (event,) = await recorded(site, run_id, "e")
     assert await over_http(site, run_id, "edit", "e", plan=changed) == {"accepted": True, "seq": event["seq"]}
     await client.until(lambda: status(client, "run") == "done")
+    await client.io.disconnect()
+
+
+@pytest.mark.req("P12", "P14")
+async def test_a_run_goes_on_with_an_answer_that_its_process_read_while_it_ended(site: Site, gated: GatedRun) -> None:
+    run_id = await gated.start({**gated.step(1), "requires_confirmation": True})
+    assert await gated.end() == 4
+    client = await site.client()
+    await client.call("run:watch", run=run_id)
+    await client.until(lambda: status(client, "run") == "waiting" and not client.rows["run"]["live"])
+    journal = SqliteJournal(site.home / "journal.sqlite")
+    (question,) = fold(journal.read(run_id)).open_questions
+    answer = {"question": question.id, "answer": "yes", "options": {"model": site.model}}
+    gated.open(1)
+    with WorkspaceLock(site.work, site.home, run_id) as ending:
+        await client.until(lambda: client.rows["run"]["live"])
+        answering = asyncio.create_task(over_http(site, run_id, "answer", "a1", **answer))
+        while not (items := journal.receive(run_id)):  # noqa: ASYNC110 - the server sends it
+            await asyncio.sleep(0.02)
+        # As the process of the run does that reads it too late.
+        journal.acknowledge(run_id, [item.id for item in items])
+        await journal.append(run_id, [e.QuestionAnswered(question_id=question.id, answer="yes", by="the page")])
+        await asyncio.sleep(0.5)
+        ending.release()
+    assert (await answering)["accepted"]
+    await client.until(lambda: client.rows["run"]["verdict"])
+    assert (site.work / "out1").exists()
+    await journal.aclose()
     await client.io.disconnect()

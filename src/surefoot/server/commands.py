@@ -25,7 +25,7 @@ from surefoot.journal.store.base import Journal
 from surefoot.journal.store.opening import open_journal
 from surefoot.models.select import reusable_spec
 from surefoot.server import replies
-from surefoot.server.hub import Hub
+from surefoot.server.hub import POLL_SECONDS, Hub
 from surefoot.server.launch import Driver, run_arguments, start
 from surefoot.server.replies import Replies, Reply
 from surefoot.tools.registry import default_toolbox
@@ -259,6 +259,7 @@ class Commands:
             if "queued" not in result and view.state.stage is Stage.WAITING and not view.state.open_questions:
                 # Or it has read the answer while it was ending, and does not act on it.
                 if await self._hub.wait_for(run_id, lambda found: not found.live, HALT_SECONDS):
+                    await asyncio.sleep(POLL_SECONDS)  # the process may need a moment more after it released the run
                     continue
                 return result
             if "queued" not in result or view.live:
